@@ -1,7 +1,7 @@
 import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
-import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
+import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
 import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
@@ -52,6 +52,11 @@ const manifest: Positional = {
   name: "manifest",
   describe: "CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input",
   required: true,
+};
+const decidedItems: Positional = {
+  name: "items",
+  describe: "row ids, paths of files, or task ids; RUN:ROW-ID for an item of a given run",
+  many: true,
 };
 const scheduleName: Positional = { name: "name", describe: "name of the schedule", required: true };
 const orderedRun: Positional = {
@@ -207,6 +212,25 @@ export const commandList: readonly CommandDefinition[] = [
     flags: redoFlags,
     examples: ["bulkgen redo teapot mug", "bulkgen redo outputs/autumn/teapot.png"],
     load: async () => (await import("./commands/item-orders.js")).redo,
+  },
+  {
+    name: "approve",
+    group: "Every day",
+    describe:
+      "approve archived items that wait for it, so that what takes their outputs is made; works offline",
+    positionals: [decidedItems],
+    flags: approveFlags,
+    examples: ["bulkgen approve lamp-picture", "bulkgen approve --all", "bulkgen approve --from review.csv"],
+    load: async () => (await import("./commands/item-orders.js")).approve,
+  },
+  {
+    name: "reject",
+    group: "Every day",
+    describe: "reject archived items that wait for approval; with --again make new variants of them",
+    positionals: [decidedItems],
+    flags: rejectFlags,
+    examples: ["bulkgen reject lamp-picture", "bulkgen reject lamp-picture --again"],
+    load: async () => (await import("./commands/item-orders.js")).reject,
   },
   {
     name: "export",

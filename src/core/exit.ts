@@ -12,7 +12,7 @@ export const exitCodes = [
   { code: 7, name: "credits", meaning: "out of credits" },
   { code: 8, name: "unfinished", meaning: "unfinished, resume later (says when)" },
   { code: 9, name: "locked", meaning: "another run is using the workspace; nothing was sent" },
-  { code: 10, name: "held", meaning: "items are held, or blocked until you decide" },
+  { code: 10, name: "held", meaning: "items are held, wait for approval, or are blocked until you decide" },
   {
     code: 130,
     name: "interrupted",

@@ -26,6 +26,7 @@ export interface Combination {
   /** For messages, such as `lang=de, aspect_ratio=16:9`. */
   text: string;
   step: string | null;
+  approve: boolean;
 }
 
 const onlyOne: Combination = {
@@ -36,12 +37,13 @@ const onlyOne: Combination = {
   base: "",
   text: "",
   step: null,
+  approve: false,
 };
 
 /** Every combination of a job, in order: the first axis changes slowest, then come the steps. */
 export function combinationsOf(job: SourceJob | undefined): Combination[] {
   if (!job) return [onlyOne];
-  const base = combined([onlyOne], job.axes);
+  const base = combined([{ ...onlyOne, approve: job.approve }], job.axes);
   if (job.steps.length === 0) return base;
   return base.flatMap((each) => job.steps.flatMap((step) => combined([withStep(each, step)], step.axes)));
 }
@@ -138,6 +140,7 @@ function withSetting(to: Combination, { cells, marks, label }: SourceSetting): C
     label: [to.label, label].filter(Boolean).join("-"),
     base: to.base,
     step: to.step,
+    approve: to.approve,
     text: [to.text, ...said].filter(Boolean).join(", "),
   };
 }
@@ -150,6 +153,7 @@ function withStep(to: Combination, step: SourceStep): Combination {
     label: [to.label, step.name].filter(Boolean).join("-"),
     base: to.label,
     step: step.name,
+    approve: to.approve || step.approve,
     text: [to.text, `step ${step.name}`].filter(Boolean).join(", "),
   };
 }
@@ -163,6 +167,7 @@ export class Layers {
   readonly axes: Cells;
   /** The step's name. */
   readonly step: string | null;
+  readonly approve: boolean;
   private readonly stepCells: Cells;
   private readonly defaults: Written;
   /** Of everything except the row. */
@@ -173,7 +178,7 @@ export class Layers {
 
   constructor(
     { defaults, job }: { defaults: Written; job: SourceJob | undefined },
-    { cells, stepCells, label, base, text, marks, step }: Combination,
+    { cells, stepCells, label, base, text, marks, step, approve }: Combination,
   ) {
     this.defaults = defaults;
     this.label = label;
@@ -182,6 +187,7 @@ export class Layers {
     this.axes = cells;
     this.stepCells = stepCells;
     this.step = step;
+    this.approve = approve;
     this.severalSteps = (job?.steps.length ?? 0) > 1;
     this.ofJob = marks;
     this.jobMarks = { ...defaults.marks, ...marks };

@@ -52,6 +52,7 @@ export function rowOf(
     output: trimmed(cells["output"]),
     lateName,
     repeat: 1,
+    approve: layers.approve,
     priority: 0,
     repairs: [],
     columns: layers.columns(source),

@@ -233,6 +233,7 @@ export class Items {
       copy: made.copy,
       occurrence: made.occurrence,
       head: made.head,
+      approve: row.approve,
       priority: row.priority,
       rowId,
       name: `${editionFolder(this.scope.edition)}${nameOf(row, rowId, made.copy)}`,

@@ -69,7 +69,11 @@ export function openPublisher(settings: PublishSettings, surroundings: Surroundi
   const target = to === null ? null : bucketTarget(to);
   if (target !== null) {
     try {
-      return toBucket(openBucket(target, surroundings.environment, surroundings.interrupt), settings, surroundings);
+      return toBucket(
+        openBucket(target, surroundings.environment, surroundings.interrupt),
+        settings,
+        surroundings,
+      );
     } catch (error) {
       throw publishError(error);
     }

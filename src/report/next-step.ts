@@ -26,6 +26,7 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
     return isOpen ? `${resume} continues; submitted tasks keep running at the service` : null;
   if (exit === "failed" && counts.failed + counts.planned > 0) return runFailedAgain(run, folder);
   if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
+  if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
   if (exit === "held" && counts.blocked > 0) return "`bulkgen status` says what the blocked items wait for";
   if (exit === "credits" && ending !== null && ending.leftOut > 0)
     return `top up, then ${runAgain(run, folder)}`;
@@ -37,6 +38,12 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   if (exit === "cap") return afterCap(left, folder);
   if (exit === "unfinished") return whenToResume(left, resume);
   return `${resume} continues it`;
+}
+
+function decisionAdvice({ run, awaiting }: LeftToDo): string {
+  const sandbox = run.options.sandbox ? " --sandbox" : "";
+  const items = awaiting.length === 1 ? awaiting[0] : "ITEM…";
+  return `look at ${namesOf(awaiting)}, then \`bulkgen approve ${items}${sandbox}\` or \`bulkgen reject ${items} --again${sandbox}\``;
 }
 
 /** When an unfinished run can continue, and what for. */

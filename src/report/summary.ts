@@ -57,6 +57,11 @@ export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle):
     if (state === "blocked")
       lines.push(...grouped(facts.blocked.map(({ rowId, cause }) => ({ rowId, kind: "", reason: cause }))));
   }
+  if (facts.awaiting.length > 0) {
+    const text = `${facts.awaiting.length}, archived, waiting for your approval`;
+    lines.push(["to approve", { text, tone: "warning" }]);
+    lines.push(...grouped(facts.awaiting.map((rowId) => ({ rowId, kind: "", reason: "look at its files" }))));
+  }
   if (facts.lost.length > 0) {
     const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;
     lines.push(["lost", { text, tone: "warning" }], ...waiting(facts.lost));

@@ -64,11 +64,12 @@ export class Chains {
     const references = Object.entries(inputs).filter(([, value]) => isReference(value));
     if (references.length === 0) return inputs;
     const { store } = this.ports;
-    const parents = await store.parentsOf(id);
+    const parents = (await store.parentsOf(id)).filter(({ field }) => field !== "canary");
     const sent: Record<string, string> = { ...inputs };
     let complete = references.length === parents.length;
-    for (const { id: parentId, field, state, url, addressedAt } of parents) {
-      if (parentId === null || !url || (state !== "ready" && state !== "archived")) complete = false;
+    for (const { id: parentId, field, state, approval, url, addressedAt } of parents) {
+      const isMade = state === "ready" || state === "archived";
+      if (parentId === null || !url || !isMade || (approval ?? "approved") !== "approved") complete = false;
       else if (this.isFresh({ url, addressedAt })) sent[field] = url;
       else {
         complete = false;

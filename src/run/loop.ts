@@ -83,7 +83,9 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   await recover(session.ports);
   await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
-  await session.ports.store.publishAgain(session.settings.run.id);
+  const { id, options } = session.settings.run;
+  await session.ports.store.publishAgain(id);
+  await session.ports.store.canaries(id, options.canary === true);
   await recall(session, paces);
   await session.chains.begin();
   await new Loop(session, control, paces).go();

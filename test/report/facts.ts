@@ -52,6 +52,7 @@ export const runFacts: RunSummary = {
     { rowId: "cover-4", kind: "moderation", reason: "the prompt was refused" },
   ],
   unknown: [],
+  awaiting: [],
   held: [
     {
       rowId: "clip-9",

@@ -46,6 +46,7 @@ export function leftOf(run: Run, counts: Partial<LeftToDo["counts"]> = {}): Left
     counts: { ...noItems, planned: 5, ...counts },
     capNeeded: credits(160),
     overdue: [],
+    awaiting: [],
     nextPollAt: null,
     decidesAt: null,
   };

@@ -1,7 +1,9 @@
+import { resolve as resolvePath } from "node:path";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
 import { plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
+import { type DecidedItems, type Decision, decideItems, reviewedItems } from "../../job/orders/decide.js";
 import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../job/orders/give.js";
 import { redoItems, retryFailed } from "../../job/orders/redo.js";
 import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/request.js";
@@ -12,7 +14,14 @@ import { lockOwnerOf } from "../../job/workspace/lock-owner.js";
 import { lockWorkspace } from "../../job/workspace/open.js";
 import type { Machine } from "../../machine.js";
 import { selectionOf } from "../flags/manifest.js";
-import type { ItemOrderFlags, RedoFlags, ResolveFlags, RetryFlags } from "../flags/orders.js";
+import type {
+  ApproveFlags,
+  ItemOrderFlags,
+  RedoFlags,
+  RejectFlags,
+  ResolveFlags,
+  RetryFlags,
+} from "../flags/orders.js";
 import { askPrice } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
@@ -119,7 +128,7 @@ export async function resolve({
     cwd: machine.cwd,
   };
   const wish = resolveHeld(which, wayOf(flags));
-  return flags.skip ? skip(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
+  return flags.skip ? changeOnly(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
 }
 
 function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
@@ -131,8 +140,46 @@ function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
   throw new EarlyExit("usage", "expected one of --adopt TASK, --resubmit, --refetch, --skip, got none");
 }
 
-/** Drops a held item, by the process with the workspace if there is one. Works offline and needs no key. */
-async function skip(wish: FindItems, flags: ItemOrderFlags, machine: Machine): Promise<ExitName | undefined> {
+export async function approve({
+  flags,
+  args,
+  machine,
+}: Call<ApproveFlags, { items: string[] }>): Promise<ExitName | undefined> {
+  const which = await decidedItems(args.items, flags, machine, ["approve"]);
+  return changeOnly(decideItems(which, "approve"), flags, machine);
+}
+
+export async function reject({
+  flags,
+  args,
+  machine,
+}: Call<RejectFlags, { items: string[] }>): Promise<ExitName | undefined> {
+  const decision = flags.again ? "again" : "reject";
+  const which = await decidedItems(args.items, flags, machine, [decision]);
+  const wish = decideItems(which, decision);
+  return flags.again ? orderItems(wish, "made again", flags, machine) : changeOnly(wish, flags, machine);
+}
+
+/** The items of a command that decides; those of a review file are the ones that it has for these decisions. */
+async function decidedItems(
+  items: readonly string[],
+  flags: ApproveFlags,
+  { cwd }: Machine,
+  decisions: readonly Decision[],
+): Promise<DecidedItems> {
+  const { from, all = false } = flags;
+  if (from !== undefined && (items.length > 0 || all))
+    throw new EarlyExit("usage", "expected items, --all or --from FILE, got more than one of them");
+  const names = from === undefined ? items : await reviewedItems(resolvePath(cwd, from), decisions);
+  return { names, all, selection: selectionOf(flags), cwd };
+}
+
+/** An order that submits nothing, by the process with the workspace if there is one. Works offline and needs no key. */
+async function changeOnly(
+  wish: FindItems,
+  flags: ItemOrderFlags,
+  machine: Machine,
+): Promise<ExitName | undefined> {
   const slow = onSlow(flags, machine);
   const options = {
     workspace: settledWorkspace(flags, machine),

@@ -29,6 +29,24 @@ export type RetryFlags = ItemOrderFlags & FlagsOf<typeof retryFlags>;
 export const redoFlags = { ...selectionFlags, ...itemOrderFlags };
 export type RedoFlags = ItemOrderFlags & FlagsOf<typeof redoFlags>;
 
+const decisionFlags = {
+  all: toggle("all items of the newest run that wait for approval"),
+  from: option("<file>", "the items of a review file: a sheet with the columns id and decision", anyText, {
+    inFiles: "never",
+  }),
+};
+
+export const approveFlags = { ...decisionFlags, ...selectionFlags, ...itemOrderFlags };
+export type ApproveFlags = ItemOrderFlags & FlagsOf<typeof approveFlags>;
+
+export const rejectFlags = {
+  again: toggle("make a new variant of each, priced first, to take its place once it is approved"),
+  ...decisionFlags,
+  ...selectionFlags,
+  ...itemOrderFlags,
+};
+export type RejectFlags = ItemOrderFlags & FlagsOf<typeof rejectFlags>;
+
 export const resolveFlags = {
   all: toggle("all held items of the newest run that has any"),
   adopt: option("<task>", "this task is the item's; bulkgen checks it against the task's record", anyText, {

@@ -156,6 +156,7 @@ export const runFlags = {
     ),
   }),
   archive: option("<s3://bucket/prefix>", "copy each file to this bucket too", bucketName),
+  canary: toggle("make one item of each model and set of params first, and the rest once it is archived"),
   sidecars: toggle("write a NAME.json with its details beside each file"),
   ...settleFlags,
 };
@@ -265,6 +266,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     overdueWaitMs: flags.overdueWait,
     ...settleOptions(flags),
     sandbox: flags.sandbox ?? false,
+    ...(flags.canary ? { canary: true as const } : {}),
     ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
     ...(flags.publish === undefined ? {} : { publish: flags.publish }),
     ...(flags.archive === undefined ? {} : { archive: flags.archive }),

@@ -61,6 +61,7 @@ async function factsOf(outcome: Outcome, machine: Machine): Promise<{ facts: Run
     unknown: await waitingIn(opened.store, items, "unknown"),
     overdue: await waitingIn(opened.store, items, "overdue"),
     blocked: await blockedIn(opened.store, run.id),
+    awaiting: left.awaiting,
     nextPollAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextPollAt) : null,
     stops: reasons,

@@ -35,6 +35,8 @@ export interface RunOptions {
   maxDurationMs: number | null;
   /** How long the run stays open for overdue tasks alone, in ms. */
   overdueWaitMs: number;
+  /** One item of each model and set of params is made before the others. */
+  canary?: true;
   /** A JSON file beside each output. */
   sidecars?: boolean;
   /** Where local inputs are published. */

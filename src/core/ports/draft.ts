@@ -134,6 +134,7 @@ export interface DraftItem {
   occurrence: number;
   /** The position of the first item that asks for the very same thing; null when it is this one. */
   head: number | null;
+  approve: boolean;
   priority: number;
   rowId: string;
   name: string;

@@ -13,8 +13,12 @@ export type RunOrder = { do: "pause" } | { do: "cancel" };
 export type ItemOrder =
   | { do: "adopt"; items: readonly number[]; task: string }
   | { do: "refetch" | "skip"; items: readonly number[] }
+  | { do: "approve"; items: readonly number[] }
+  | { do: "reject"; items: readonly number[] }
   /** The most credits that the person agreed to pay. */
-  | { do: "resubmit" | "retry" | "redo"; items: readonly number[]; agreed: Credits };
+  | { do: "resubmit" | "retry"; items: readonly number[]; agreed: Credits }
+  /** With `rejects`, the items are rejected, and their variants are to stand in for them. */
+  | { do: "redo"; items: readonly number[]; agreed: Credits; rejects?: true };
 
 export function isRunOrder(order: Order): order is RunOrder {
   return order.do === "pause" || order.do === "cancel";

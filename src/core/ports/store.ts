@@ -109,7 +109,8 @@ export interface Store extends Orders {
   wait(itemId: number): Promise<void>;
   /** The same for an item whose local file cannot be published, for this reason, until `publishAgain` is called. */
   unpublished(itemId: number, reason: string): Promise<void>;
-  hasUnpublished(runId: number): Promise<boolean>;
+  /** Whether some blocked items of the run wait for something that a resume tries again: a publication or a canary. */
+  mayUnblock(runId: number): Promise<boolean>;
   /** Lets the run's items whose files could not be published try it again. */
   publishAgain(runId: number): Promise<void>;
   /** Where a content was published to, if that is known. */
@@ -119,6 +120,21 @@ export interface Store extends Orders {
   renewed(itemId: number, fresh: Addresses): Promise<void>;
   /** Notes on the blocked children of an item why they cannot have its outputs. */
   noteChildren(itemId: number, note: string): Promise<void>;
+  /**
+   * With a canary, the first item of each price group, in the order of chains, is made before the others, which are blocked
+   * until it is archived. A group of which an item is archived, and approved where that was asked for, needs none. Items
+   * that waited for a canary before are released from it first.
+   */
+  canaries(runId: number, wanted: boolean): Promise<void>;
+  /** Archived items of the run that wait for a person's approval, in the manifest's order. */
+  awaitingApproval(runId: number): Promise<{ id: number; rowId: string; rowNumber: number }[]>;
+  /**
+   * A person approves archived items, or rejects them. The blocked children of a row take the outputs of its item that was
+   * approved last, and are released. Returns how many were released.
+   */
+  approve(itemIds: readonly number[], approval: "approved" | "rejected"): Promise<number>;
+  /** How many items of the run are blocked, directly or through others, by an item that a person rejected. */
+  blockedByRejection(runId: number): Promise<number>;
   /** The blocked items of a run in the manifest's order, each with all its parents. */
   blocked(runId: number): Promise<BlockedItem[]>;
   /** The cost of lost attempts whose items were submitted again. */
@@ -243,10 +259,13 @@ export interface Parent {
 }
 
 /** A parent as it stands now; everything else is null if the job has no item of that key. */
-export interface ParentOutput extends Parent {
+export interface ParentOutput extends Omit<Parent, "field"> {
+  /** `canary` where nothing of it is taken: the item waits until this one is archived. */
+  field: MediaField | "canary";
   id: number | null;
   rowId: string | null;
   state: ItemState | null;
+  approval: Approval | null;
   note: string | null;
   /** How many outputs it has. */
   outputs: number;
@@ -293,6 +312,8 @@ export interface NewItem {
   parents?: readonly Parent[];
   /** The hashes of the local files among its inputs, as they were planned: `sha256:…`. */
   files?: Readonly<Partial<Record<MediaField, string>>>;
+  /** A person has to approve its files before anything is made of them. */
+  approve?: true;
   /** The row's cells as written, by column and in the manifest's order: an export gives them back. */
   cells: readonly (readonly [column: string, text: string])[];
   /** The price that was planned for it. */
@@ -316,9 +337,13 @@ export interface Item extends NewItem {
   failureKind: FailureKind | null;
   /** Why it failed, is held, or could not be downloaded yet. */
   note: string | null;
+  /** A person's decision about its files; null where nobody is asked. */
+  approval: Approval | null;
   /** No row asks for it any more. */
   vanished: boolean;
 }
+
+export type Approval = "waiting" | "approved" | "rejected";
 
 export interface Spending {
   /** Charged for tasks that completed. */

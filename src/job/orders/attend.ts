@@ -16,6 +16,7 @@ import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
 import { count } from "../../text/amounts.js";
 import { resumeCommand } from "../workspace/find-run.js";
+import { mustBeAsked } from "./decide.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import { type Facts, type Offered, OrderFacts, type ServiceLookup } from "./request.js";
 import { adopt, mustBeHeld, refetch } from "./resolve.js";
@@ -80,8 +81,8 @@ export async function pollOrders(options: AttendOptions): Promise<OrderPolling> 
 /** Applies the orders that wait at one instant. */
 class OrderRound {
   constructor(
-    private readonly store: Store,
-    private readonly clock: Clock,
+    readonly store: Store,
+    readonly clock: Clock,
     private readonly session: Session,
     private readonly facts: OrderFacts,
     private readonly busy: ReadonlySet<number>,
@@ -124,23 +125,32 @@ class OrderRound {
     if ("agreed" in order)
       for (const id of order.items) session.gate.breaker.forget((await store.item(id)).model);
     const { done } = changed;
-    if (order.do === "skip") return { kind: "done", message: done };
+    if (!changed.continues) return { kind: "done", message: done };
     return { kind: "done", message: `${done}; ${await this.handOn(changed.run, order)}` };
   }
 
   /** Ensures that a run continues with the changed items, and says when. */
   private async handOn(run: Run, order: ItemOrder): Promise<string> {
-    const { session, store } = this;
+    const { session } = this;
     const later = `continue with \`${resumeCommand(run, false)}\``;
+    const submits = "agreed" in order || order.do === "approve";
     const own = session.settings.run.id;
     const [stop] = session.gate.stops;
-    if (run.id === own && (!stop || isOpen("agreed" in order ? "submit" : "poll", session.gate.stops)))
+    if (run.id === own && (!stop || isOpen(submits ? "submit" : "poll", session.gate.stops)))
       return `run ${own}, in progress, continues with it`;
     if (run.id === own && stop) return `run ${own} is about to end (${stop.message}): ${later}`;
-    const endedAt = run.endedAt ?? this.clock.now();
-    if (run.state !== "cancelled") await store.setRun(run.id, { state: "interrupted", exit: null, endedAt });
+    await leaveOpen(this, run);
     return `once run ${own}, in progress, has ended, ${later}`;
   }
+}
+
+/** The run has something to do again. */
+export async function leaveOpen(
+  { store, clock }: { store: Store; clock: Clock },
+  { id, state, endedAt }: Run,
+): Promise<void> {
+  if (state === "cancelled") return;
+  await store.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? clock.now() });
 }
 
 function refused(error: unknown): OrderOutcome {
@@ -218,20 +228,44 @@ export function pricesNow<Priced extends Offered>(
 }
 
 /**
- * Applies an order to items and says in a few words what was done; their run, or the one started for them, has yet to
- * continue with it. Throws EarlyExit, and changes nothing, if the items changed since the person saw them.
+ * Applies an order to items and says in a few words what was done; with `continues`, their run, or the one started for them,
+ * has yet to continue with it. Throws EarlyExit, and changes nothing, if the items changed since the person saw them.
  */
 export async function orderItems(
   work: ItemWork,
   run: Run,
   order: ItemOrder,
-): Promise<{ run: Run; done: string }> {
+): Promise<{ run: Run; done: string; continues: boolean }> {
   const { store } = work;
   const items = await Promise.all(order.items.map((id) => store.item(id)));
-  if (order.do === "redo") return redo(work, run, items, order.agreed);
+  if (order.do === "redo") return redo(work, run, items, order);
+  if (order.do === "approve" || order.do === "reject") return decide(store, run, items, order.do);
   const done =
     order.do === "retry" ? await retry(work, run, items, order.agreed) : await resolve(work, items, order);
-  return { run: "agreed" in order ? await reopened(store, run, order.items) : run, done };
+  return {
+    run: "agreed" in order ? await reopened(store, run, order.items) : run,
+    done,
+    continues: order.do !== "skip",
+  };
+}
+
+async function decide(
+  store: Store,
+  run: Run,
+  items: readonly Item[],
+  what: "approve" | "reject",
+): Promise<{ run: Run; done: string; continues: boolean }> {
+  for (const item of items) mustBeAsked(item);
+  const approval = what === "approve" ? "approved" : "rejected";
+  const released = await store.approve(
+    items.map(({ id }) => id),
+    approval,
+  );
+  const [first] = items;
+  const named = items.length === 1 ? `${first?.rowId} is` : `${items.length} items are`;
+  const next =
+    released === 0 ? "" : `, and ${count(released, "item that waited", "items that waited")} can be made`;
+  return { run, done: `${named} ${approval}${next}`, continues: released > 0 };
 }
 
 /** Reopens a cancelled run for these items; its other items are still not submitted. */
@@ -246,13 +280,19 @@ async function redo(
   { store, facts, charges }: ItemWork,
   run: Run,
   items: readonly Item[],
-  agreed: Credits,
-): Promise<{ run: Run; done: string }> {
+  { agreed, rejects }: Extract<ItemOrder, { do: "redo" }>,
+): Promise<{ run: Run; done: string; continues: true }> {
   if (!facts.models) throw new Error("a redo without today's prices");
   const variants = await variantsOf(store, run, pricesNow(items, facts, charges));
   withinPrice(variants, agreed);
+  if (rejects)
+    await store.approve(
+      items.map(({ id }) => id),
+      "rejected",
+    );
   return {
     run: await addVariants(store, run, variants),
+    continues: true,
     done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
   };
 }
@@ -278,7 +318,7 @@ async function retry(
 async function resolve(
   { store, spendLog, facts, charges }: ItemWork,
   items: readonly Item[],
-  order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
+  order: Exclude<ItemOrder, { do: "redo" | "approve" | "reject" }>,
 ): Promise<string> {
   const [item] = items;
   if (!item) throw new Error(`an order to ${order.do} nothing`);

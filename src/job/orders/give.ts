@@ -4,12 +4,13 @@ import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orde
 import type { Run, Store } from "../../core/ports/store.js";
 import { takeLock } from "../../store/lock.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
+import { resumeCommand } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { capNeeded } from "../workspace/left-to-do.js";
 import { type LockOwner, lockOwnerOf, noteLockOwner } from "../workspace/lock-owner.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { applyRunOrder, orderItems, pricesNow } from "./attend.js";
+import { applyRunOrder, leaveOpen, orderItems, pricesNow } from "./attend.js";
 import {
   agreedTo,
   type FindItems,
@@ -84,8 +85,11 @@ export async function carriedOutHere(
 
 async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
   if (isRunOrder(order)) return applyRunOrder({ store, clock, atWork: null }, run, order);
-  const { done } = await orderItems({ store, spendLog: null, facts: {}, charges: new Map() }, run, order);
-  return { kind: "done", message: done };
+  const work = { store, spendLog: null, facts: {}, charges: new Map() };
+  const { done, continues } = await orderItems(work, run, order);
+  if (!continues) return { kind: "done", message: done };
+  await leaveOpen({ store, clock }, run);
+  return { kind: "done", message: `${done}: \`${resumeCommand(run, false)}\`` };
 }
 
 /** Null when the running process ended without applying it. */

@@ -74,7 +74,7 @@ async function redoable(store: Store, run: Run, selection: Selection): Promise<I
   return (await store.items(run.id, [wanted])).filter(({ variant }) => variant === 1);
 }
 
-async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
+export async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
   const [first] = items;
   const other = items.find((item) => item.jobId !== first?.jobId || item.edition !== first?.edition);
   if (other) {
@@ -156,6 +156,7 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
     inputs,
     ...(item.parents === undefined ? {} : { parents: item.parents }),
     ...(item.files === undefined ? {} : { files: item.files }),
+    ...(item.approve ? { approve: true as const } : {}),
     price,
   };
 }

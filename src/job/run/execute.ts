@@ -200,10 +200,18 @@ async function close(
   const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
   const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
-  const exit = weightiest([exitOf(counts, stops, isDearer), ...(leftOut > 0 ? (["credits"] as const) : [])]);
+  const awaiting = (await store.awaitingApproval(run.id)).length;
+  const undecided = counts.blocked === 0 ? 0 : counts.blocked - (await store.blockedByRejection(run.id));
+  const exit = weightiest([
+    exitOf({ ...counts, blocked: undecided }, stops, isDearer),
+    ...(leftOut > 0 ? (["credits"] as const) : []),
+    ...(awaiting > 0 ? (["held"] as const) : []),
+  ]);
   const open = [...openStates, "overdue", "unknown"] as const;
-  // A resume may release what a stop kept from its parents' addresses, and what could not be published.
-  const isCutShort = counts.blocked > 0 && (stops.length > 0 || (await store.hasUnpublished(run.id)));
+  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that failed,
+  // and what waits for an approval.
+  const isCutShort =
+    counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(run.id)));
   const unfinished = isCutShort || open.some((state) => counts[state] > 0);
   const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
   const reasons = [

@@ -21,6 +21,8 @@ export interface RunSummary {
   overdue: readonly WaitingItem[];
   /** Items that wait for outputs of others. */
   blocked: readonly BlockedReason[];
+  /** Row ids of archived items that wait for a person's approval. */
+  awaiting: readonly string[];
   /** When the first overdue task is polled again (UTC ms); null if there is none. */
   nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */

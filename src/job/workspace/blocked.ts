@@ -21,7 +21,9 @@ export async function blockedIn(store: Pick<Store, "blocked">, runId: number): P
   });
 }
 
-function isAtHand({ state, url }: ParentOutput): boolean {
+function isAtHand({ field, state, approval, url }: ParentOutput): boolean {
+  if ((approval ?? "approved") !== "approved") return false;
+  if (field === "canary") return state === "archived";
   return (state === "ready" || state === "archived") && url !== null && url !== "";
 }
 
@@ -33,11 +35,13 @@ function fromNote({ note }: BlockedItem): { name: null; cause: string } {
   };
 }
 
-function causeOf({ rowId, state, note, url, outputs, output }: ParentOutput): {
+function causeOf({ rowId, state, approval, note, url, outputs, output }: ParentOutput): {
   name: string;
   cause: string;
 } {
   const name = rowId ?? "an item";
+  if (approval === "rejected") return { name, cause: "which was rejected" };
+  if (approval === "waiting" && state === "archived") return { name, cause: "which waits for your approval" };
   switch (state) {
     case null:
       return { name, cause: "which is not on record: run the manifest again" };

@@ -14,6 +14,8 @@ export interface LeftToDo {
   /** Row ids of the items whose tasks take longer than expected, and when the first is polled again. */
   overdue: readonly string[];
   nextPollAt: number | null;
+  /** Row ids of the items that wait for a person's approval. */
+  awaiting: readonly string[];
   /** When it is decided at the latest whether the unanswered requests were charged; null if there are none. */
   decidesAt: number | null;
 }
@@ -30,6 +32,7 @@ export async function leftToDo(store: Store, run: Run, items?: readonly Item[]):
     capNeeded: isUnfinished(run) ? await capNeeded(store, run) : noCredits,
     overdue: overdue.map(({ rowId }) => rowId),
     nextPollAt: earliest(overdue.map(({ nextAt }) => nextAt)),
+    awaiting: (await store.awaitingApproval(run.id)).map(({ rowId }) => rowId),
     decidesAt: await decidesAt(store, run, waiting),
   };
 }

@@ -54,10 +54,15 @@ const matrix = axes(
 );
 const zip = axes("each row is made with the first values together, then with the second ones, and so on");
 
+const approve = z
+  .union([z.boolean(), z.string().regex(/^(?:true|false)$/i)], "true or false")
+  .describe("a person has to approve each item; what takes its output is not made before that");
+
 const step = z
   .strictObject(
     {
       name: z.string("a name").min(1, "a name").describe("becomes part of the item's id and file name"),
+      approve: approve.optional(),
       ...optional,
       output: output.optional(),
       matrix: matrix.optional(),
@@ -89,6 +94,7 @@ export const job = z.strictObject(
     repeat: fields.repeat.optional(),
     prompt: fields.prompt.optional(),
     output: output.optional(),
+    approve: approve.optional(),
     steps: z.array(step, "a list of steps").min(1, "at least one step").optional(),
   },
   "an array of rows, or an object with rows",

@@ -40,6 +40,7 @@ export function jobOf(document: Document, top: Fields): { job: SourceJob; proble
       vars: own(["vars"], top["vars"]),
       axes,
       steps,
+      approve: isTrue(top["approve"]),
     },
     problems,
   };
@@ -51,12 +52,17 @@ function stepOf(
   path: readonly PropertyKey[],
   problems: Problem[],
 ): SourceStep {
-  const { name, matrix: _matrix, zip: _zip, ...fields } = plain;
+  const { name, approve, matrix: _matrix, zip: _zip, ...fields } = plain;
   return {
     name: String(name).trim(),
     ...fromJob(document, writtenAt(document, fields, path)),
     axes: axesOf(document, plain, path, problems),
+    approve: isTrue(approve),
   };
+}
+
+function isTrue(plain: Plain | undefined): boolean {
+  return typeof plain === "string" && plain.toLowerCase() === "true";
 }
 
 /** Every key of the matrix is an axis; all keys of the zip together are one axis. */

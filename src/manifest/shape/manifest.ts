@@ -54,6 +54,8 @@ export interface Row {
   /** Renders a name that depends on more than the manifest; returns a problem when it cannot. */
   lateName: ((late: { category: string; key: string }) => string | Problem) | null;
   repeat: number;
+  /** A person has to approve what is made of it. */
+  approve: boolean;
   /** Higher is submitted first; 0 by default. */
   priority: number;
   /** Values that a spreadsheet had changed, and that were changed back. */

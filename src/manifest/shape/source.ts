@@ -63,6 +63,8 @@ export interface SourceJob {
   axes: Axis[];
   /** Each row makes an item for each step; without steps, one. */
   steps: SourceStep[];
+  /** A person has to approve every item. */
+  approve: boolean;
 }
 
 /** One axis along which every row varies: a key of the matrix, or all keys of the zip together. */
@@ -79,6 +81,8 @@ export interface SourceSetting extends Written {
 export interface SourceStep extends Written {
   name: string;
   axes: Axis[];
+  /** A person has to approve its items. */
+  approve: boolean;
 }
 
 export const noWritten: Written = { cells: {}, marks: {} };

@@ -32,6 +32,7 @@ const unusual = [
   "shares",
   "occurrence",
   "head",
+  "approve",
   "inputs",
   "contents",
 ];
@@ -111,8 +112,9 @@ function kindNumbers(db: Sqlite): { of(kind: ItemKind): number; clear(): void } 
   };
 }
 
-function isUsual(row: DraftRow, { head, occurrence, inputs }: DraftItem): boolean {
-  if (head !== null || occurrence !== 1 || row.repeat !== 1 || !row.chosen || row.lot !== null) return false;
+function isUsual(row: DraftRow, { head, occurrence, approve, inputs }: DraftItem): boolean {
+  if (approve || head !== null || occurrence !== 1 || row.repeat !== 1 || !row.chosen || row.lot !== null)
+    return false;
   for (const _ in inputs) return false;
   return row.problem === null && row.shares === null && row.without.length === 0;
 }
@@ -137,6 +139,7 @@ function unusualValues(row: DraftRow, item: DraftItem | undefined, first: boolea
     shares?.items ?? null,
     item?.occurrence ?? 1,
     item?.head ?? null,
+    item?.approve ? 1 : 0,
     JSON.stringify(inputs),
     contents,
   ];

@@ -172,6 +172,7 @@ function plannedItem(
     inputs: JSON.parse(record.inputs),
     ...(record.parents === null ? {} : { parents: JSON.parse(record.parents) }),
     ...filesOf(record),
+    ...(record.approve ? { approve: true as const } : {}),
     cells: Object.entries(JSON.parse(record.cells)),
     price: record.price as Credits,
     standing: record.standing,

@@ -38,6 +38,8 @@ export const draftTables = `
     key TEXT,
     occurrence INTEGER NOT NULL DEFAULT 1,
     head INTEGER,
+    -- 1: a person has to approve it.
+    approve INTEGER NOT NULL DEFAULT 0,
     priority INTEGER NOT NULL DEFAULT 0,
     kind INTEGER,
     -- Null where it is the id, and where the name is the row's id in turn.
@@ -54,7 +56,7 @@ export const draftTables = `
 
   -- The records that are items. Kinds never come first, because that would lose the order of the records.
   CREATE VIEW planned AS
-  SELECT position, row, number, copy, drafted.id, cells, wanted, key, occurrence, head, priority,
+  SELECT position, row, number, copy, drafted.id, cells, wanted, key, occurrence, head, approve, priority,
     coalesce(row_id, drafted.id) AS row_id, coalesce(name, row_id, drafted.id) AS name,
     repeat, model, category, prompt, params, inputs, contents, parents, price, price_group, standing, due
   FROM drafted CROSS JOIN kinds ON kinds.id = drafted.kind
@@ -130,6 +132,7 @@ export interface DraftPlanned {
   key: string;
   occurrence: number;
   head: number | null;
+  approve: number;
   priority: number;
   row_id: string;
   name: string;
@@ -156,6 +159,7 @@ export function itemOf(record: DraftPlanned): DraftItem {
     copy: record.copy,
     occurrence: record.occurrence,
     head: record.head,
+    approve: record.approve === 1,
     priority: record.priority,
     rowId: record.row_id,
     name: record.name,

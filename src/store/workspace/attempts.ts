@@ -195,6 +195,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         if (open) return;
         applyTransition(connection, itemId, "saved");
         sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
+        releaseChildren(connection, itemId);
       }),
   };
 }

@@ -9,7 +9,7 @@ type ChainMethods = Pick<
   | "release"
   | "wait"
   | "unpublished"
-  | "hasUnpublished"
+  | "mayUnblock"
   | "publishAgain"
   | "publishedAt"
   | "keepPublished"
@@ -18,18 +18,16 @@ type ChainMethods = Pick<
   | "blocked"
 >;
 
-/** The note of an item whose local file could not be published begins so. */
-const unpublished = "cannot be published: ";
-const isUnpublished = `substr(items.note, 1, ${unpublished.length}) = '${unpublished}'`;
-
 /** The item that an input of `items` comes from, and its output, where there are such. */
 const withOutputs = `
   LEFT JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
   LEFT JOIN outputs ON outputs.item_id = parent.id AND outputs.number = parents.output`;
-const isAtHand = "parent.state IN ('ready', 'archived') AND outputs.url <> ''";
-/** Of a blocked item: every one of its parents is ready or archived. */
+const isAtHand = `CASE parents.field WHEN 'canary' THEN parent.state = 'archived'
+  ELSE parent.state IN ('ready', 'archived') AND outputs.url <> '' END
+  AND coalesce(parent.approval, 'approved') = 'approved'`;
+/** Of a blocked item: every one of its parents is ready or archived, and approved where that was asked for. */
 const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id IS NOT NULL
-  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND (items.note IS NULL OR NOT ${isUnpublished})
+  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND NOT items.unpublished
   AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
     AND ((${isAtHand}) IS NOT 1 OR ${condition}))`;
 
@@ -39,14 +37,14 @@ const children = `
     CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
 const releasableChildren = `${children} AND ${mayGo("0")}`;
 const releasableOfRun = `SELECT items.id FROM items WHERE items.run_id = @runId
-  AND ${mayGo("parent.id IN (SELECT value FROM json_each(@stale))")}`;
+  AND ${mayGo("(parents.field <> 'canary' AND parent.id IN (SELECT value FROM json_each(@stale)))")}`;
 const handedOn = `
   SELECT DISTINCT parent.id, outputs.url, parent.addressed_at AS addressedAt
-  FROM items JOIN parents ON parents.item_id = items.id ${withOutputs}
+  FROM items JOIN parents ON parents.item_id = items.id AND parents.field <> 'canary' ${withOutputs}
   WHERE items.run_id = @runId AND ${mayGo("0")} ORDER BY items.priority DESC, items.position`;
 const parentColumns = `
   parents.field, parents.parent_key AS key, parents.output, parent.id, parent.row_id AS rowId, parent.state,
-  parent.note, outputs.url, parent.addressed_at AS addressedAt,
+  parent.approval, parent.note, outputs.url, parent.addressed_at AS addressedAt,
   (SELECT count(*) FROM outputs WHERE item_id = parent.id) AS outputs`;
 const parentsOfItem = `SELECT ${parentColumns}
   FROM items JOIN parents ON parents.item_id = items.id ${withOutputs} WHERE items.id = @id ORDER BY parents.field`;
@@ -56,7 +54,10 @@ const blockedOfRun = `
 
 const unpublishedOfRun = `
   SELECT id, (SELECT count(*) FROM parents WHERE item_id = items.id) AS parents FROM items
-  WHERE run_id = @runId AND state = 'blocked' AND ${isUnpublished}`;
+  WHERE run_id = @runId AND state = 'blocked' AND unpublished`;
+const unblockable = `
+  SELECT 1 FROM items WHERE run_id = @runId AND state = 'blocked'
+    AND (unpublished OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary'))`;
 
 export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
   const { atomic, sql, clock } = connection;
@@ -75,17 +76,20 @@ export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
     unpublished: async (itemId, reason) =>
       atomic(() => {
         wait(connection, itemId);
-        sql("UPDATE items SET note = ? WHERE id = ?").run(`${unpublished}${reason}`, itemId);
+        sql("UPDATE items SET unpublished = 1, note = ? WHERE id = ?").run(
+          `cannot be published: ${reason}`,
+          itemId,
+        );
       }),
 
-    hasUnpublished: async (runId) => sql(unpublishedOfRun).get({ runId }) !== undefined,
+    mayUnblock: async (runId) => sql(unblockable).get({ runId }) !== undefined,
 
     async publishAgain(runId) {
       const rows = sql(unpublishedOfRun).all({ runId }) as { id: number; parents: number }[];
       if (rows.length === 0) return;
       await atomic(() => {
         for (const { id, parents } of rows) {
-          sql("UPDATE items SET note = NULL WHERE id = ?").run(id);
+          sql("UPDATE items SET unpublished = 0, note = NULL WHERE id = ?").run(id);
           if (parents === 0) applyTransition(connection, id, "released");
         }
       });
@@ -128,7 +132,8 @@ export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
   };
 }
 
-function wait(connection: InTransaction, itemId: number): void {
+/** A planned item is blocked. Call it inside a transaction. */
+export function wait(connection: InTransaction, itemId: number): void {
   applyTransition(connection, itemId, "waits");
   const first = releasedFirst;
   connection
@@ -136,9 +141,12 @@ function wait(connection: InTransaction, itemId: number): void {
     .run({ itemId, first });
 }
 
-/** Releases the blocked children of an item whose URLs have just arrived. Call it inside a transaction. */
-export function releaseChildren(connection: InTransaction, itemId: number): void {
-  releaseAll(connection, releasableChildren, { id: itemId });
+/**
+ * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it inside a
+ * transaction. Returns how many those are.
+ */
+export function releaseChildren(connection: InTransaction, itemId: number): number {
+  return releaseAll(connection, releasableChildren, { id: itemId });
 }
 
 function releaseAll(connection: InTransaction, query: string, values: object): number {

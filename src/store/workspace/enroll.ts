@@ -10,16 +10,21 @@ export function put({ sql }: InTransaction, runId: number, items: Iterable<NewIt
   for (const item of items) {
     sql(
       `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
-         row_number, row_id, name, model, category, prompt, params, inputs, files, cells, price, price_group, state)
+         row_number, row_id, name, model, category, prompt, params, inputs, files, cells, price, price_group, approval,
+         state)
        VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
-         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @files, @cells, @price, @group, @state)
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @files, @cells, @price, @group, @approval,
+         @state)
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
+         approval = CASE WHEN @approval IS NULL THEN NULL ELSE coalesce(approval, @approval) END,
          price = CASE WHEN state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
            THEN @price ELSE price END`,
     ).run({
       ...item,
       parents: null,
+      approve: null,
+      approval: item.approve ? "waiting" : null,
       state: item.parents === undefined ? "planned" : "blocked",
       group: priceGroup(item),
       jobId,

@@ -52,7 +52,8 @@ export const rowPriority = `(items.priority - CASE WHEN ${isRaised} THEN ${relea
 
 /** Most items have no parents, which their inputs show. */
 const parentsColumn = `CASE WHEN instr(items.inputs, '"@') > 0 THEN (
-    SELECT json_group_array(json_object('field', field, 'key', parent_key, 'output', output)) FROM parents WHERE item_id = items.id)
+    SELECT json_group_array(json_object('field', field, 'key', parent_key, 'output', output)) FROM parents
+    WHERE item_id = items.id AND field <> 'canary')
   END AS parents`;
 
 /** The columns of the table `items` under the names of their records; `attempted` is selected beside them. */
@@ -60,7 +61,7 @@ export const itemColumns = `
   items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
   items.position, ${rowPriority} AS priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
   items.category, items.prompt, items.params, items.inputs, items.files, ${parentsColumn}, items.cells, items.price, items.state, items.next_at AS nextAt,
-  items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.vanished`;
+  items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.approval, items.vanished`;
 
 /** SQLite has neither booleans nor objects. */
 export type ItemRow = Omit<
@@ -79,6 +80,7 @@ export type ItemRow = Omit<
 export function asItem({ parents, files, ...row }: ItemRow): Item {
   return {
     ...row,
+    ...(row.approval === null ? {} : { approve: true as const }),
     ...(parents === null ? {} : { parents: JSON.parse(parents) }),
     ...(files === null ? {} : { files: JSON.parse(files) }),
     params: JSON.parse(row.params),

@@ -124,6 +124,10 @@ const tables = `
     failures INTEGER NOT NULL DEFAULT 0,
     failure_kind TEXT,
     note TEXT,
+    -- 1: a blocked item whose local file could not be published.
+    unpublished INTEGER NOT NULL DEFAULT 0,
+    -- A person's decision about the files of an item that waits for one; null where nobody is asked. No rebuild restores it.
+    approval TEXT CHECK (approval IN ('waiting', 'approved', 'rejected')),
     -- 1: no row of the manifest asks for the item any more.
     vanished INTEGER NOT NULL DEFAULT 0,
     UNIQUE (job_id, key)
@@ -132,6 +136,7 @@ const tables = `
   CREATE INDEX items_job ON items (job_id);
   CREATE INDEX items_run ON items (run_id);
   CREATE INDEX items_vanished ON items (job_id) WHERE vanished;
+  CREATE INDEX items_approval ON items (run_id, approval) WHERE approval IS NOT NULL;
   -- A transition writes only the indexes that the item enters or leaves. The states are joined by OR, because SQLite uses
   -- the index for a query that names one of them, and would not for a list.
   CREATE INDEX items_open ON items (state, run_id, next_at) WHERE ${indexedStates.map((state) => `state = '${state}'`).join(" OR ")};
@@ -139,7 +144,8 @@ const tables = `
   -- The items of a price group in their order.
   CREATE INDEX items_heads ON items (run_id, price_group, priority DESC, position) WHERE state = 'planned';
 
-  -- The outputs of other items of the job that an item takes as inputs.
+  -- The outputs of other items of the job that an item takes as inputs. The field 'canary' is no input: the item waits
+  -- until the other one is archived.
   CREATE TABLE parents (
     item_id INTEGER NOT NULL REFERENCES items,
     field TEXT NOT NULL,
@@ -148,6 +154,7 @@ const tables = `
     PRIMARY KEY (item_id, field)
   ) WITHOUT ROWID;
   CREATE INDEX parents_key ON parents (parent_key);
+  CREATE INDEX parents_canary ON parents (item_id) WHERE field = 'canary';
 
   -- Where contents of local inputs were published, and until when (UTC ms) that address is good.
   CREATE TABLE published (

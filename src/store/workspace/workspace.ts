@@ -2,7 +2,9 @@ import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { type Sqlite, statements } from "../../sqlite.js";
 import { copyInto, type Defer, groupCommits, openDatabase, transactions } from "../open.js";
+import { approvalMethods } from "./approvals.js";
 import { attemptMethods } from "./attempts.js";
+import { canaryMethods } from "./canaries.js";
 import { chainMethods } from "./chains.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";
@@ -65,6 +67,8 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defe
   return {
     ...runMethods(connection),
     ...chainMethods(connection),
+    ...canaryMethods(connection),
+    ...approvalMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
     ...archivedMethods(connection),

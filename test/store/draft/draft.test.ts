@@ -27,6 +27,7 @@ function item(index: number): DraftItem {
     copy: 1,
     occurrence: 1,
     head: null,
+    approve: false,
     priority: 0,
     rowId: `r${index}`,
     name: "n",
