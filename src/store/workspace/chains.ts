@@ -33,7 +33,7 @@ const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id I
 
 // In this order: a job may have far more items than a parent has children.
 const children = `
-  SELECT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
+  SELECT DISTINCT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
     CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
 const releasableChildren = `${children} AND ${mayGo("0")}`;
 const releasableOfRun = `SELECT items.id FROM items WHERE items.run_id = @runId

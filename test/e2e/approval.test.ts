@@ -1,0 +1,155 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { eventually, newPlace, type Place, run, started } from "./command.js";
+import { type ScriptedService, startService } from "./service.js";
+
+/** Two rows of a picture that has to be approved, and of a second one that is made of it. */
+const job = `
+name: set
+rows:
+  - { id: cup, prompt: a cup }
+  - { id: jar, prompt: a jar }
+defaults: { model: plain-image }
+steps:
+  - { name: draft, approve: true }
+  - { name: final, image_url: "@draft" }
+`;
+
+async function made(): Promise<[Place, ScriptedService]> {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  place.write("set.yaml", job);
+  return [place, service];
+}
+
+/** What each paid request asked for, with the task whose output it took. */
+const paid = ({ made: tasks }: ScriptedService) =>
+  tasks.map(({ prompt, body }) => {
+    const input = String(body["image_url"] ?? "");
+    const parent = tasks.findIndex(({ task }) => input.includes(task));
+    return parent === -1 ? prompt : `${prompt} of ${parent}`;
+  });
+
+test("what takes an unapproved output is not made; the run goes on with everything else and ends with 10", async () => {
+  const [place, service] = await made();
+  const first = await run(place, ["run", "set.yaml", "--yes", "--json"], service);
+  expect(first, first.stderr).toMatchObject({ code: 10 });
+  const summary = JSON.parse(first.stdout);
+  expect(summary).toMatchObject({
+    counts: { archived: 2, blocked: 2 },
+    awaiting: ["cup-draft", "jar-draft"],
+  });
+  expect(summary.blocked[0].reason).toBe("waits for cup-draft, which waits for your approval");
+  expect(summary.nextStep).toContain("`bulkgen approve ITEM…` or `bulkgen reject ITEM… --again`");
+  const resumed = await run(place, ["resume"], service);
+  expect(resumed, resumed.stderr).toMatchObject({ code: 10 });
+  expect(paid(service)).toEqual(["a cup", "a jar"]);
+});
+
+test("approve works offline, and resume makes what waited, with nothing paid twice", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  const approved = await run(place, ["approve", "cup-draft"]);
+  expect(approved, approved.stderr).toMatchObject({
+    code: 0,
+    stdout: "cup-draft is approved, and 1 item that waited can be made: `bulkgen resume 1`\n",
+  });
+  const again = await run(place, ["approve", "cup-draft"]);
+  expect(again.stdout).toBe("cup-draft is approved\n");
+  expect((await run(place, ["resume"], service)).code).toBe(10);
+  expect((await run(place, ["approve", "--all"])).stdout).toContain("jar-draft is approved, and 1 item");
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  expect((await run(place, ["run", "set.yaml", "--yes"], service)).code).toBe(0);
+  expect(paid(service)).toEqual(["a cup", "a jar", "a cup of 0", "a jar of 1"]);
+  const none = await run(place, ["approve", "--all"]);
+  expect(none, none.stderr).toMatchObject({ code: 0 });
+  expect(none.stderr).toContain("no item waits for approval");
+});
+
+test("approve reaches a run in progress, which goes on at once", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes", "--filter", "id=cup*"], service);
+  place.write("slow.csv", "id,model,prompt\nslow,plain-image,slow");
+  const running = started(place, ["run", "set.yaml", "--yes"], { ...service, serves: true });
+  await eventually(() => service.made.find(({ prompt }) => prompt === "a jar") ?? null);
+  const approved = await run(place, ["approve", "cup-draft"]);
+  expect(approved, approved.stderr).toMatchObject({ code: 0 });
+  expect((await running.ended).code).toBe(10);
+  const resumed = await run(place, ["resume"], service);
+  expect(resumed.code).toBe(10);
+  expect(paid(service)).toEqual(["a cup", "a jar", "a cup of 0"]);
+});
+
+test("reject leaves what waited unmade, which is no reason to end with 10; approving later makes it", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  await run(place, ["approve", "cup-draft"]);
+  const rejected = await run(place, ["reject", "jar-draft"]);
+  expect(rejected).toMatchObject({ code: 0, stdout: "jar-draft is rejected\n" });
+  const resumed = await run(place, ["resume", "--json"], service);
+  expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+  expect(JSON.parse(resumed.stdout).blocked).toMatchObject([
+    { rowId: "jar-final", reason: "waits for jar-draft, which was rejected" },
+  ]);
+  expect((await run(place, ["run", "set.yaml", "--yes"], service)).code).toBe(0);
+  expect(paid(service)).toHaveLength(3);
+  await run(place, ["approve", "jar-draft"]);
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  expect(paid(service).at(-1)).toBe("a jar of 1");
+});
+
+test("reject --again makes a priced variant, which takes the rejected one's place once it is approved", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  await run(place, ["approve", "cup-draft"]);
+  const declined = await run(place, ["reject", "jar-draft", "--again"], service);
+  expect(declined.code).toBe(2);
+  expect(declined.stderr).toContain("1 item to be made again, 2 credits");
+  expect((await run(place, ["status", "--json"])).stdout).toContain("waits for jar-draft, which waits");
+  const again = await run(place, ["reject", "jar-draft", "--again", "--yes", "--json"], service);
+  expect(again, again.stderr).toMatchObject({ code: 10 });
+  expect(JSON.parse(again.stdout).awaiting).toEqual(["jar-draft-v2"]);
+  await run(place, ["approve", "jar-draft-v2"]);
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  // The variant and the approved row's second picture are submitted in either order.
+  const all = paid(service);
+  expect(all.slice(0, 4).toSorted()).toEqual(["a cup", "a cup of 0", "a jar", "a jar"]);
+  expect(all.at(-1)).toBe(`a jar of ${all.lastIndexOf("a jar")}`);
+  // The sheet's row has what was made of its variant: nothing of it is new.
+  const plan = await run(place, ["plan", "set.yaml"], service);
+  expect(plan.stdout).toContain("4 archived");
+});
+
+test("a review file decides about many items, as an office saves it", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  place.write(
+    "review.csv",
+    "\uFEFFid;decision;note\r\ncup-draft;Pick;\r\njar-draft;reject;too dark\r\nx;;\r\n",
+  );
+  expect((await run(place, ["approve", "--from", "review.csv"])).stdout).toContain("cup-draft is approved");
+  expect((await run(place, ["reject", "--from", "review.csv"])).stdout).toBe("jar-draft is rejected\n");
+  const none = await run(place, ["reject", "--again", "--yes", "--from", "review.csv"], service);
+  expect(none.stderr).toContain("none of the 2 decisions");
+  place.write("review.csv", "id,decision\ncup-draft,maybe\n");
+  const wrong = await run(place, ["approve", "--from", "review.csv"]);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain('row 2: expected approve, pick, reject, redo as decision, got "maybe"');
+});
+
+test("only archived items that wait can be decided about", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  const blocked = await run(place, ["approve", "cup-final"]);
+  expect(blocked).toMatchObject({ code: 2 });
+  expect(blocked.stderr).toContain("cup-final needs no approval: its step has no `approve: true`");
+  const nothing = await run(place, ["approve"]);
+  expect(nothing.stderr).toContain("name the items to approve, add --all or --from FILE");
+  const both = await run(place, ["approve", "--all", "--from", "x.csv"]);
+  expect(both.stderr).toContain("expected items, --all or --from FILE, got more than one of them");
+  place.write("set.yaml", job.replace(", approve: true", ""));
+  expect((await run(place, ["run", "set.yaml", "--yes"], service)).code).toBe(0);
+  expect(paid(service)).toHaveLength(4);
+  expect(existsSync(join(place.folder, "outputs/set/cup-final.png"))).toBe(true);
+});
