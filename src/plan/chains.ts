@@ -125,8 +125,9 @@ class Chains {
 
   finish(): string[] {
     const { items, order } = this;
-    for (let wave = order.first; wave.length > 0; wave = order.after(wave)) {
-      for (const position of wave) this.item(position);
+    let depth = 1;
+    for (let wave = order.first; wave.length > 0; wave = order.after(wave), depth++) {
+      for (const position of wave) this.item(position, depth);
       // Only items of one wave can be identical, because those have the same parents.
       items.keepOccurrencesOfChildren();
     }
@@ -144,7 +145,7 @@ class Chains {
     );
   }
 
-  private item(position: number): void {
+  private item(position: number, depth: number): void {
     const slot = this.draft.slotAt(position);
     if (slot === null) return;
     const contents = { ...slot.item.contents };
@@ -164,6 +165,7 @@ class Chains {
     const wrong = this.items.finish(slot, {
       contents,
       parents,
+      depth,
       placeOf: () => placeOf(links[0] as ResolvedLink),
     });
     if (wrong !== null) this.put(position, wrong);

@@ -17,6 +17,7 @@ import { ItemNames } from "./names.js";
 import type { Plan, PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf } from "./requests.js";
 import { Choosing, everything } from "./select.js";
+import { workflowOf } from "./workflow.js";
 
 const nothing: Making = { items: [], shares: null, problems: [] };
 
@@ -82,6 +83,7 @@ export class Planning {
         shares: making.shares,
         chosen,
         lot,
+        step: row.step,
       },
       making.items,
     );
@@ -269,6 +271,7 @@ function concluded(
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),
     standings: totals.standings,
     models: modelCosts(sums, input),
+    workflow: workflowOf(draft),
     money,
     requests,
     fit,

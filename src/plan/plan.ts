@@ -9,6 +9,7 @@ import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
+import type { WorkflowStep } from "./workflow.js";
 
 /** The complete input of a plan: the same input gives the same plan. */
 export interface PlanInput {
@@ -103,6 +104,8 @@ export interface Plan extends Comparison {
   /** How many items stand where. */
   standings: Partial<Record<ItemStanding, number>>;
   models: ModelCost[];
+  /** The steps of the manifest, those first that take no output of others. */
+  workflow: Listing<WorkflowStep>;
   money: Money;
   requests: Requests;
   fit: Fit;

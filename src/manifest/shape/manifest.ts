@@ -41,6 +41,8 @@ export interface Row {
   label: string;
   /** The label without the step, which all steps of one chain have in common; null without steps. */
   chain: string | null;
+  /** The name of its step; null without steps. */
+  step: string | null;
   /** Empty when neither the row nor a default names a model. */
   model: string;
   prompt: string | null;

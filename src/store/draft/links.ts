@@ -26,7 +26,9 @@ export function draftLinks(
     "INSERT INTO links (child, field, written, output, place, name, other, parent, copy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
   // Nearly all items keep their ids and names, whose index would have to be written too.
-  const finishUsual = db.prepare("UPDATE drafted SET key = ?, contents = ?, parents = ? WHERE position = ?");
+  const finishUsual = db.prepare(
+    "UPDATE drafted SET key = ?, contents = ?, parents = ?, depth = ? WHERE position = ?",
+  );
   return {
     link({ child, field, written, output, place, of }) {
       const named =
@@ -87,14 +89,15 @@ export function draftLinks(
         }) as DraftPlanned[]
       ).map((record) => ({ position: record.position, id: record.id, item: itemOf(record) })),
 
-    finish(position, { key, occurrence, head, rowId, name, contents, parents }, isUsual) {
+    finish(position, { key, occurrence, head, rowId, name, contents, parents, depth }, isUsual) {
+      const texts = [JSON.stringify(contents), JSON.stringify(parents)];
       if (isUsual) {
-        finishUsual.run(key, JSON.stringify(contents), JSON.stringify(parents), position);
+        finishUsual.run(key, ...texts, depth, position);
         return;
       }
       sql(
-        "UPDATE drafted SET key = ?, occurrence = ?, head = ?, row_id = ?, name = ?, contents = ?, parents = ? WHERE position = ?",
-      ).run(key, occurrence, head, rowId, name, JSON.stringify(contents), JSON.stringify(parents), position);
+        "UPDATE drafted SET key = ?, occurrence = ?, head = ?, row_id = ?, name = ?, contents = ?, parents = ?, depth = ? WHERE position = ?",
+      ).run(key, occurrence, head, rowId, name, ...texts, depth, position);
     },
 
     share(position, head) {

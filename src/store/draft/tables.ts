@@ -50,6 +50,10 @@ export const draftTables = `
     contents TEXT,
     -- The items whose outputs it takes, as JSON; null where there are none.
     parents TEXT,
+    -- How many items are above it in its chain.
+    depth INTEGER NOT NULL DEFAULT 0,
+    -- The name of its step, where the job has steps.
+    step TEXT,
     standing TEXT NOT NULL DEFAULT 'new',
     due INTEGER NOT NULL DEFAULT 1
   );
