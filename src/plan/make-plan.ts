@@ -176,7 +176,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   const { known } = draft.counts();
   if (known > 0) keepOccurrences(draft, planning.items.keyOf);
   planning.references.flush();
-  const chained = finishChains(draft, planning.items);
+  const chained = finishChains(draft, planning.items, known > 0);
   const { selection, notes } = planning.choosing.settle(draft);
   const added = selection === null ? 0 : draft.wantParents();
   if (input.order === "sheet" || input.order === "cheapest") draft.reorder(input.order);

@@ -44,7 +44,7 @@ function draftWriting(
   problems: Problems,
 ): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
   const insert = draftInsert(db, progress);
-  const head = db.prepare("SELECT key, number, repeat FROM drafted WHERE position = ?");
+  const head = sql("SELECT key, number, repeat FROM drafted WHERE position = ?");
   return {
     add(row, items) {
       const at = progress.records;
