@@ -219,6 +219,10 @@ function* ofEdition(existing: PlanInput["existing"], edition: string) {
   }
 }
 
+function publishOf({ publish }: Manifest): Plan["publish"] {
+  return publish ? { to: publish.to, expiresMs: publish.expiresMs } : null;
+}
+
 const nothingBefore: Comparison = { changed: [], vanished: [], renamed: [], restored: [] };
 
 type Concluding = Pick<Plan, "selection" | "notes"> & Pick<End, "unusedColumns">;
@@ -263,6 +267,7 @@ function concluded(
       ...unusedParamColumns(unusedColumns, usedModels),
     ],
     notes,
+    publish: publishOf(manifest),
     ...(known > 0 ? draft.comparison() : nothingBefore),
     ...(manifest.isPart ? { vanished: nothingBefore.vanished } : {}),
     selection,

@@ -7,7 +7,7 @@ import type { Item, ModelSize, Sheet } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
-import type { Manifest } from "../manifest/shape/manifest.js";
+import type { JobPublish, Manifest } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import type { WorkflowStep } from "./workflow.js";
 
@@ -93,6 +93,8 @@ export interface Plan extends Comparison {
   blockers: Finding[];
   warnings: Finding[];
   notes: string[];
+  /** Where the job file says that local inputs are published. */
+  publish: Pick<JobPublish, "to" | "expiresMs"> | null;
   /** The selection, if not all rows were selected. */
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */

@@ -132,6 +132,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
     selection: null,
     standings: {},
     workflow: [],
+    publish: null,
     sheet: { columns, rows: [] },
     money,
     requests: {
