@@ -108,3 +108,39 @@ test("in a rehearsal a chain goes on after an end, though the sandbox has anothe
   expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
   expect(JSON.parse(resumed.stdout).counts).toMatchObject({ archived: 2, failed: 0 });
 });
+
+test("P2: export --failed writes the items that the failed ones take outputs of too; the sheet runs by itself and pays only for what failed", async () => {
+  const service = await startService({
+    balance: 100,
+    script: ({ what, body }) =>
+      what === "POST generate" && body.includes("a bad clip")
+        ? { status: 400, json: { error: { code: "INVALID_REQUEST", message: "no" } } }
+        : "serve",
+  });
+  const place = newPlace();
+  const job = (clip: string) => `name: set
+rows: [{ id: cup, thing: a cup }, { id: jug, thing: a jug }]
+steps:
+  - { name: picture, model: plain-image, prompt: "{{ thing }}", priority: 3 }
+  - { name: finer, model: plain-image, prompt: finer, image_url: "@picture" }
+  - { name: clip, model: plain-image, prompt: "{% if id == 'cup' %}${clip}{% else %}a clip{% endif %}", image_url: "@finer" }
+`;
+  place.write("set.yaml", job("a bad clip"));
+  const first = await run(place, ["run", "set.yaml", "--yes"], service);
+  expect(first, first.stdout + first.stderr).toMatchObject({ code: 5 });
+  const exported = await run(place, ["export", "--failed", "--to", "retry.csv"], service);
+  expect(exported, exported.stderr).toMatchObject({ code: 0 });
+  const sheet = place.read("retry.csv");
+  expect(sheet.match(/^cup-\w+/gm)).toEqual(["cup-clip", "cup-finer", "cup-picture"]);
+  expect(sheet).toContain("@cup-finer");
+  expect(sheet).toContain("archived; another row takes its output");
+  const before = service.made.length;
+  place.write("retry.csv", sheet.replace("a bad clip", "a good clip"));
+  const again = await run(place, ["run", "retry.csv", "--yes"], service);
+  expect(again, again.stdout + again.stderr).toMatchObject({ code: 0 });
+  expect(paid(service).slice(before)).toEqual(["a good clip"]);
+  place.write("set.yaml", job("a good clip"));
+  const whole = await run(place, ["run", "set.yaml", "--yes"], service);
+  expect(whole, whole.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(before + 1);
+});
