@@ -19,7 +19,7 @@ import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } fro
 import { type Stop, stopTable } from "../../core/stop.js";
 import { localInput } from "../../manifest/local-inputs.js";
 import { ownVersion } from "../../package-file.js";
-import { openPublisher, PublishError, type PublishSettings, publishPlace } from "../../publish/publisher.js";
+import { openPublisher, type PublishSettings, publishPlace } from "../../publish/publisher.js";
 import { arrange, Replacements } from "../../run/arrange.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
@@ -173,11 +173,9 @@ function publishPorts(options: ExecuteOptions): PublishPorts | null {
   const settings = publishPlace(publish, { to, expiresMs });
   const surroundings = { environment, cwd: opened.workspace.root, clock, interrupt };
   return {
-    publisher() {
-      if (settings !== null) return openPublisher(settings, surroundings);
-      throw new PublishError("nothing says where local files are to be put: add --publish");
-    },
+    publisher: settings && (() => openPublisher(settings, surroundings)),
     localInput: (value) => localInput(folder, value),
+    archived: (file) => localInput(jobFolder(run), file),
     interrupt,
   };
 }
