@@ -15,7 +15,7 @@ import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } fro
 import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
 import type { Plan, PlanInput } from "./plan.js";
-import { diskWarning, expectedFiles, requestsOf } from "./requests.js";
+import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
 import { Choosing, everything } from "./select.js";
 import { workflowOf } from "./workflow.js";
 
@@ -243,7 +243,8 @@ function concluded(
   const { due, items } = totals;
   const { known, open } = draft.counts();
   const made = paidFor(sums, reaches.all);
-  const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due }, input);
+  const chainMs = draft.longestChain((group) => usualMs(planning.prices.groupOf(group), input));
+  const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due, chainMs }, input);
   const files = expectedFiles(made, input.sizes ?? []);
   const usedModels = input.models.filter((model) => planning.usedModels.has(model.model_key));
   const missing = known > 0 ? draft.missing() : [];

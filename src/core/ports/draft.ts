@@ -59,6 +59,11 @@ export interface Draft {
   /** Items whose outputs are wanted are wanted too. Returns how many were not before. */
   wantParents(): number;
   /**
+   * How long the longest chain of wanted items that are due takes, when an item of a price group takes so long; 0 without
+   * chains.
+   */
+  longestChain(msOf: (group: number) => number): number;
+  /**
    * The wanted items by step, those first that take no output of others. Items without a step that are deeper in their
    * chain than `depthMax` are put together.
    */

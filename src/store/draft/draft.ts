@@ -4,7 +4,7 @@ import { draftHistory } from "./history.js";
 import { draftInsert, draftProblems, type Problems } from "./insert.js";
 import { draftLinks } from "./links.js";
 import { draftChoice, draftReading } from "./read.js";
-import { draftSteps } from "./steps.js";
+import { draftSteps, longestChain } from "./steps.js";
 import { type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
 
 /**
@@ -31,6 +31,7 @@ export function openDraft(): Draft {
     ...draftHistory(db, sql, progress),
     ...draftChoice(sql, progress),
     ...draftReading(db, sql, progress),
+    longestChain: (msOf) => longestChain(db, msOf),
     steps: (depthMax) => draftSteps(db, depthMax),
     problems: problems.all,
     close: () => db.close(),

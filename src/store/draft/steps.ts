@@ -71,3 +71,36 @@ export function draftSteps(db: Sqlite, depthMax: number): StepSum[] {
 function nameOf(...parts: (string | number | null)[]): string {
   return JSON.stringify(parts);
 }
+
+/** Each item ends when the last of its parents has ended and its own generation has taken its time. */
+export function longestChain(db: Sqlite, msOf: (group: number) => number): number {
+  const following = db.prepare(
+    `SELECT child, parent, kind.price_group, from_kind.price_group, above.due
+     FROM links CROSS JOIN drafted below ON below.position = child JOIN kinds kind ON kind.id = below.kind
+       JOIN drafted above ON above.position = parent JOIN kinds from_kind ON from_kind.id = above.kind
+     WHERE below.key IS NOT NULL AND above.key IS NOT NULL AND below.wanted AND below.due ORDER BY below.depth`,
+  );
+  const known = new Map<number, number>();
+  const takes = (group: number) => {
+    const ms = known.get(group) ?? msOf(group);
+    known.set(group, ms);
+    return ms;
+  };
+  const ends = new Map<number, number>();
+  let longest = 0;
+  // With many items, objects would take longer than the query.
+  for (const each of following.raw().iterate()) {
+    const [child, parent, childGroup, parentGroup, parentDue] = each as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const begins = parentDue === 0 ? 0 : (ends.get(parent) ?? takes(parentGroup));
+    const end = Math.max(ends.get(child) ?? 0, begins + takes(childGroup));
+    ends.set(child, end);
+    longest = Math.max(longest, end);
+  }
+  return longest;
+}
