@@ -87,7 +87,7 @@ function yargsMessage(message: string): string {
 function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
   const command = path.at(-1) as CommandDefinition;
   const flags = command.flags ?? {};
-  const words = parserOf(flags).parse([...argv]) as unknown as Words;
+  const words = parserOf(flags).parse(withValues(flags, argv)) as unknown as Words;
   // Flags may come before the name of a subcommand, as in `sandbox --json account`.
   const sub = command.subcommands?.find(({ name }) => name === words._[0]);
   if (sub) return lineOf([...path, sub], argv.toSpliced(argv.indexOf(sub.name), 1));
@@ -116,6 +116,21 @@ function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): Co
     if (error instanceof EarlyExit) throw new EarlyExit("usage", `${error.message}. ${hint}`);
     throw error;
   }
+}
+
+/** Gives flags that stand alone the value that they mean. */
+function withValues(flags: FlagSet, argv: readonly string[]): string[] {
+  const alone = new Map<string, FlagDefinition>(
+    Object.entries<FlagDefinition>(flags).flatMap(([attribute, flag]) =>
+      flag.alone === undefined ? [] : [[`--${nameOf(attribute)}`, flag] as const],
+    ),
+  );
+  const end = argv.indexOf("--");
+  return argv.map((word, index) => {
+    const flag = end >= 0 && index > end ? undefined : alone.get(word);
+    if (flag === undefined || flag.choices?.includes(argv[index + 1] ?? "")) return word;
+    return `${word}=${flag.alone}`;
+  });
 }
 
 function listOf(value: unknown): string[] {

@@ -168,6 +168,7 @@ export function manifestOf(path: string, source: Source, options: ReadOptions): 
     name: source.job?.name ?? source.partOf ?? basename(file, extname(file)),
     isPart: source.partOf !== undefined,
     file,
+    ...(source.job?.publish ? { publish: source.job.publish } : {}),
     columns: [...new Set([...source.columns, ...axesOf(source.job).flatMap(({ keys }) => keys)])],
     parts: () => partsOf(path, file, source, options),
   };

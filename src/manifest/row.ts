@@ -44,6 +44,7 @@ export function rowOf(
     id,
     label: layers.label,
     chain: layers.step === null ? null : layers.base,
+    step: layers.step,
     model: trimmed(cells["model"]) ?? "",
     prompt: cells["prompt"] ?? null,
     params,

@@ -104,10 +104,13 @@ function oneOf(names: readonly string[]): string {
 /** For more unknown names than this, the nearest one is not looked for: each look goes through all ids. */
 const nearestMax = 20;
 
-/** Finishes the items with links, in the order of their chains, and finds what is wrong with them. Returns notes. */
-export function finishChains(draft: Draft, items: Items): string[] {
+/**
+ * Finishes the items with links, in the order of their chains, and finds what is wrong with them. `isKnown` says whether
+ * the job has items already. Returns notes.
+ */
+export function finishChains(draft: Draft, items: Items, isKnown: boolean): string[] {
   if (draft.resolveLinks() === 0) return [];
-  return new Chains(draft, items).finish();
+  return new Chains(draft, items, isKnown).finish();
 }
 
 class Chains {
@@ -119,16 +122,18 @@ class Chains {
   constructor(
     private readonly draft: Draft,
     private readonly items: Items,
+    private readonly isKnown: boolean,
   ) {
     this.order = new Order(draft);
   }
 
   finish(): string[] {
     const { items, order } = this;
-    for (let wave = order.first; wave.length > 0; wave = order.after(wave)) {
-      for (const position of wave) this.item(position);
+    let depth = 1;
+    for (let wave = order.first; wave.length > 0; wave = order.after(wave), depth++) {
+      for (const position of wave) this.item(position, depth);
       // Only items of one wave can be identical, because those have the same parents.
-      items.keepOccurrencesOfChildren();
+      if (this.isKnown) items.keepOccurrencesOfChildren();
     }
     for (const circle of order.circles()) this.circle(circle);
     for (const position of order.unfinished()) {
@@ -144,7 +149,7 @@ class Chains {
     );
   }
 
-  private item(position: number): void {
+  private item(position: number, depth: number): void {
     const slot = this.draft.slotAt(position);
     if (slot === null) return;
     const contents = { ...slot.item.contents };
@@ -164,6 +169,7 @@ class Chains {
     const wrong = this.items.finish(slot, {
       contents,
       parents,
+      depth,
       placeOf: () => placeOf(links[0] as ResolvedLink),
     });
     if (wrong !== null) this.put(position, wrong);

@@ -107,8 +107,9 @@ export class Items {
     {
       contents,
       parents,
+      depth,
       placeOf,
-    }: { contents: NewItem["inputs"]; parents: readonly Parent[]; placeOf(): Place },
+    }: { contents: NewItem["inputs"]; parents: readonly Parent[]; depth: number; placeOf(): Place },
   ): Problem | null {
     const { draft, scope } = this;
     const same = requestOf({ ...item, contents });
@@ -138,7 +139,7 @@ export class Items {
     const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
     draft.finish(
       position,
-      { key, occurrence, head, rowId, name, contents, parents },
+      { key, occurrence, head, rowId, name, contents, parents, depth },
       id !== null && head === null,
     );
     return null;

@@ -15,8 +15,9 @@ import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } fro
 import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
 import type { Plan, PlanInput } from "./plan.js";
-import { diskWarning, expectedFiles, requestsOf } from "./requests.js";
+import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
 import { Choosing, everything } from "./select.js";
+import { workflowOf } from "./workflow.js";
 
 const nothing: Making = { items: [], shares: null, problems: [] };
 
@@ -82,6 +83,7 @@ export class Planning {
         shares: making.shares,
         chosen,
         lot,
+        step: row.step,
       },
       making.items,
     );
@@ -174,7 +176,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   const { known } = draft.counts();
   if (known > 0) keepOccurrences(draft, planning.items.keyOf);
   planning.references.flush();
-  const chained = finishChains(draft, planning.items);
+  const chained = finishChains(draft, planning.items, known > 0);
   const { selection, notes } = planning.choosing.settle(draft);
   const added = selection === null ? 0 : draft.wantParents();
   if (input.order === "sheet" || input.order === "cheapest") draft.reorder(input.order);
@@ -217,6 +219,10 @@ function* ofEdition(existing: PlanInput["existing"], edition: string) {
   }
 }
 
+function publishOf({ publish }: Manifest): Plan["publish"] {
+  return publish ? { to: publish.to, expiresMs: publish.expiresMs } : null;
+}
+
 const nothingBefore: Comparison = { changed: [], vanished: [], renamed: [], restored: [] };
 
 type Concluding = Pick<Plan, "selection" | "notes"> & Pick<End, "unusedColumns">;
@@ -237,7 +243,8 @@ function concluded(
   const { due, items } = totals;
   const { known, open } = draft.counts();
   const made = paidFor(sums, reaches.all);
-  const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due }, input);
+  const chainMs = draft.longestChain((group) => usualMs(planning.prices.groupOf(group), input));
+  const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due, chainMs }, input);
   const files = expectedFiles(made, input.sizes ?? []);
   const usedModels = input.models.filter((model) => planning.usedModels.has(model.model_key));
   const missing = known > 0 ? draft.missing() : [];
@@ -261,6 +268,7 @@ function concluded(
       ...unusedParamColumns(unusedColumns, usedModels),
     ],
     notes,
+    publish: publishOf(manifest),
     ...(known > 0 ? draft.comparison() : nothingBefore),
     ...(manifest.isPart ? { vanished: nothingBefore.vanished } : {}),
     selection,
@@ -269,6 +277,7 @@ function concluded(
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),
     standings: totals.standings,
     models: modelCosts(sums, input),
+    workflow: workflowOf(draft),
     money,
     requests,
     fit,

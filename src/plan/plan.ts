@@ -7,8 +7,9 @@ import type { Item, ModelSize, Sheet } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
-import type { Manifest } from "../manifest/shape/manifest.js";
+import type { JobPublish, Manifest } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
+import type { WorkflowStep } from "./workflow.js";
 
 /** The complete input of a plan: the same input gives the same plan. */
 export interface PlanInput {
@@ -92,6 +93,8 @@ export interface Plan extends Comparison {
   blockers: Finding[];
   warnings: Finding[];
   notes: string[];
+  /** Where the job file says that local inputs are published. */
+  publish: Pick<JobPublish, "to" | "expiresMs"> | null;
   /** The selection, if not all rows were selected. */
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */
@@ -103,6 +106,8 @@ export interface Plan extends Comparison {
   /** How many items stand where. */
   standings: Partial<Record<ItemStanding, number>>;
   models: ModelCost[];
+  /** The steps of the manifest, those first that take no output of others. */
+  workflow: Listing<WorkflowStep>;
   money: Money;
   requests: Requests;
   fit: Fit;

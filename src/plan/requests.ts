@@ -14,10 +14,14 @@ export interface RequestsInput {
   /** Tasks that the service has or may have, and that will be polled. */
   open: number;
   isShortOfCredits: boolean;
+  chainMs: number;
 }
 
 /** The requests that a run needs, and how long they take. */
-export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, input: PlanInput): Requests {
+export function requestsOf(
+  { sums, open, isShortOfCredits, chainMs }: RequestsInput,
+  input: PlanInput,
+): Requests {
   const { me, usedToday = 0, usedNow = 0, ownLimits = {} } = input;
   const due = sums.reduce((sum, group) => sum + group.due, 0);
   const plan = me.subscription?.plan ?? null;
@@ -35,6 +39,7 @@ export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, inpu
       usedToday,
       usedNow,
       isShortOfCredits,
+      chainMs,
     },
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),
   );
@@ -50,7 +55,12 @@ export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, inpu
   return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, finishAt };
 }
 
-function paceFor({ name, category }: Sum, { pace }: PlanInput): DurationEstimate {
+/** The median time of a generation in ms. */
+export function usualMs(group: Pick<Sum, "name" | "category">, input: PlanInput): number {
+  return Math.exp(paceFor(group, input).mean);
+}
+
+function paceFor({ name, category }: Pick<Sum, "name" | "category">, { pace }: PlanInput): DurationEstimate {
   return pace?.(name) ?? durationEstimateOf(priorOf(category), [], []);
 }
 

@@ -35,13 +35,35 @@ export class PublishError extends Error {
   override readonly name = "PublishError";
 }
 
-export interface PublishSettings {
+export interface PublishPlace {
   /** `s3://bucket/prefix`, or an address under which the files are already; null when a command is given. */
   to: string | null;
   /** Prints the address of the file that is named by BULKGEN_FILE. */
   command: string | null;
   /** How long an address has to be of use (ms). */
   expiresMs: number;
+}
+
+/** What says where local inputs go. What a job file says comes before settings files, and after this call's flags. */
+export interface PublishSettings {
+  /** By a flag or a variable. */
+  given: Partial<PublishPlace>;
+  /** By the settings files. */
+  configured: Partial<PublishPlace>;
+}
+
+const expiresMsDefault = 86_400_000;
+
+/** Where local inputs go; null if nothing says so. */
+export function publishPlace(
+  { given, configured }: PublishSettings,
+  ofJob: { to?: string | undefined; expiresMs?: number | null | undefined },
+): PublishPlace | null {
+  const expiresMs = given.expiresMs ?? ofJob.expiresMs ?? configured.expiresMs ?? expiresMsDefault;
+  const place = [given, ofJob as Partial<PublishPlace>, configured].find(
+    ({ to, command }) => typeof to === "string" || typeof command === "string",
+  );
+  return place === undefined ? null : { to: place.to ?? null, command: place.command ?? null, expiresMs };
 }
 
 export interface Surroundings {
@@ -63,7 +85,7 @@ export function isPublishTarget(text: string): boolean {
 }
 
 /** Throws PublishError when it cannot be used as it is set up. */
-export function openPublisher(settings: PublishSettings, surroundings: Surroundings): Publisher {
+export function openPublisher(settings: PublishPlace, surroundings: Surroundings): Publisher {
   const { to, command } = settings;
   if (command !== null) return byCommand(command, settings, surroundings);
   const target = to === null ? null : bucketTarget(to);
@@ -103,7 +125,7 @@ function folderAddress(text: string): URL | null {
 }
 
 /** Objects are named after their content, so each is uploaded once, whoever runs it. */
-function toBucket(bucket: Bucket, { expiresMs }: PublishSettings, { clock }: Surroundings): Publisher {
+function toBucket(bucket: Bucket, { expiresMs }: PublishPlace, { clock }: Surroundings): Publisher {
   return {
     name: bucket.name,
     async publish(file) {
@@ -125,7 +147,7 @@ function publishError(error: unknown): unknown {
   return error instanceof BucketError ? new PublishError(error.message, { cause: error }) : error;
 }
 
-function byCommand(command: string, { expiresMs }: PublishSettings, surroundings: Surroundings): Publisher {
+function byCommand(command: string, { expiresMs }: PublishPlace, surroundings: Surroundings): Publisher {
   const { environment, cwd, clock, interrupt } = surroundings;
   return {
     name: `command ${command}`,

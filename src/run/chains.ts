@@ -4,8 +4,10 @@ import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { isReference } from "../core/reference.js";
+import { PublishError } from "../publish/publisher.js";
 import type { Gate } from "./gate/gate.js";
 import type { GatePorts } from "./gate/ports.js";
+import type { Publishing } from "./publishing.js";
 
 /** After so many polls in a row whose URLs could not be used, a parent is given up in this execution. */
 const renewalsMax = 4;
@@ -15,13 +17,15 @@ const tooShort = "its addresses expire before they can be used";
 /**
  * Hands outputs on. An item whose inputs are outputs of other items, its parents, is blocked until all of them are ready.
  * It is sent with the signed URLs of that moment. A URL that is too old is renewed by one more poll of the parent's task
- * while its child waits. Nothing in here is needed to resume: the parents are looked at again.
+ * while its child waits; where the service has none any more, the parent's archived file is published. Nothing in here is needed to resume: the parents are looked at again.
  */
 export class Chains {
   /** Parents to poll for new URLs, with the polls that were of no use. */
   private readonly waiting = new Map<number, { nextAt: number; tries: number }>();
   /** How often a parent was polled since one of its URLs was sent. */
   private readonly tries = new Map<number, number>();
+  /** How often the archived files of a parent were published since one of their addresses was sent. */
+  private readonly publishes = new Map<number, number>();
   /** Parents that are given up in this execution, with what their children are told. */
   private readonly givenUp = new Map<number, string>();
 
@@ -29,6 +33,7 @@ export class Chains {
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
     private readonly runId: number,
     private readonly gate: Pick<Gate, "missed" | "reached" | "refused">,
+    private readonly publishing: Pick<Publishing, "addressesOf" | "missing" | "interrupted">,
   ) {}
 
   /**
@@ -81,7 +86,10 @@ export class Chains {
       await this.noteGivenUp(parents);
       return null;
     }
-    for (const { id: parentId } of parents) this.tries.delete(parentId ?? 0);
+    for (const { id: parentId } of parents) {
+      this.tries.delete(parentId ?? 0);
+      this.publishes.delete(parentId ?? 0);
+    }
     return sent;
   }
 
@@ -132,11 +140,36 @@ export class Chains {
       this.waiting.set(itemId, { nextAt: clock.now() + backoffMs(tries), tries });
       return;
     }
+    const trouble = await this.publish(itemId, reason);
+    this.waiting.delete(itemId);
+    if (trouble === null) return;
     const { rowId } = await store.item(itemId);
-    const note = cannotHandOn(rowId, reason);
+    const note = `the output of ${rowId} cannot be handed on (${trouble}`;
     this.givenUp.set(itemId, note);
     await store.noteChildren(itemId, note);
-    this.waiting.delete(itemId);
+  }
+
+  /**
+   * Hands on archived files in place of the service's URLs, which cannot be had for that reason. Returns null, or the
+   * end of the note that says what to do.
+   */
+  private async publish(itemId: number, reason: string): Promise<string | null> {
+    const { store, clock } = this.ports;
+    if (this.publishing.missing) return `${reason}): ${publishAdvice}, or ${ownAdvice}`;
+    try {
+      const urls = await this.publishing.addressesOf(itemId);
+      if (urls === null) return `${reason}): ${ownAdvice}`;
+      const times = (this.publishes.get(itemId) ?? 0) + 1;
+      this.publishes.set(itemId, times);
+      const isGood = urls.every((url) => this.isFresh({ url, addressedAt: clock.now() }));
+      if (!isGood || times > renewalsMax) throw new PublishError(tooShort);
+      await store.renewed(itemId, { urls, fetchBy: fetchBy(urls, clock.now()) });
+      return null;
+    } catch (error) {
+      if (!(error instanceof PublishError)) throw error;
+      if (this.publishing.interrupted) return null;
+      return `${reason}, nor can its archived file be published: ${error.message}): ${ownAdvice}`;
+    }
   }
 
   /** A child that was released is told again: its release took the note away. */
@@ -158,6 +191,7 @@ export class Chains {
   }
 }
 
-function cannotHandOn(rowId: string, reason: string): string {
-  return `the output of ${rowId} cannot be handed on (${reason}): put its file where the service can read it and write that address in place of the reference, or make the chain anew with --fresh`;
-}
+const publishAdvice =
+  "run it again with --publish s3://bucket/prefix, which puts its archived file where the service can read it";
+const ownAdvice =
+  "put its file where the service can read it and write that address in place of the reference, or make the chain anew with --fresh";

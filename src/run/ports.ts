@@ -57,11 +57,6 @@ export interface Session {
 
 export function openSession(ports: RunPorts, settings: RunSettings): Session {
   const gate = new Gate(ports, settings);
-  return {
-    ports,
-    settings,
-    gate,
-    chains: new Chains(ports, settings.run.id, gate),
-    publishing: new Publishing(ports, ports.publish),
-  };
+  const publishing = new Publishing(ports, ports.publish);
+  return { ports, settings, gate, chains: new Chains(ports, settings.run.id, gate, publishing), publishing };
 }

@@ -25,3 +25,12 @@ export function fileSize(bytes: number): string {
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The ms of a duration such as `90s`, `30m` or `2h`; null for any other text. */
+export function durationIn(text: string): number | null {
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
+  const ms = unitMs[unit];
+  return ms === undefined ? null : Number(number) * ms;
+}

@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { newPlace, type Place, run } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
+import { skippingClock } from "./skipping-clock.js";
 
 const sheet = (cup = "a cup") =>
   `id,model,prompt,image_url\nclip,plain-image,a clip,@cup\ncup,plain-image,${cup},\nlonger,plain-image,more,@clip\n`;
@@ -107,4 +108,102 @@ test("in a rehearsal a chain goes on after an end, though the sandbox has anothe
   const resumed = await run(place, ["resume", "--sandbox", "--yes", "--json", "--max-credits", "100"]);
   expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
   expect(JSON.parse(resumed.stdout).counts).toMatchObject({ archived: 2, failed: 0 });
+});
+
+test("P2: export --failed writes the items that the failed ones take outputs of too; the sheet runs by itself and pays only for what failed", async () => {
+  const service = await startService({
+    balance: 100,
+    script: ({ what, body }) =>
+      what === "POST generate" && body.includes("a bad clip")
+        ? { status: 400, json: { error: { code: "INVALID_REQUEST", message: "no" } } }
+        : "serve",
+  });
+  const place = newPlace();
+  const job = (clip: string) => `name: set
+rows: [{ id: cup, thing: a cup }, { id: jug, thing: a jug }]
+steps:
+  - { name: picture, model: plain-image, prompt: "{{ thing }}", priority: 3 }
+  - { name: finer, model: plain-image, prompt: finer, image_url: "@picture" }
+  - { name: clip, model: plain-image, prompt: "{% if id == 'cup' %}${clip}{% else %}a clip{% endif %}", image_url: "@finer" }
+`;
+  place.write("set.yaml", job("a bad clip"));
+  const first = await run(place, ["run", "set.yaml", "--yes"], service);
+  expect(first, first.stdout + first.stderr).toMatchObject({ code: 5 });
+  const exported = await run(place, ["export", "--failed", "--to", "retry.csv"], service);
+  expect(exported, exported.stderr).toMatchObject({ code: 0 });
+  const sheet = place.read("retry.csv");
+  expect(sheet.match(/^cup-\w+/gm)).toEqual(["cup-clip", "cup-finer", "cup-picture"]);
+  expect(sheet).toContain("@cup-finer");
+  expect(sheet).toContain("archived; another row takes its output");
+  const before = service.made.length;
+  place.write("retry.csv", sheet.replace("a bad clip", "a good clip"));
+  const again = await run(place, ["run", "retry.csv", "--yes"], service);
+  expect(again, again.stdout + again.stderr).toMatchObject({ code: 0 });
+  expect(paid(service).slice(before)).toEqual(["a good clip"]);
+  place.write("set.yaml", job("a good clip"));
+  const whole = await run(place, ["run", "set.yaml", "--yes"], service);
+  expect(whole, whole.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(before + 1);
+});
+
+describe("P2: a parent whose task the service has no more", () => {
+  const rows = { cup: "cup,plain-image,a cup,", clip: "clip,plain-image,a clip,@cup" };
+  const sheetOf = (...names: (keyof typeof rows)[]) =>
+    `id,model,prompt,image_url\n${names.map((name) => rows[name]).join("\n")}\n`;
+
+  /** The cup is archived, and its task is gone when its clip is to be made. */
+  async function gone(): Promise<[Place, ScriptedService]> {
+    const service = await startService({ balance: 100 });
+    const place = newPlace();
+    place.write("set.csv", sheetOf("cup"));
+    expect((await run(place, ["run", "set.csv", "--yes"], service)).code).toBe(0);
+    service.script(({ what, path }) =>
+      what === "GET task" && path.endsWith(service.made[0]?.task ?? "?")
+        ? { status: 404, json: { error: { code: "TASK_NOT_FOUND", message: "no such task" } } }
+        : "serve",
+    );
+    await skippingClock.during(skippingClock.sleep(5 * 3_600_000));
+    place.write("set.csv", sheetOf("cup", "clip"));
+    return [place, service];
+  }
+
+  const publish = 'echo "$BULKGEN_NAME" >> published.txt; echo "https://x.example/$BULKGEN_SHA256.png"';
+
+  test("hands on its archived file, published as local inputs are, and is not paid again", async () => {
+    const [place, service] = await gone();
+    const first = await run(place, ["run", "set.csv", "--yes"], service);
+    expect(first.code, first.stderr).toBe(10);
+    expect(first.stdout + first.stderr).toContain("run it again with --publish s3://bucket/prefix");
+    expect(service.made).toHaveLength(1);
+    const failing = await run(place, ["run", "set.csv", "--yes", "--publish-command", "exit 3"], service);
+    expect(failing.code).toBe(10);
+    const status = await run(place, ["status", "--json"], service);
+    expect(status.stdout).toContain(
+      "nor can its archived file be published: the publish command ended with 3",
+    );
+    const again = await run(place, ["run", "set.csv", "--yes", "--publish-command", publish], service);
+    expect(again, again.stdout + again.stderr).toMatchObject({ code: 0 });
+    expect(paid(service)).toEqual(["a cup", "a clip"]);
+    expect(service.made[1]?.body["image_url"]).toMatch(/^https:\/\/x\.example\/[0-9a-f]{64}\.png$/);
+    expect(place.read("published.txt").trim()).toBe("cup.png");
+  });
+
+  test("does not hand on a file that was changed since it was archived", async () => {
+    const [place, service] = await gone();
+    place.write("outputs/set/cup.png", "another picture");
+    const words = ["run", "set.csv", "--yes", "--publish-command", publish];
+    expect((await run(place, words, service)).code).toBe(10);
+    const status = await run(place, ["status", "--json"], service);
+    expect(status.stdout).toContain("cup.png has changed since it was archived");
+    expect(service.made).toHaveLength(1);
+  });
+
+  test("says so where --publish names a folder of addresses, which does not have archived files", async () => {
+    const [place, service] = await gone();
+    const words = ["run", "set.csv", "--yes", "--publish", "https://cdn.example.com"];
+    expect((await run(place, words, service)).code).toBe(10);
+    const status = await run(place, ["status", "--json"], service);
+    expect(status.stdout).toContain("--publish names a folder where archived files are not");
+    expect(service.made).toHaveLength(1);
+  });
 });

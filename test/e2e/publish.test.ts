@@ -118,3 +118,72 @@ describe("local inputs of a run", () => {
     expect(service.count("POST generate")).toBe(3);
   });
 });
+
+describe("a job file that says where local inputs are put", () => {
+  const job = (publish: string) => `publish: ${publish}
+rows: [{ id: a, model: plain-image, prompt: a, image_url: red shoe.png }]
+`;
+
+  test("needs no flag, also when the run is resumed", slow, async () => {
+    const { place, service } = await withPictures();
+    const { to, env } = { to: "s3://inputs/photos", env: { ...service.env, ...(await s3Server()) } };
+    place.write("job.yaml", job(`{ to: "${to}", for: 2h }`));
+    const planned = await run(place, ["plan", "job.yaml"], { env });
+    expect(planned.code, planned.stdout).toBe(0);
+    // Without access to the bucket the item waits.
+    const failed = await run(place, ["run", "job.yaml", "--yes"], service);
+    expect(failed.code, failed.stderr).toBe(10);
+    const { code, stderr } = await run(place, ["resume", "--yes"], { env });
+    expect(code, stderr).toBe(0);
+    const [address = ""] = addresses(service);
+    expect(new URL(address).pathname).toContain("/inputs/photos/");
+    expect(new URL(address).searchParams.get("X-Amz-Expires")).toBe("7200");
+  });
+
+  test("comes after a flag and a variable, and before the settings files", slow, async () => {
+    const { place, service } = await withPictures();
+    const made = async (id: string, words: string[], env = {}) => {
+      place.write("job.yaml", job("https://job.example/in").replace("prompt: a", `prompt: ${id}`));
+      const { code, stderr } = await run(place, ["run", "job.yaml", "--yes", ...words], {
+        env: { ...service.env, ...env },
+      });
+      expect(code, stderr).toBe(0);
+      return new URL(addresses(service).at(-1) ?? "").host;
+    };
+    place.write("bulkgen.config.yaml", "publish: https://config.example\n");
+    expect(await made("x", [])).toBe("job.example");
+    expect(await made("y", ["--publish", "https://flag.example"])).toBe("flag.example");
+    expect(await made("z", [], { BULKGEN_PUBLISH: "https://variable.example" })).toBe("variable.example");
+    expect(await made("c", ["--publish-command", "echo https://command.example/x.png"])).toBe(
+      "command.example",
+    );
+    place.write("s.csv", "id,model,prompt,image_url\nq,plain-image,q,blue.png");
+    expect((await run(place, ["run", "s.csv", "--yes"], service)).code).toBe(0);
+    expect(new URL(addresses(service).at(-1) ?? "").host).toBe("config.example");
+  });
+
+  test("cannot run a command: whoever wrote the file may be somebody else", slow, async () => {
+    const { place, service } = await withPictures();
+    place.write("job.yaml", job("{ command: touch ran.txt }"));
+    const { code, stderr } = await run(place, ["run", "job.yaml", "--yes"], service);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--publish-command");
+    expect(stderr).toContain("may come from somebody else");
+    expect(existsSync(join(place.folder, "ran.txt"))).toBe(false);
+    place.write("job.yaml", job("{ to: https://job.example, command: touch ran.txt }"));
+    expect((await run(place, ["plan", "job.yaml"], service)).code).toBe(2);
+  });
+
+  test.each([
+    ["inputs/here", /publish.*s3:\/\/bucket\/prefix/],
+    ["{ to: s3://inputs, for: soon }", /a duration such as 24h.*got "soon"/],
+    ["s3:///photos", /publish.*s3:\/\/bucket\/prefix/],
+    ["{ for: 24h }", /publish/],
+  ])("is checked before anything is sent: %s", async (text, message) => {
+    const { place, service } = await withPictures();
+    place.write("job.yaml", job(text));
+    const { code, stdout, stderr } = await run(place, ["plan", "job.yaml"], service);
+    expect(code).toBe(2);
+    expect(stdout + stderr).toMatch(message);
+  });
+});

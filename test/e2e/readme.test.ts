@@ -27,10 +27,8 @@ const examples = [...texts].flatMap(([page, text]): Example[] =>
 
 /** How each example is made, by the beginning of its first command. The help is a generated section. */
 const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<string>>> = {
-  "plan jobs/product-shots.yaml": async (words) => {
-    const { stdout, stderr } = await run(placeWithJobs(), words, { env: { NO_COLOR: "1" }, columns: 96 });
-    return stderr + stdout;
-  },
+  "plan jobs/product-shots.yaml": onTerminal,
+  "plan jobs/clips.yaml": onTerminal,
   "schedule add nightly": (words) =>
     printed(placeWithJobs(), words, { SLACK_URL: "https://hooks.slack.com/services/T/B/x" }),
   "export --sandbox": async (words) => {
@@ -44,6 +42,11 @@ const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<str
     printed(await aNight({ BULKGEN_SCHEDULE: "day", BULKGEN_DUE: "2026-11-23T06:00:00Z" }), words),
   "verify --read-data": verified,
 };
+
+async function onTerminal(words: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await run(placeWithJobs(), words, { env: { NO_COLOR: "1" }, columns: 96 });
+  return stderr + stdout;
+}
 
 const shelf = `Product,id,model,prompt,Shelf
 Teapot,t1,aurora-image-mini,A stoneware teapot on a dark table,7

@@ -97,6 +97,7 @@ function whole(made: Plan) {
     vanished: [...made.vanished],
     renamed: [...made.renamed],
     restored: [...made.restored],
+    workflow: [...made.workflow],
     unselected: [...made.unselected],
     sheet: { ...made.sheet, rows: [...made.sheet.rows] },
   };
@@ -130,6 +131,8 @@ function nothing({ name, file, columns }: Manifest): Plan {
     models: [],
     selection: null,
     standings: {},
+    workflow: [],
+    publish: null,
     sheet: { columns, rows: [] },
     money,
     requests: {

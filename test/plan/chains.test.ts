@@ -3,7 +3,7 @@ import { outputOf } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { fileWith } from "../manifest/folder.js";
-import { plan, planOf, type WholePlan } from "./account.js";
+import { kept, plan, planOf, type WholePlan } from "./account.js";
 
 const job = (text: string, change = {}) =>
   fileWith("job.yaml", text).then(async (file) => plan(await openManifest(file), change));
@@ -328,4 +328,23 @@ test("ten thousand steps of one row are a chain", async () => {
   expect(made.items.at(-1)?.parents).toEqual([
     { field: "video_url", key: made.items.at(-2)?.key, output: 1 },
   ]);
+});
+
+test("a chain takes at least as long as its steps together, of which those that are made take no time", async () => {
+  const seconds: Record<string, number> = { paint: 20, animate: 100, extend: 300 };
+  const pace = (group: string) => {
+    const [model] = JSON.parse(group) as [string];
+    return { mean: Math.log((seconds[model] ?? 0) * 1_000), spread: 0.1, finished: 50 };
+  };
+  const chained = await job(steps, { pace });
+  expect(chained.requests.forecast.ms).toBe(420_000);
+  const flat = await planOf(
+    "id,model,prompt,image_url\na,animate,,https://files.example/a.png\nb,paint,x,\n",
+    { pace },
+  );
+  expect(flat.requests.forecast.ms).toBeLessThan(120_000);
+  const existing = kept(chained, "archived").filter(({ model }) => model !== "extend");
+  const rest = await job(steps, { pace, existing });
+  expect(rest.due).toBe(2);
+  expect(rest.requests.forecast.ms).toBeLessThan(350_000);
 });

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isPublishTarget, openPublisher, type PublishSettings } from "../../src/publish/publisher.js";
+import { isPublishTarget, openPublisher, type PublishPlace } from "../../src/publish/publisher.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -17,7 +17,7 @@ function photo(name = "shoes/red shoe.png") {
   return { folder, file: { path, name, bytes: 9, sha256, mime: "image/png" } };
 }
 
-function publisher(settings: Partial<PublishSettings>, environment = {}, cwd = tmpdir()) {
+function publisher(settings: Partial<PublishPlace>, environment = {}, cwd = tmpdir()) {
   const clock = new ManualClock(1_000_000);
   return openPublisher(
     { to: null, command: null, expiresMs: hour, ...settings },

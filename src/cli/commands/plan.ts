@@ -7,11 +7,13 @@ import { forLooking } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
+import { workflowDiagram, workflowText } from "../../report/workflow.js";
 import type { Flag } from "../../store/schedules.js";
 import { count } from "../../text/amounts.js";
 import { jsonPieces } from "../../text/json-stream.js";
 import { mapped } from "../../text/listing.js";
 import { terminalStyle } from "../../text/table.js";
+import { terminalText } from "../../text/terminal.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { runOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
@@ -23,11 +25,14 @@ import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 /** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
-export function planJson(plan: Plan): object {
+export function planJson(plan: Plan, withGraph = false): object {
   const { needed, within, balance, after, maxCredits, spent } = plan.money;
-  const { sheet: _sheet, due: _due, unselected, ...rest } = plan;
+  const { sheet: _sheet, due: _due, unselected, workflow, ...rest } = plan;
   return {
     ...rest,
+    ...(withGraph
+      ? { graph: { steps: Array.from(workflow, (step) => ({ ...step, credits: toNumber(step.credits) })) } }
+      : {}),
     unselected: unselected.length,
     requests: { ...plan.requests, finishAt: iso(plan.requests.finishAt) },
     items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
@@ -63,6 +68,7 @@ function iso(at: number | null): string | null {
 const notOfPlan = [
   "--yes",
   "--rows",
+  "--graph",
   "--save",
   "--json",
   "--quiet",
@@ -131,14 +137,22 @@ function exitOf({ problems, blockers }: Plan, { skipInvalid, onInsufficient }: P
   return refusing.length > 0 ? "key" : "done";
 }
 
-async function print(made: Plan, flags: PlanFlags, { stdout, env, cwd }: Machine): Promise<void> {
+async function print(made: Plan, flags: PlanFlags, { stdout, stderr, env, cwd }: Machine): Promise<void> {
   if (flags.json) {
     // A reader may be slower than the plan is written.
-    for (const piece of jsonPieces(planJson(made)))
+    for (const piece of jsonPieces(planJson(made, flags.graph !== undefined)))
       await new Promise<void>((done) => stdout.write(piece, () => done()));
     return;
   }
   const style = terminalStyle(stdout, env);
+  const isDrawn = flags.graph !== undefined && (made.problems.length === 0 || flags.skipInvalid === true);
+  if (isDrawn && flags.graph === "mermaid") {
+    // Only the diagram goes to stdout, so that it can be written into a file.
+    for (const { message } of made.blockers) stderr.write(`${terminalText(message)}\n`);
+    stdout.write(`${workflowDiagram([...made.workflow])}\n`);
+    return;
+  }
   stdout.write(`${planText(made, cwd, style)}\n`);
+  if (isDrawn) stdout.write(`\n${workflowText([...made.workflow], style)}\n`);
   if (flags.rows) stdout.write(`\n${rowsTable(made.items, style)}\n`);
 }

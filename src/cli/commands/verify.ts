@@ -18,7 +18,7 @@ import type { Call } from "./call.js";
 export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<ExitName> {
   const { clock, random } = machine;
   const workspace = workspaceOf(flags, machine);
-  const settings = { ...flags, unreachableWait: 300_000, ifLocked: "fail" as const, publishFor: 0 };
+  const settings = { ...flags, unreachableWait: 300_000, ifLocked: "fail" as const };
   const prepared = await jobOptions(settings, machine, workspace);
   const { display, options } = prepared;
   const check = (depth: Depth) =>

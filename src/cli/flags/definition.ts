@@ -13,6 +13,8 @@ export interface FlagDefinition<Value = unknown> {
   defaultText?: string;
   /** The only values that it takes. */
   choices?: readonly string[];
+  /** What it says when it stands alone: the next word is its value only if it is one of the choices. */
+  alone?: string;
   /** One letter, such as `o`. */
   short?: string;
   /** A switch that `--no-NAME` turns off. */

@@ -268,7 +268,6 @@ export function runOptions(flags: RunFlags): RunOptions {
     sandbox: flags.sandbox ?? false,
     ...(flags.canary ? { canary: true as const } : {}),
     ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
-    ...(flags.publish === undefined ? {} : { publish: flags.publish }),
     ...(flags.archive === undefined ? {} : { archive: flags.archive }),
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),

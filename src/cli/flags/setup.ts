@@ -1,7 +1,7 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { runFlags } from "./run.js";
 import { type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, FlagError, since } from "./values.js";
+import { anyText, FlagError, oneOf, since } from "./values.js";
 
 /** Flags of the commands before a run: init, plan, models, doctor; and of status and report. */
 
@@ -20,6 +20,12 @@ const { events: _events, ...flagsOfRun } = runFlags;
 
 export const planFlags = {
   rows: toggle("list every item"),
+  graph: option(
+    "[mermaid]",
+    "draw the steps and what each takes of the others; mermaid prints a diagram for Markdown",
+    oneOf("text", "mermaid"),
+    { alone: "text", inFiles: "never", conflicts: ["rows"] },
+  ),
   save: option("<file>", "save the plan for bulkgen run FILE (a name that ends in .json)", planFile, {
     short: "o",
   }),

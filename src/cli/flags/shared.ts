@@ -1,4 +1,4 @@
-import type { PublishSettings } from "../../publish/publisher.js";
+import type { PublishPlace, PublishSettings } from "../../publish/publisher.js";
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { amount, anyText, duration, oneOf, publishTarget, repeated } from "./values.js";
 
@@ -64,7 +64,11 @@ export interface Configured {
   apiKeyFile?: ServiceSetting;
 }
 
-export type SharedFlags = FlagsOf<typeof serviceFlags> & { configured?: Configured };
+export type SharedFlags = FlagsOf<typeof serviceFlags> & {
+  configured?: Configured;
+  /** The attributes whose values come from settings files. */
+  ofFiles?: readonly string[];
+};
 
 const lockText = "when another run has the workspace: fail, wait or skip";
 
@@ -108,16 +112,24 @@ export const publishFlags = grouped("Local inputs:", {
     anyText,
     { inFiles: "own files" },
   ),
-  publishFor: option("<time>", "how long the addresses have to be good", duration, {
-    default: 86_400_000,
-    defaultText: "24h",
-  }),
+  publishFor: option(
+    "<time>",
+    "how long the addresses have to be good (default: what the job says, else 24h)",
+    duration,
+  ),
 });
 export type PublishFlags = FlagsOf<typeof publishFlags>;
 
-export function publishSettings(flags: PublishFlags): PublishSettings {
-  const { publish: to = null, publishCommand: command = null, publishFor: expiresMs } = flags;
-  return { to, command, expiresMs };
+export function publishSettings(flags: PublishFlags & Pick<SharedFlags, "ofFiles">): PublishSettings {
+  const places: PublishSettings = { given: {}, configured: {} };
+  const ofFiles = flags.ofFiles ?? [];
+  const put = (attribute: keyof PublishFlags, values: Partial<PublishPlace>) =>
+    Object.assign(ofFiles.includes(attribute) ? places.configured : places.given, values);
+  const { publish, publishCommand, publishFor } = flags;
+  if (publish !== undefined) put("publish", { to: publish });
+  if (publishCommand !== undefined) put("publishCommand", { command: publishCommand });
+  if (publishFor !== undefined) put("publishFor", { expiresMs: publishFor });
+  return places;
 }
 
 /** Flags of every command that continues a run. */

@@ -1,6 +1,7 @@
 import { bucketTarget } from "../../bucket/bucket.js";
 import { type FailureKind, failureKinds } from "../../core/failure.js";
 import { isPublishTarget, publishForms } from "../../publish/publisher.js";
+import { durationIn } from "../../text/amounts.js";
 
 /** Readers of flag values. Each throws FlagError, which says what was expected and what was given. */
 
@@ -62,16 +63,12 @@ export function oneOf<const Value extends string>(
   return Object.assign(parse, { choices: values });
 }
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** A duration such as `90s`, `30m` or `2h`, in ms. */
 export function duration(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
-  const unit = unitMs[match?.[2] ?? ""];
-  if (!match || unit === undefined) {
+  const ms = durationIn(text);
+  if (ms === null)
     throw new FlagError(`expected a duration such as 90s, 30m or 2h, got ${JSON.stringify(text)}`);
-  }
-  return Number(match[1]) * unit;
+  return ms;
 }
 
 /** A number of items, or a share of them. */

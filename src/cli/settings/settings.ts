@@ -67,8 +67,9 @@ export function flagValues(
   files: readonly ConfigFile[],
   environment: Environment,
 ): Record<string, unknown> {
+  const ofFiles: string[] = [];
   const configured: Configured = {};
-  const values: Record<string, unknown> = { configured };
+  const values: Record<string, unknown> = { configured, ofFiles };
   for (const [attribute, flag] of Object.entries(flags)) {
     const found = wordsOf(attribute, flag, line, files, environment);
     if (found !== null && ofService.includes(attribute) && found.source === "file") {
@@ -77,6 +78,7 @@ export function flagValues(
       if (flag.default !== undefined) values[attribute] = flag.default;
     } else {
       const value = parsed(flag, found.words, found.from);
+      if (found.source === "file") ofFiles.push(attribute);
       if (value !== undefined) values[attribute] = value;
     }
   }

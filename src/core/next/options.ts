@@ -39,8 +39,9 @@ export interface RunOptions {
   canary?: true;
   /** A JSON file beside each output. */
   sidecars?: boolean;
-  /** Where local inputs are published. */
+  /** Where local inputs are published, by a flag or the job file, and how long (ms) their addresses have to be good. */
   publish?: string;
+  publishMs?: number;
   /** A bucket that gets a copy of each output: `s3://bucket/prefix`. */
   archive?: string;
   /** Whether the run stays open until unanswered requests are settled. */

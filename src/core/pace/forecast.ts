@@ -42,6 +42,8 @@ export interface Outlook {
   usedNow: number;
   /** The credits do not cover all items. */
   isShortOfCredits: boolean;
+  /** How long the generations of the longest chain take one after the other, in ms; 0 without chains. */
+  chainMs: number;
 }
 
 /**
@@ -137,9 +139,12 @@ function daysFor(requests: number, used: number, perDay: number): number {
   return beyondToday <= 0 ? 0 : Math.ceil(beyondToday / perDay);
 }
 
-/** When the last generation ends if each starts as early as the limit allows, the longest first. */
-function generationMs({ groups, limits, plan, usedNow }: Outlook): number {
-  let [begun, ends] = [0, 0];
+/**
+ * When the last generation ends if each starts as early as the limit allows, the longest first; but no sooner than the
+ * longest chain.
+ */
+function generationMs({ groups, limits, plan, usedNow, chainMs }: Outlook): number {
+  let [begun, ends] = [0, chainMs];
   for (const { items, pace } of groups.toSorted((a, b) => b.pace.mean - a.pace.mean)) {
     if (items === 0) continue;
     begun += items;

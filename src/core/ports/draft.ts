@@ -45,6 +45,7 @@ export interface Draft {
     position: number,
     item: Pick<DraftItem, "key" | "occurrence" | "head" | "rowId" | "name" | "contents"> & {
       parents: readonly Parent[];
+      depth: number;
     },
     /** It is the only one of its kind, and its row has an id. */
     isUsual: boolean,
@@ -57,6 +58,16 @@ export interface Draft {
   rowIds(): Iterable<string>;
   /** Items whose outputs are wanted are wanted too. Returns how many were not before. */
   wantParents(): number;
+  /**
+   * How long the longest chain of wanted items that are due takes, when an item of a price group takes so long; 0 without
+   * chains.
+   */
+  longestChain(msOf: (group: number) => number): number;
+  /**
+   * The wanted items by step, those first that take no output of others. Items without a step that are deeper in their
+   * chain than `depthMax` are put together.
+   */
+  steps(depthMax: number): StepSum[];
 
   /** Narrows what is wanted down to a part of the rows, and problems to theirs. Returns how many rows that are. */
   choose(choice: Choice): number;
@@ -125,6 +136,8 @@ export interface DraftRow {
   lot: string | null;
   /** It stands for so many items of those that ask for the very same thing as the one at this position. */
   shares: { head: number; items: number } | null;
+  /** The name of its step; null without steps. */
+  step: string | null;
 }
 
 export interface DraftItem {
@@ -198,6 +211,25 @@ export interface Choice {
   onlyFailed: boolean;
   sample: number | null;
   first: number | null;
+}
+
+/**
+ * The items of one step and model. Items without a step are told apart by their depth, that is how many items are above
+ * them in their chain.
+ */
+export interface StepSum {
+  step: string | null;
+  model: string;
+  category: string;
+  /** Null for a step. */
+  depth: number | null;
+  items: number;
+  due: number;
+  /** Of the due ones. */
+  credits: Credits;
+  standings: Partial<Record<ItemStanding, number>>;
+  /** The steps that take outputs of this one, by their index. */
+  next: number[];
 }
 
 export type ItemStanding = "new" | ItemState;

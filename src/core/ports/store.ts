@@ -388,6 +388,8 @@ export interface Output {
   number: number;
   url: string;
   file: string | null;
+  /** Hexadecimal; null before there is a file. */
+  sha256: string | null;
 }
 
 /** Files of an archive, as the workspace knows them. */

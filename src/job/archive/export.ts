@@ -299,16 +299,18 @@ async function read(store: Store, options: ExportOptions): Promise<Export> {
   const files = allFiles.filter(({ itemId }) => ids.has(itemId));
   const shown = rows.filter(({ item }) => (item ? chosen.has(item) : isEverything(selection) && !picked));
   const lines = await linesOf(store, shown, files, picks);
+  const retried = failed ? await retriedOf(store, chosen, items) : [];
+  const named = failed ? retried.map(({ item }) => item) : [...chosen];
   return {
     run,
     runs,
     sheet: failed
-      ? { ...failedManifest(sheet.columns, failedOf(chosen)), partOf: run.jobName }
+      ? { ...failedManifest(sheet.columns, retried), partOf: run.jobName }
       : filledSheet(sheet.columns, lines),
     lines,
     form: (await openSource(run.manifest, {})).form ?? noForm,
     files,
-    localInputs: [...chosen].flatMap(({ inputs }) => Object.values(inputs).filter(isLocalPath)),
+    localInputs: named.flatMap(({ inputs }) => Object.values(inputs).filter(isLocalPath)),
   };
 }
 
@@ -421,6 +423,29 @@ async function evidenceTexts(store: Store, { id, state }: Item, newest: Attempt 
   });
 }
 
-function failedOf(items: ReadonlySet<Item>): FailedItem[] {
-  return [...items].map((item) => ({ item, reason: reasonOf(item) }));
+/**
+ * The failed items, and after them the items whose outputs they take: without these their rows could not be run. Every
+ * reference names an id, because the sheet has no steps.
+ */
+async function retriedOf(
+  store: Store,
+  failed: ReadonlySet<Item>,
+  items: readonly Item[],
+): Promise<FailedItem[]> {
+  const byId = new Map(items.map((item) => [item.id, item]));
+  const wanted = new Set(failed);
+  const retried: FailedItem[] = [];
+  // The set grows while it is read.
+  for (const item of wanted) {
+    const inputs = { ...item.inputs };
+    for (const { id, rowId, field, output } of await store.parentsOf(item.id)) {
+      const parent = byId.get(id ?? 0);
+      if (parent === undefined || field === "canary") continue;
+      wanted.add(parent);
+      inputs[field] = `@${rowId}${output === 1 ? "" : `[${output}]`}`;
+    }
+    const reason = failed.has(item) ? reasonOf(item) : `${item.state}; another row takes its output`;
+    retried.push({ item: { ...item, inputs }, reason });
+  }
+  return retried;
 }

@@ -19,7 +19,7 @@ import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } fro
 import { type Stop, stopTable } from "../../core/stop.js";
 import { localInput } from "../../manifest/local-inputs.js";
 import { ownVersion } from "../../package-file.js";
-import { openPublisher, type PublishSettings } from "../../publish/publisher.js";
+import { openPublisher, type PublishSettings, publishPlace } from "../../publish/publisher.js";
 import { arrange, Replacements } from "../../run/arrange.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
@@ -164,16 +164,18 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return close(options, beganAt, session.gate);
 }
 
-/** The flags of this execution come before the options of the run. */
+/** The flags of this execution come before the options of the run, and those before the settings files. */
 function publishPorts(options: ExecuteOptions): PublishPorts | null {
   const { run, opened, environment, clock, publish, interrupt } = options;
   if (run.options.sandbox) return null;
   const folder = dirname(run.manifest);
-  const settings = { ...publish, to: publish.to ?? run.options.publish ?? null };
+  const { publish: to, publishMs: expiresMs } = run.options;
+  const settings = publishPlace(publish, { to, expiresMs });
   const surroundings = { environment, cwd: opened.workspace.root, clock, interrupt };
   return {
-    publisher: () => openPublisher(settings, surroundings),
+    publisher: settings && (() => openPublisher(settings, surroundings)),
     localInput: (value) => localInput(folder, value),
+    archived: (file) => localInput(jobFolder(run), file),
     interrupt,
   };
 }

@@ -29,7 +29,12 @@ import type {
   SpendingCaps,
   SubmitOrder,
 } from "../../plan/plan.js";
-import type { PublishSettings } from "../../publish/publisher.js";
+import {
+  isPublishTarget,
+  type PublishSettings,
+  publishForms,
+  publishPlace,
+} from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
@@ -55,9 +60,7 @@ export interface PrepareOptions extends SheetOptions {
   /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
   /** The run's options, as far as they bear on the plan. */
-  run: SpendingOptions &
-    OwnLimits &
-    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "publish">>;
+  run: SpendingOptions & OwnLimits & Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs">>;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
@@ -175,10 +178,11 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     roomBytes: await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
     repair: asked.reading.repair ?? false,
-    ...(asked.sandbox || publishes(asked)
+    ...(asked.sandbox || publishes(asked, manifest)
       ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
       : {}),
   };
+  for (const problem of publishProblem(manifest)) draft.problem(problem);
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
   if (others !== null) plan.blockers.push(others);
@@ -192,8 +196,17 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   return plan;
 }
 
-function publishes({ publish, run }: Pick<PrepareOptions, "publish" | "run">): boolean {
-  return run.publish !== undefined || [publish?.to, publish?.command].some((how) => typeof how === "string");
+function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manifest): boolean {
+  return publish !== undefined && publishPlace(publish, manifest.publish ?? {}) !== null;
+}
+
+/** A job file's place that looks right and cannot be used. */
+function publishProblem({ publish, file }: Manifest): Problem[] {
+  if (publish === undefined || isPublishTarget(publish.to)) return [];
+  const place = { file, row: null, column: "publish", ...publish.mark };
+  return [
+    { place, message: "local inputs cannot be published there", expected: publishForms, got: publish.to },
+  ];
 }
 
 /** A default model with a typing error, which no row may have needed. A row that needs it is a problem. */

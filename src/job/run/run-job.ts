@@ -157,7 +157,12 @@ async function enroll(
     accountId: me.user.id,
     edition: plan.edition,
     outFolder: options.workspace.outFolder,
-    options: { ...options.run, forecast: plan.requests.forecast, beganBy: starterOf(options) },
+    options: {
+      ...options.run,
+      ...publishOf(options, plan),
+      forecast: plan.requests.forecast,
+      beganBy: starterOf(options),
+    },
   });
   // The plan's two requests count for the run.
   const run = { ...started, requests: started.requests + 2 };
@@ -173,6 +178,16 @@ async function enroll(
   await store.keepSheet(run.id, plan.sheet);
   await requeue(store, run, plan, options);
   return run;
+}
+
+/** What the settings files say is not kept: every execution reads them itself. */
+function publishOf({ publish: { given } }: RunJobOptions, { publish }: Plan): Partial<RunOptions> {
+  const to = given.to ?? publish?.to;
+  const expiresMs = given.expiresMs ?? publish?.expiresMs ?? null;
+  return {
+    ...(to == null ? {} : { publish: to }),
+    ...(expiresMs === null ? {} : { publishMs: expiresMs }),
+  };
 }
 
 function starterOf({ scheduled }: RunJobOptions): NonNullable<RunOptions["beganBy"]> {

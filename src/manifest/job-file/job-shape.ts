@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mediaFields } from "../../api/inputs.js";
 import type { Place, Problem } from "../../core/problem.js";
+import { durationIn } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
 import { type Document, isObject, type Plain } from "../formats/document.js";
 import { columnName } from "../shape/columns.js";
@@ -76,6 +77,31 @@ const defaults = z
   .union([z.strictObject(optional), z.null()], "an object with the rows' defaults")
   .describe("what a row takes where it says nothing itself");
 
+const target = z
+  .string("s3://bucket/prefix, or an https:// address")
+  .regex(/^(s3|https?):\/\/[^\s?#]+$/i, "s3://bucket/prefix, or the https:// address of a folder")
+  .describe("s3://bucket/prefix, or the https:// address under which the files are already");
+/** A job file may come from somebody else, so it runs nothing. */
+const noCommand =
+  "--publish-command, its variable or your own settings: a job file may come from somebody else, so a command in it is not run";
+const publish = z
+  .union(
+    [
+      target,
+      z.strictObject({
+        to: target,
+        for: z
+          .string("a duration such as 24h")
+          .refine((text) => durationIn(text) !== null, "a duration such as 24h")
+          .describe("how long the addresses have to be good")
+          .optional(),
+        command: z.never(noCommand).optional(),
+      }),
+    ],
+    "s3://bucket/prefix, an https:// address, or an object with to and for",
+  )
+  .describe("where local input files are put for the service to read");
+
 export const job = z.strictObject(
   {
     $schema: z.string("an address").describe("this schema, for editors").optional(),
@@ -95,6 +121,7 @@ export const job = z.strictObject(
     prompt: fields.prompt.optional(),
     output: output.optional(),
     approve: approve.optional(),
+    publish: publish.optional(),
     steps: z.array(step, "a list of steps").min(1, "at least one step").optional(),
   },
   "an array of rows, or an object with rows",

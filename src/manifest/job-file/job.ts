@@ -1,4 +1,5 @@
 import type { Problem } from "../../core/problem.js";
+import { durationIn } from "../../text/amounts.js";
 import { type Document, isObject, type Plain } from "../formats/document.js";
 import { columnName, paramColumn } from "../shape/columns.js";
 import type { Mark } from "../shape/manifest.js";
@@ -36,6 +37,7 @@ export function jobOf(document: Document, top: Fields): { job: SourceJob; proble
   return {
     job: {
       ...(name === "" ? {} : { name }),
+      ...publishOf(document, top["publish"]),
       defaults: joined(defaults, above),
       vars: own(["vars"], top["vars"]),
       axes,
@@ -44,6 +46,13 @@ export function jobOf(document: Document, top: Fields): { job: SourceJob; proble
     },
     problems,
   };
+}
+
+function publishOf(document: Document, plain: Plain | undefined): Pick<SourceJob, "publish"> {
+  const { to, for: time }: Record<string, Plain | undefined> = isObject(plain) ? plain : { to: plain };
+  if (typeof to !== "string") return {};
+  const expiresMs = typeof time === "string" ? durationIn(time) : null;
+  return { publish: { to, expiresMs, mark: document.markAt(["publish"]) } };
 }
 
 function stepOf(

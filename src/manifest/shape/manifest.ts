@@ -12,8 +12,19 @@ export interface Manifest {
   file: string;
   /** All columns in the order of the file, known ones under their known name. */
   columns: string[];
+  /** Where its local inputs are published, if it says so. */
+  publish?: JobPublish;
   /** The rows and the problems of the file, a part at a time. Can be read once. */
   parts(): AsyncGenerator<Part, End>;
+}
+
+/** Where a job file says that local inputs are put. */
+export interface JobPublish {
+  /** A bucket or an address. */
+  to: string;
+  /** How long its addresses have to be good (ms); null for what the settings say. */
+  expiresMs: number | null;
+  mark: Mark;
 }
 
 /** Some rows, one for each item before copies, and the problems found with them. */
@@ -41,6 +52,8 @@ export interface Row {
   label: string;
   /** The label without the step, which all steps of one chain have in common; null without steps. */
   chain: string | null;
+  /** The name of its step; null without steps. */
+  step: string | null;
   /** Empty when neither the row nor a default names a model. */
   model: string;
   prompt: string | null;

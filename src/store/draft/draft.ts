@@ -4,6 +4,7 @@ import { draftHistory } from "./history.js";
 import { draftInsert, draftProblems, type Problems } from "./insert.js";
 import { draftLinks } from "./links.js";
 import { draftChoice, draftReading } from "./read.js";
+import { draftSteps, longestChain } from "./steps.js";
 import { type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
 
 /**
@@ -30,6 +31,8 @@ export function openDraft(): Draft {
     ...draftHistory(db, sql, progress),
     ...draftChoice(sql, progress),
     ...draftReading(db, sql, progress),
+    longestChain: (msOf) => longestChain(db, msOf),
+    steps: (depthMax) => draftSteps(db, depthMax),
     problems: problems.all,
     close: () => db.close(),
   };
@@ -42,7 +45,7 @@ function draftWriting(
   problems: Problems,
 ): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
   const insert = draftInsert(db, progress);
-  const head = db.prepare("SELECT key, number, repeat FROM drafted WHERE position = ?");
+  const head = sql("SELECT key, number, repeat FROM drafted WHERE position = ?");
   return {
     add(row, items) {
       const at = progress.records;

@@ -35,6 +35,7 @@ const unusual = [
   "approve",
   "inputs",
   "contents",
+  "step",
 ];
 
 type Insert = (row: DraftRow, item: DraftItem | undefined, first: boolean) => void;
@@ -116,6 +117,7 @@ function isUsual(row: DraftRow, { head, occurrence, approve, inputs }: DraftItem
   if (approve || head !== null || occurrence !== 1 || row.repeat !== 1 || !row.chosen || row.lot !== null)
     return false;
   for (const _ in inputs) return false;
+  if (row.step !== null) return false;
   return row.problem === null && row.shares === null && row.without.length === 0;
 }
 
@@ -142,6 +144,7 @@ function unusualValues(row: DraftRow, item: DraftItem | undefined, first: boolea
     item?.approve ? 1 : 0,
     JSON.stringify(inputs),
     contents,
+    row.step,
   ];
 }
 

@@ -1,6 +1,6 @@
-import type { Draft, ResolvedLink } from "../../core/ports/draft.js";
+import type { Draft, ItemKind, ResolvedLink } from "../../core/ports/draft.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
-import { type DraftPlanned, type DraftProgress, itemOf } from "./tables.js";
+import { type DraftProgress, type ItemRecord, itemOf } from "./tables.js";
 
 /** The links of a draft: inputs that are the outputs of other items. Sheets without any pay nothing for them. */
 export function draftLinks(
@@ -25,8 +25,11 @@ export function draftLinks(
   const insert = db.prepare(
     "INSERT INTO links (child, field, written, output, place, name, other, parent, copy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
+  const kindOf = kindsOf(sql);
   // Nearly all items keep their ids and names, whose index would have to be written too.
-  const finishUsual = db.prepare("UPDATE drafted SET key = ?, contents = ?, parents = ? WHERE position = ?");
+  const finishUsual = db.prepare(
+    "UPDATE drafted SET key = ?, contents = ?, parents = ?, depth = ? WHERE position = ?",
+  );
   return {
     link({ child, field, written, output, place, of }) {
       const named =
@@ -72,29 +75,29 @@ export function draftLinks(
     linksOf: (child) => sql(resolved).all(child) as ResolvedLink[],
 
     slotAt(position) {
-      const record = sql("SELECT * FROM planned WHERE position = ?").get(position) as
-        | DraftPlanned
-        | undefined;
+      const record = sql(`${slots} AND position = ?`).get(position) as SlotRecord | undefined;
       if (record === undefined) return null;
       const { id, number, repeat } = record;
-      return { position, id, item: itemOf(record), number, repeat };
+      return { position, id, item: itemOf(record, kindOf(record.kind)), number, repeat };
     },
 
     group: (head) =>
       (
-        sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
-          head,
-        }) as DraftPlanned[]
-      ).map((record) => ({ position: record.position, id: record.id, item: itemOf(record) })),
+        sql(`${slots} AND (position = @head OR head = @head) ORDER BY position`).all({ head }) as SlotRecord[]
+      ).map((record) => {
+        const { position, id, kind } = record;
+        return { position, id, item: itemOf(record, kindOf(kind)) };
+      }),
 
-    finish(position, { key, occurrence, head, rowId, name, contents, parents }, isUsual) {
+    finish(position, { key, occurrence, head, rowId, name, contents, parents, depth }, isUsual) {
+      const texts = [JSON.stringify(contents), JSON.stringify(parents)];
       if (isUsual) {
-        finishUsual.run(key, JSON.stringify(contents), JSON.stringify(parents), position);
+        finishUsual.run(key, ...texts, depth, position);
         return;
       }
       sql(
-        "UPDATE drafted SET key = ?, occurrence = ?, head = ?, row_id = ?, name = ?, contents = ?, parents = ? WHERE position = ?",
-      ).run(key, occurrence, head, rowId, name, JSON.stringify(contents), JSON.stringify(parents), position);
+        "UPDATE drafted SET key = ?, occurrence = ?, head = ?, row_id = ?, name = ?, contents = ?, parents = ?, depth = ? WHERE position = ?",
+      ).run(key, occurrence, head, rowId, name, ...texts, depth, position);
     },
 
     share(position, head) {
@@ -126,6 +129,36 @@ export function draftLinks(
              UNION SELECT parent FROM links JOIN above ON child = above.position)
            SELECT position FROM above)`,
       ).run().changes,
+  };
+}
+
+const slots = `
+  SELECT position, id, number, repeat, key, copy, occurrence, head, approve, priority, kind, prompt, inputs, contents,
+    coalesce(row_id, id) AS row_id, coalesce(name, row_id, id) AS name
+  FROM drafted WHERE key IS NOT NULL`;
+
+interface SlotRecord extends ItemRecord {
+  position: number;
+  id: string | null;
+  number: number;
+  repeat: number;
+  kind: number;
+}
+
+const keptMax = 2_000;
+
+/** Kinds by their number. Items of one kind share its object, which is read once. */
+function kindsOf(sql: Sql): (number: number) => ItemKind {
+  const kept = new Map<number, ItemKind>();
+  return (number) => {
+    const known = kept.get(number);
+    if (known !== undefined) return known;
+    const record = sql(
+      'SELECT model, category, params, price, price_group AS "group" FROM kinds WHERE id = ?',
+    ).get(number) as Omit<ItemKind, "params"> & { params: string };
+    const kind = { ...record, params: JSON.parse(record.params) };
+    if (kept.size < keptMax) kept.set(number, kind);
+    return kind;
   };
 }
 

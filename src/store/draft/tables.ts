@@ -1,6 +1,6 @@
 import type { ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
-import type { DraftItem, GroupSum, Totals } from "../../core/ports/draft.js";
+import type { DraftItem, GroupSum, ItemKind, Totals } from "../../core/ports/draft.js";
 
 /** The tables of a plan in the making. */
 export const draftTables = `
@@ -50,6 +50,10 @@ export const draftTables = `
     contents TEXT,
     -- The items whose outputs it takes, as JSON; null where there are none.
     parents TEXT,
+    -- How many items are above it in its chain.
+    depth INTEGER NOT NULL DEFAULT 0,
+    -- The name of its step, where the job has steps.
+    step TEXT,
     standing TEXT NOT NULL DEFAULT 'new',
     due INTEGER NOT NULL DEFAULT 1
   );
@@ -151,9 +155,23 @@ export interface DraftPlanned {
   wanted: number;
 }
 
-export function itemOf(record: DraftPlanned): DraftItem {
+export type ItemRecord = Pick<
+  DraftPlanned,
+  | "key"
+  | "copy"
+  | "occurrence"
+  | "head"
+  | "approve"
+  | "priority"
+  | "row_id"
+  | "name"
+  | "prompt"
+  | "inputs"
+  | "contents"
+>;
+
+export function itemOf(record: ItemRecord, kind: ItemKind): DraftItem {
   const inputs = JSON.parse(record.inputs);
-  const { model, category, price_group: group } = record;
   return {
     key: record.key,
     copy: record.copy,
@@ -163,7 +181,7 @@ export function itemOf(record: DraftPlanned): DraftItem {
     priority: record.priority,
     rowId: record.row_id,
     name: record.name,
-    kind: { model, category, params: JSON.parse(record.params), price: record.price as Credits, group },
+    kind,
     prompt: record.prompt,
     inputs,
     contents: record.contents === null ? inputs : JSON.parse(record.contents),

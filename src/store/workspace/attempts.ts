@@ -126,7 +126,9 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
     },
 
     outputs: async (itemId) =>
-      sql("SELECT number, url, file FROM outputs WHERE item_id = ? ORDER BY number").all(itemId) as Output[],
+      sql("SELECT number, url, file, sha256 FROM outputs WHERE item_id = ? ORDER BY number").all(
+        itemId,
+      ) as Output[],
 
     expire: async (itemId, note) =>
       atomic(() => {

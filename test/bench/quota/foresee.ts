@@ -19,5 +19,6 @@ export function foresee(jobs: readonly Job[], plan: PlanName): Forecast {
     usedToday: 0,
     usedNow: 0,
     isShortOfCredits: false,
+    chainMs: 0,
   });
 }

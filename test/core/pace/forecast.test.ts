@@ -12,6 +12,7 @@ const outlook = (change: Partial<Outlook>): Outlook => ({
   usedToday: 0,
   usedNow: 0,
   isShortOfCredits: false,
+  chainMs: 0,
   ...change,
 });
 const minutes = (ms: number) => ms / 60_000;
@@ -40,6 +41,12 @@ describe("what binds a run", () => {
     expect(found).toMatchObject({ binds: "generation", larger: null });
     expect(minutes(found.ms)).toBeGreaterThan(3);
     expect(minutes(found.ms)).toBeLessThan(5);
+  });
+
+  test("the longest chain, whose generations follow each other", () => {
+    const few = { groups: [{ items: 3, pace: pace(60_000) }] };
+    expect(minutes(forecastOf(outlook({ ...few, chainMs: 180_000 })).ms)).toBe(3);
+    expect(forecastOf(outlook({ chainMs: 180_000 })).ms).toBe(forecastOf(outlook({})).ms);
   });
 
   test("the day, with what of it is used already", () => {

@@ -19,6 +19,7 @@ const row: DraftRow = {
   chosen: true,
   lot: null,
   shares: null,
+  step: null,
 };
 
 function item(index: number): DraftItem {

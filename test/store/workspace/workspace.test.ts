@@ -153,8 +153,8 @@ describe("outputs", () => {
     expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
     await store.refreshOutputs(item.id, { urls: ["https://b/1", "https://b/2"], fetchBy: 0 });
     expect(await store.outputs(item.id)).toEqual([
-      { number: 1, url: "https://b/1", file: "demo/a.png" },
-      { number: 2, url: "https://b/2", file: null },
+      { number: 1, url: "https://b/1", file: "demo/a.png", sha256: savedFile.sha256 },
+      { number: 2, url: "https://b/2", file: null, sha256: null },
     ]);
     expect(await store.due(runId, 10, nothingParked, null)).toMatchObject({
       tasks: [],
