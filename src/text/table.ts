@@ -1,3 +1,4 @@
+import { pathToFileURL } from "node:url";
 import Table from "cli-table3";
 import pc from "picocolors";
 import { terminalText } from "./terminal.js";
@@ -7,6 +8,8 @@ export interface TerminalStyle {
   /** Columns of the terminal; null where there is none, and then lines are as long as they are. */
   width: number | null;
   colour: boolean;
+  /** It takes links to files (OSC 8). Default: it does not. */
+  links?: boolean;
 }
 
 /** For files, pipes and logs. */
@@ -21,7 +24,25 @@ export function terminalStyle(
 ): TerminalStyle {
   if (stream.isTTY !== true) return plainStyle;
   const colour = !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
-  return { width: Math.max(narrowest, stream.columns ?? 80), colour };
+  const width = Math.max(narrowest, stream.columns ?? 80);
+  return { width, colour, ...(takesLinks(environment) ? { links: true } : {}) };
+}
+
+const linkingPrograms = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"];
+const linkingTerminals = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra"];
+/** VTE crashed on links before 0.50. */
+const linkingVte = 5_000;
+
+/**
+ * Whether the terminal is one that is known to take links to files. Over SSH the files are on another machine than the
+ * terminal; tmux and screen may pass links on or not, so they get none.
+ */
+function takesLinks(environment: Readonly<Record<string, string | undefined>>): boolean {
+  const { TERM = "", TERM_PROGRAM = "", KITTY_WINDOW_ID, WT_SESSION, VTE_VERSION } = environment;
+  const { TMUX, STY, CI, SSH_CONNECTION, SSH_TTY } = environment;
+  if (TMUX || STY || CI || SSH_CONNECTION || SSH_TTY || /^(dumb|screen|tmux|linux)/.test(TERM)) return false;
+  if (KITTY_WINDOW_ID || WT_SESSION || Number(VTE_VERSION) >= linkingVte) return true;
+  return linkingPrograms.includes(TERM_PROGRAM) || linkingTerminals.includes(TERM);
 }
 
 export interface Column {
@@ -32,7 +53,8 @@ export interface Column {
 }
 
 export type Tone = "good" | "bad" | "warning" | "dim" | "strong";
-export type Cell = string | number | { text: string; tone: Tone };
+/** Text in a tone, or the name of a file or folder with its absolute path, for terminals that take links. */
+export type Cell = string | number | { text: string; tone: Tone } | { text: string; file: string };
 
 const gap = 2;
 /** The narrowest that a flexible column is made; and any other, when it must. */
@@ -80,14 +102,19 @@ export function paint(text: string, tone: Tone, style: TerminalStyle): string {
   return text === "" ? "" : brushes[tone](text);
 }
 
-function painted(cell: Cell, style: TerminalStyle): string {
-  if (typeof cell === "object") return paint(terminalText(cell.text), cell.tone, style);
-  return terminalText(String(cell));
+/** The text of a cell, and what it links to. */
+type DrawnCell = string | { content: string; href: string };
+
+function painted(cell: Cell, style: TerminalStyle): DrawnCell {
+  if (typeof cell !== "object") return terminalText(String(cell));
+  const text = terminalText(cell.text);
+  if ("tone" in cell) return paint(text, cell.tone, style);
+  return style.links === true && text !== "" ? { content: text, href: pathToFileURL(cell.file).href } : text;
 }
 
 function draw(
   columns: readonly Column[],
-  rows: readonly string[][],
+  rows: readonly DrawnCell[][],
   style: TerminalStyle,
   widths: readonly number[] | null,
 ) {
