@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
-import { openDisplay } from "../../src/cli/output/display.js";
+import { openDisplay } from "../../src/cli/output/open-display.js";
 import "../../src/cli/output/live-region.js";
 import { credits } from "../../src/core/money.js";
 import type { Machine } from "../../src/machine.js";
@@ -29,7 +29,7 @@ function opened(size?: { columns: number; rows: number }, env: Record<string, st
     },
   });
   if (size !== undefined) Object.assign(stderr, { isTTY: true, ...size });
-  const display = openDisplay(false, { stderr, clock, env, cwd: "/work" } as unknown as Machine);
+  const display = openDisplay(false, { stderr, clock, env, cwd: "/srv" } as unknown as Machine);
   const news: News = { newestFile: null, trouble: [] };
   let readings = 0;
   return {
@@ -43,7 +43,7 @@ function opened(size?: { columns: number; rows: number }, env: Record<string, st
       display.begin({
         id: 3,
         jobName: "demo",
-        folder: "/work/outputs/demo",
+        folder: "/srv/outputs/demo",
         elapsedMs: 0,
         news: () => ({
           read() {

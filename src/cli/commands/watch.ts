@@ -4,7 +4,7 @@ import { watchRun } from "../../job/workspace/watched-run.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { openNews } from "../../store/workspace/news.js";
-import { openDisplay } from "../output/display.js";
+import { openDisplay } from "../output/open-display.js";
 
 const watchMs = 1_000;
 

@@ -7,10 +7,11 @@ import { openNews } from "../../store/workspace/news.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
-import { type Display, openDisplay } from "./display.js";
+import type { Display } from "./display.js";
 import { type Events, openEvents } from "./events.js";
 import { openLog } from "./log.js";
 import { type Notifier, openNotifier } from "./notifier.js";
+import { openDisplay } from "./open-display.js";
 
 /** What a command that continues a run works with. */
 export interface PreparedRun {
