@@ -52,7 +52,7 @@ interface Share {
 }
 
 const besidesArchived = orderedStates.filter((state) => state !== "archived" && state !== "dropped");
-const labelWidth = 10;
+const labelWidth = 12;
 const gap = 2;
 const columnGap = 4;
 const barMin = 8;
@@ -76,6 +76,7 @@ export function liveView(facts: LiveFacts, style: LiveStyle): string[] {
     row("items", fitting(countedStates(facts.counts, besidesArchived), style.width - labelWidth), 3, style),
     newest(facts, style),
     ...troubles(facts.trouble, style),
+    row("to approve", approvalText(facts.awaiting), 1, style, "warning"),
     ...obstacles(facts).map(({ text }) => row("now", text, 1, style)),
   ].filter(({ text }) => text !== "");
   const most = lines.map(({ rank }) => rank).toSorted((a, b) => a - b)[style.height - 1] ?? Infinity;
@@ -183,6 +184,10 @@ function troubles(groups: readonly TroubleGroup[], style: LiveStyle): Line[] {
   });
   const rest = others === 0 ? "" : `${others} more for other reasons: \`bulkgen status\` lists them`;
   return [...lines, row("", rest, 3, style)];
+}
+
+function approvalText({ items, rowIds }: LiveFacts["awaiting"]): string {
+  return items === 0 ? "" : `${items} waiting for your approval (${someOf(rowIds, items)})`;
 }
 
 /** Fewer columns than these say too little of a reason. */

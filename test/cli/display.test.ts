@@ -30,7 +30,7 @@ function opened(size?: { columns: number; rows: number }, env: Record<string, st
   });
   if (size !== undefined) Object.assign(stderr, { isTTY: true, ...size });
   const display = openDisplay(false, { stderr, clock, env, cwd: "/srv" } as unknown as Machine);
-  const news: News = { newestFile: null, trouble: [] };
+  const news: News = { newestFile: null, trouble: [], awaiting: { items: 0, rowIds: [] } };
   let readings = 0;
   return {
     display,
@@ -97,13 +97,13 @@ test("on a terminal the times move while nothing happens, and the countdown runs
   await pass(500);
   expect(lines()).toEqual([
     "demo, run 3 · 0:01, ~0:59 left",
-    "archived  ━━━━━━━━━━━━━━━━━━━━━━────  25 of 30 items",
-    "credits   ━━━━━━━━━━━━━━━━━━━━━━────  100 of 120 credits",
-    "minute    ━━━━━━━━━━━━━━────────────  31 of 60 requests",
-    "day       ━─────────────────────────  340 of 10000 requests",
-    "items     5 at the service",
-    "newest    outputs/demo/cup.png",
-    "now       minute quota used up, next request in 11s",
+    "archived    ━━━━━━━━━━━━━━━━━━━━────  25 of 30 items",
+    "credits     ━━━━━━━━━━━━━━━━━━━━────  100 of 120 credits",
+    "minute      ━━━━━━━━━━━━━───────────  31 of 60 requests",
+    "day         ━───────────────────────  340 of 10000 requests",
+    "items       5 at the service",
+    "newest      outputs/demo/cup.png",
+    "now         minute quota used up, next request in 11s",
   ]);
   for (let half = 0; half < 24; half++) await pass(500);
   expect(lines().at(0)).toBe("demo, run 3 · 0:13, ~0:47 left");

@@ -22,6 +22,7 @@ const facts: LiveFacts = {
   folder: "/srv/outputs/autumn",
   cwd: "/srv",
   newestFile: "products/teapot-1.png",
+  awaiting: { items: 2, rowIds: ["intro-1", "intro-2"] },
   trouble: [
     {
       state: "failed",
@@ -43,16 +44,17 @@ describe("the live view of a run", () => {
     expect(shown(59)).toMatchInlineSnapshot(`
       "
       autumn, run 3 · 0:40, ~1:09 left
-      archived  ━━━━━━━━━━━───────────────  12 of 31 items
-      credits   ━━━━━━━━━━━━──────────────  48 of 104 credits
-      minute    ━━━━━━━━━━━━━━────────────  31 of 60 requests
-      day       ━─────────────────────────  340 of 10000 requests
-      items     4 failed, 1 held, 7 at the service, 1 submitting
-      newest    outputs/autumn/products/teapot-1.png
-      failed    3 × moderation: The prompt … (cover-1 and 2 more)
-      failed    1 × provider: no capacity (cover-3)
-      held      1 × waiting for your decision: the answ… (clip-9)
-      now       minute quota used up, next request in 13s"
+      archived    ━━━━━━━━━━──────────────  12 of 31 items
+      credits     ━━━━━━━━━━━━────────────  48 of 104 credits
+      minute      ━━━━━━━━━━━━━───────────  31 of 60 requests
+      day         ━───────────────────────  340 of 10000 requests
+      items       4 failed, 1 held, 7 at the service
+      newest      outputs/autumn/products/teapot-1.png
+      failed      3 × moderation: The promp… (cover-1 and 2 more)
+      failed      1 × provider: no capacity (cover-3)
+      held        1 × waiting for your decision: the an… (clip-9)
+      to approve  2 waiting for your approval (intro-1, intro-2)
+      now         minute quota used up, next request in 13s"
     `);
   });
 
@@ -60,16 +62,17 @@ describe("the live view of a run", () => {
     expect(shown(79)).toMatchInlineSnapshot(`
       "
       autumn, run 3 · 0:40, ~1:09 left
-      archived  ━━━━━━━━━━━━━━━━────────────────────────  12 of 31 items
-      credits   ━━━━━━━━━━━━━━━━━━━─────────────────────  48 of 104 credits
-      minute    ━━━━━━━━━━━━━━━━━━━━━───────────────────  31 of 60 requests
-      day       ━━──────────────────────────────────────  340 of 10000 requests
-      items     4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
-      newest    outputs/autumn/products/teapot-1.png
-      failed    3 × moderation: The prompt was rejected by cont… (cover-1 and 2 more)
-      failed    1 × provider: no capacity (cover-3)
-      held      1 × waiting for your decision: the answer was cut off (clip-9)
-      now       minute quota used up, next request in 13s"
+      archived    ━━━━━━━━━━━━━━━━────────────────────────  12 of 31 items
+      credits     ━━━━━━━━━━━━━━━━━━━─────────────────────  48 of 104 credits
+      minute      ━━━━━━━━━━━━━━━━━━━━━───────────────────  31 of 60 requests
+      day         ━━──────────────────────────────────────  340 of 10000 requests
+      items       4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
+      newest      outputs/autumn/products/teapot-1.png
+      failed      3 × moderation: The prompt was rejected by co… (cover-1 and 2 more)
+      failed      1 × provider: no capacity (cover-3)
+      held        1 × waiting for your decision: the answer was cut off (clip-9)
+      to approve  2 waiting for your approval (intro-1, intro-2)
+      now         minute quota used up, next request in 13s"
     `);
   });
 
@@ -77,14 +80,15 @@ describe("the live view of a run", () => {
     expect(shown(199)).toMatchInlineSnapshot(`
       "
       autumn, run 3 · 0:40, ~1:09 left
-      archived  ━━━━━━━━━━━━━━━━────────────────────────  12 of 31 items       minute    ━━━━━━━━━━━━━━━━━━━━━───────────────────  31 of 60 requests
-      credits   ━━━━━━━━━━━━━━━━━━━─────────────────────  48 of 104 credits    day       ━━──────────────────────────────────────  340 of 10000 requests
-      items     4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
-      newest    outputs/autumn/products/teapot-1.png
-      failed    3 × moderation: The prompt was rejected by content moderation. (cover-1, cover-2, cover-4)
-      failed    1 × provider: no capacity (cover-3)
-      held      1 × waiting for your decision: the answer was cut off (clip-9)
-      now       minute quota used up, next request in 13s"
+      archived    ━━━━━━━━━━━━━━━━────────────────────────  12 of 31 items       minute      ━━━━━━━━━━━━━━━━━━━━━───────────────────  31 of 60 requests
+      credits     ━━━━━━━━━━━━━━━━━━━─────────────────────  48 of 104 credits    day         ━━──────────────────────────────────────  340 of 10000 requests
+      items       4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
+      newest      outputs/autumn/products/teapot-1.png
+      failed      3 × moderation: The prompt was rejected by content moderation. (cover-1, cover-2, cover-4)
+      failed      1 × provider: no capacity (cover-3)
+      held        1 × waiting for your decision: the answer was cut off (clip-9)
+      to approve  2 waiting for your approval (intro-1, intro-2)
+      now         minute quota used up, next request in 13s"
     `);
   });
 
@@ -92,14 +96,15 @@ describe("the live view of a run", () => {
     expect(shown(199, {}, { colour: true, links: true }).replaceAll("\u001b", "␛")).toMatchInlineSnapshot(`
       "
       ␛[1mautumn, run 3␛[22m␛[2m · 0:40, ~1:09 left␛[22m
-      archived  ␛[32m━━━━━━━━━━━━━━━━␛[39m␛[2m────────────────────────␛[22m  12 of 31 items       minute    ␛[1m━━━━━━━━━━━━━━━━━━━━━␛[22m␛[2m───────────────────␛[22m  31 of 60 requests
-      credits   ␛[1m━━━━━━━━━━━━━━━━━━━␛[22m␛[2m─────────────────────␛[22m  48 of 104 credits    day       ␛[1m━━␛[22m␛[2m──────────────────────────────────────␛[22m  340 of 10000 requests
-      items     4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
-      newest    ␛]8;;file:///srv/outputs/autumn/products/teapot-1.png␛\\outputs/autumn/products/teapot-1.png␛]8;;␛\\
-      failed    ␛[31m3 × moderation: The prompt was rejected by content moderation. (cover-1, cover-2, cover-4)␛[39m
-      failed    ␛[31m1 × provider: no capacity (cover-3)␛[39m
-      held      ␛[33m1 × waiting for your decision: the answer was cut off (clip-9)␛[39m
-      now       minute quota used up, next request in 13s"
+      archived    ␛[32m━━━━━━━━━━━━━━━━␛[39m␛[2m────────────────────────␛[22m  12 of 31 items       minute      ␛[1m━━━━━━━━━━━━━━━━━━━━━␛[22m␛[2m───────────────────␛[22m  31 of 60 requests
+      credits     ␛[1m━━━━━━━━━━━━━━━━━━━␛[22m␛[2m─────────────────────␛[22m  48 of 104 credits    day         ␛[1m━━␛[22m␛[2m──────────────────────────────────────␛[22m  340 of 10000 requests
+      items       4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
+      newest      ␛]8;;file:///srv/outputs/autumn/products/teapot-1.png␛\\outputs/autumn/products/teapot-1.png␛]8;;␛\\
+      failed      ␛[31m3 × moderation: The prompt was rejected by content moderation. (cover-1, cover-2, cover-4)␛[39m
+      failed      ␛[31m1 × provider: no capacity (cover-3)␛[39m
+      held        ␛[33m1 × waiting for your decision: the answer was cut off (clip-9)␛[39m
+      to approve  ␛[33m2 waiting for your approval (intro-1, intro-2)␛[39m
+      now         minute quota used up, next request in 13s"
     `);
   });
 
@@ -114,23 +119,24 @@ describe("the live view of a run", () => {
         forecastMs: null,
         newestFile: null,
         trouble: [],
+        awaiting: { items: 0, rowIds: [] },
         waiting: null,
       }),
     ).toMatchInlineSnapshot(`
       "
       autumn, run 3 · 0:40
-      archived  ────────────────────────────────────────  0 of 2 items
-      items     2 at the service"
+      archived    ────────────────────────────────────────  0 of 2 items
+      items       2 at the service"
     `);
   });
 
   test("on a low terminal the least important lines are left out", () => {
     expect(shown(59, {}, { height: 5 })).toMatchInlineSnapshot(`
       "autumn, run 3 · 0:40, ~1:09 left
-      archived  ━━━━━━━━━━━───────────────  12 of 31 items
-      failed    3 × moderation: The prompt … (cover-1 and 2 more)
-      failed    1 × provider: no capacity (cover-3)
-      held      1 × waiting for your decision: the answ… (clip-9)"
+      archived    ━━━━━━━━━━──────────────  12 of 31 items
+      failed      3 × moderation: The promp… (cover-1 and 2 more)
+      failed      1 × provider: no capacity (cover-3)
+      held        1 × waiting for your decision: the an… (clip-9)"
     `);
     for (let height = 1; height < 20; height++)
       expect(liveView(facts, plain(59, height)).length).toBeLessThanOrEqual(height);
@@ -151,7 +157,7 @@ describe("the live view of a run", () => {
     }));
     const lines = liveView({ ...facts, trouble }, plain(79));
     expect(lines.filter((line) => line.startsWith("failed"))).toHaveLength(3);
-    expect(lines).toContain("          27 more for other reasons: `bulkgen status` lists them");
+    expect(lines).toContain("            27 more for other reasons: `bulkgen status` lists them");
   });
 });
 
@@ -196,7 +202,15 @@ test("P24: whatever names and messages are, no line is wider than the terminal o
       (text, other, width, colour) => {
         const trouble = facts.trouble.map((group) => ({ ...group, note: text, rowIds: [other, text] }));
         const stops = [{ kind: "interrupted", message: text }] as const;
-        const change = { job: other, newestFile: `${text}.png`, trouble, stops, diskTrouble: other };
+        const awaiting = { items: 9, rowIds: [text, other] };
+        const change = {
+          awaiting,
+          job: other,
+          newestFile: `${text}.png`,
+          trouble,
+          stops,
+          diskTrouble: other,
+        };
         for (const line of liveView({ ...facts, ...change }, { ...plain(width), colour })) {
           expect(textWidth(line)).toBeLessThanOrEqual(width);
           expect(stripVTControlCharacters(line)).not.toMatch(

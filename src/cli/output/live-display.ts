@@ -13,7 +13,7 @@ import type { LiveRegion } from "./live-region.js";
 const redrawMs = 500;
 /** Reading the news again waits for so many times as long as reading it took, whatever the size of the run. */
 const newsRestTimes = 100;
-const noNews: News = { newestFile: null, trouble: [] };
+const noNews: News = { newestFile: null, trouble: [], awaiting: { items: 0, rowIds: [] } };
 
 /** Progress on a terminal: its last lines, which are drawn again twice a second while they change. */
 export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStream): Display {

@@ -23,6 +23,8 @@ export interface News {
   newestFile: string | null;
   /** The largest groups first. */
   trouble: readonly TroubleGroup[];
+  /** Archived items whose files a person has to approve. */
+  awaiting: Pick<TroubleGroup, "items" | "rowIds">;
 }
 
 /** Follows a run on a read-only connection: each reading costs as much as has happened since the one before. */
@@ -53,8 +55,13 @@ const selectNewestFile = `
   SELECT o.file FROM events e JOIN outputs o ON o.item_id = e.item_id AND o.file IS NOT NULL
   WHERE e.id > ? AND e.run_id = ? AND e.event = 'saved' ORDER BY e.id DESC, o.number LIMIT 1`;
 
+const isAwaiting = "run_id = ? AND approval = 'waiting' AND state = 'archived'";
+
 /** For a run that goes on, the newest file is looked for among so many steps before. */
 const stepsBack = 10_000;
+
+/** Row ids that are kept for a group. */
+const idsMax = 5;
 
 /** Opens the news of a run in an existing workspace. Throws SQLite's error. */
 export function openNews(path: string, runId: number): NewsReader {
@@ -64,6 +71,12 @@ export function openNews(path: string, runId: number): NewsReader {
   let seen: number | null = null;
   let newestFile: string | null = null;
   const newest = () => Number(sql("SELECT coalesce(max(id), 0) FROM events").value());
+  const awaiting = () => {
+    const items = Number(sql(`SELECT count(*) FROM items WHERE ${isAwaiting}`).value(runId));
+    if (items === 0) return { items, rowIds: [] };
+    const first = sql(`SELECT row_id AS rowId FROM items WHERE ${isAwaiting} LIMIT ${idsMax}`).all(runId);
+    return { items, rowIds: (first as { rowId: string }[]).map(({ rowId }) => rowId) };
+  };
   return {
     read() {
       const until = newest();
@@ -73,14 +86,11 @@ export function openNews(path: string, runId: number): NewsReader {
       newestFile =
         (sql(selectNewestFile).value(seen ?? until - stepsBack, runId) as string | undefined) ?? newestFile;
       seen = until;
-      return { newestFile, trouble: groups.largestFirst() };
+      return { newestFile, trouble: groups.largestFirst(), awaiting: awaiting() };
     },
     close: () => db.close(),
   };
 }
-
-/** Row ids that are kept for a group. */
-const idsMax = 5;
 
 /** Counts items by trouble and reason as they come and go. */
 class TroubleGroups {
