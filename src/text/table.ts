@@ -2,6 +2,7 @@ import { pathToFileURL } from "node:url";
 import Table from "cli-table3";
 import pc from "picocolors";
 import { terminalText } from "./terminal.js";
+import { type Environment, takesLinks } from "./terminal-kind.js";
 
 /** How output may look where it goes. */
 export interface TerminalStyle {
@@ -20,29 +21,12 @@ const narrowest = 40;
 /** The look for a stream of this process: plain unless it is a terminal, without colour where NO_COLOR asks for none. */
 export function terminalStyle(
   stream: { isTTY?: boolean; columns?: number },
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): TerminalStyle {
   if (stream.isTTY !== true) return plainStyle;
   const colour = !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
   const width = Math.max(narrowest, stream.columns ?? 80);
   return { width, colour, ...(takesLinks(environment) ? { links: true } : {}) };
-}
-
-const linkingPrograms = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"];
-const linkingTerminals = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra"];
-/** VTE crashed on links before 0.50. */
-const linkingVte = 5_000;
-
-/**
- * Whether the terminal is one that is known to take links to files. Over SSH the files are on another machine than the
- * terminal; tmux and screen may pass links on or not, so they get none.
- */
-function takesLinks(environment: Readonly<Record<string, string | undefined>>): boolean {
-  const { TERM = "", TERM_PROGRAM = "", KITTY_WINDOW_ID, WT_SESSION, VTE_VERSION } = environment;
-  const { TMUX, STY, CI, SSH_CONNECTION, SSH_TTY } = environment;
-  if (TMUX || STY || CI || SSH_CONNECTION || SSH_TTY || /^(dumb|screen|tmux|linux)/.test(TERM)) return false;
-  if (KITTY_WINDOW_ID || WT_SESSION || Number(VTE_VERSION) >= linkingVte) return true;
-  return linkingPrograms.includes(TERM_PROGRAM) || linkingTerminals.includes(TERM);
 }
 
 export interface Column {

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Machine, OutputStream } from "../../machine.js";
 import { liveView } from "../../report/live-view.js";
+import { shownPath } from "../../report/problem-text.js";
 import { waitingLine } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
 import type { News, NewsReader } from "../../store/workspace/news.js";
@@ -8,11 +10,14 @@ import { terminalStyle } from "../../text/table.js";
 import { cutToWidth, terminalText } from "../../text/terminal.js";
 import type { Display, DisplayedRun } from "./display.js";
 import type { LiveRegion } from "./live-region.js";
+import { type DrawPicture, picturesOf } from "./pictures.js";
 
 /** Between two drawings (ms): times move, and counts are still easy to follow. */
 const redrawMs = 500;
 /** Reading the news again waits for so many times as long as reading it took, whatever the size of the run. */
 const newsRestTimes = 100;
+/** A picture of the newest file is shown no sooner after another (ms): it stays above the view. */
+const pictureMs = 30_000;
 const noNews: News = { newestFile: null, trouble: [], awaiting: { items: 0, rowIds: [] } };
 
 /** Progress on a terminal: its last lines, which are drawn again twice a second while they change. */
@@ -28,6 +33,8 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
   let news = noNews;
   let readFor: Progress | null = null;
   let readAgainAt = 0;
+  let pictured: string | null = null;
+  let picturedAt = Number.NEGATIVE_INFINITY;
 
   const style = () => ({
     ...terminalStyle(stream, env),
@@ -81,11 +88,24 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
     readAgainAt = now + newsRestTimes * (clock.monotonic() - now);
     return news;
   };
+  const drawPicture = picturesOf(env);
+  const showPicture = async ({ folder }: DisplayedRun, file: string, draw: DrawPicture) => {
+    pictured = file;
+    const path = join(folder, file);
+    const picture = await draw(path);
+    if (picture === null || run === null) return;
+    picturedAt = clock.monotonic();
+    above(`${cutToWidth(terminalText(shownPath(path, cwd)), style().width)}\n${picture}`, stream);
+  };
   const linesOf = (progress: Progress): string[] => {
     if (run === null) return [];
     const { id, jobName: job, folder, beganAt } = run;
     const times = { now: clock.now(), elapsedMs: clock.monotonic() - beganAt };
-    return liveView({ ...progress, ...newsOf(run, progress), ...times, run: id, job, folder, cwd }, style());
+    const told = newsOf(run, progress);
+    const { newestFile } = told;
+    if (drawPicture !== null && newestFile !== null && newestFile !== pictured)
+      if (clock.monotonic() - picturedAt >= pictureMs) void showPicture(run, newestFile, drawPicture);
+    return liveView({ ...progress, ...told, ...times, run: id, job, folder, cwd }, style());
   };
   const clear = () => {
     if (region !== null && region !== "loading") region.clear();
