@@ -27,4 +27,4 @@ export interface Machine {
   readonly mounts: () => string | null;
 }
 
-export type OutputStream = Writable & { isTTY?: boolean; columns?: number };
+export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };

@@ -195,7 +195,7 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "show the status of the newest (or given) run; works offline",
     positionals: [runNumber],
     flags: statusFlags,
-    examples: ["bulkgen status", "bulkgen status --all"],
+    examples: ["bulkgen status", "bulkgen status --watch", "bulkgen status --all"],
     load: async () => (await import("./commands/status.js")).status,
   },
   {

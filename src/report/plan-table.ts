@@ -1,5 +1,5 @@
 import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
-import type { PlannedItem, VanishedItem } from "../core/ports/draft.js";
+import type { ItemStanding, PlannedItem, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
@@ -16,6 +16,7 @@ import {
 import { shortText, terminalText } from "../text/terminal.js";
 import { timeText } from "./forecast.js";
 import { problemsText, shownPath } from "./problem-text.js";
+import { stateWords } from "./state-words.js";
 
 /** The shown part of a plan. Without an earlier run there is no comparison. */
 type ShownPlan = Pick<
@@ -143,9 +144,13 @@ function files({ files: { files, bytes, unknown } }: ShownPlan): [string, Cell][
   return [["files", `${count(files, "file")}, ${size}`]];
 }
 
+const standingWords: Readonly<Record<ItemStanding, string>> = { new: "new", ...stateWords };
+
 function standings(plan: ShownPlan): string {
   const known = Object.entries(plan.standings).filter(([, number]) => (number ?? 0) > 0);
-  return known.length === 0 ? "none" : known.map(([state, number]) => `${number} ${state}`).join(", ");
+  return known.length === 0
+    ? "none"
+    : known.map(([state, number]) => `${number} ${standingWords[state as ItemStanding]}`).join(", ");
 }
 
 function selected({ selection }: ShownPlan): [string, Cell][] {

@@ -1,3 +1,4 @@
+import type { ItemState } from "../core/item.js";
 import { localTime } from "../core/local-time.js";
 import { inCredits, showCredits } from "../core/money.js";
 import type { Quota } from "../core/quota/quota.js";
@@ -5,6 +6,7 @@ import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { cutToWidth, terminalText, textWidth } from "../text/terminal.js";
+import { countedStates, itemsOf } from "./state-words.js";
 
 /** Where a run stands at `now` (UTC ms), so long after it began here. */
 export type ProgressNow = Progress & { now: number; elapsedMs: number };
@@ -19,32 +21,34 @@ interface Piece {
 
 const separator = " · ";
 
+/** What is still to come, and then what went wrong. */
+const inProgress: readonly ItemState[] = [
+  "processing",
+  "submitting",
+  "ready",
+  "planned",
+  "blocked",
+  "failed",
+  "held",
+  "unknown",
+  "overdue",
+];
+
 /**
  * One line: `12/26 archived · 0:40, ~1:10 left · 48 of 104 credits · 8 at the service · 6 to submit`. Where it is wider
  * than `width`, the essential pieces are shortened, and of the others only those that fit are shown.
  */
 export function progressLine(progress: ProgressNow, width = Number.POSITIVE_INFINITY): string {
   const { counts } = progress;
-  const total = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
-  const done = `${counts.archived}/${total}`;
+  const done = `${counts.archived}/${itemsOf(counts)}`;
   const essential = present([
     { text: `${done} archived`, short: done },
-    ...troubles(progress),
+    ...obstacles(progress),
     { text: times(progress) },
     creditsPiece(progress),
   ]);
   const others = present(
-    [
-      some(counts.submitting + counts.processing, "at the service"),
-      some(counts.ready, "to fetch"),
-      some(counts.planned, "to submit"),
-      some(counts.blocked, "waiting for another item"),
-      some(counts.failed, "failed"),
-      some(counts.held, "held"),
-      some(counts.unknown, "unknown"),
-      some(counts.overdue, "overdue"),
-      requests(progress.quota),
-    ].map((text) => ({ text })),
+    [...countedStates(counts, inProgress), requests(progress.quota)].map((text) => ({ text })),
   );
   const whole = essential.map(({ text }) => text);
   const pieces = lengthOf(whole) <= width ? whole : essential.map(({ text, short }) => short ?? text);
@@ -57,8 +61,8 @@ export function progressLine(progress: ProgressNow, width = Number.POSITIVE_INFI
 }
 
 /** What keeps the run from going on, the most important first. */
-function troubles(progress: ProgressNow): Piece[] {
-  const { stops, diskTrouble, outage, hold, waiting, until, quota, counts, now } = progress;
+export function obstacles(progress: ProgressNow): Piece[] {
+  const { stops, diskTrouble, outage, hold, now } = progress;
   const [stop] = stops;
   if (stop) return [{ text: `stopping: ${terminalText(stop.message)}` }];
   if (diskTrouble !== null)
@@ -69,25 +73,41 @@ function troubles(progress: ProgressNow): Piece[] {
       },
     ];
   if (outage !== null) return [outagePiece(outage, progress)];
-  const what = waiting === "tasks" ? null : waiting;
+  const wait = waitNow(progress);
+  return [
+    ...(hold === null ? [] : [{ text: holdLine(hold, now) }]),
+    ...(wait === null ? [] : [waitPiece(wait.what, wait.until, now)]),
+  ];
+}
+
+/** What the next request waits for, and until when (UTC ms). */
+function waitNow({
+  waiting,
+  until,
+  quota,
+  counts,
+  now,
+}: ProgressNow): { what: WaitReason; until: number } | null {
+  if (waiting !== null && waiting !== "tasks" && until !== null && until > now)
+    return { what: waiting, until };
   const full = quota.minute.nextFreeAt > now && counts.planned + counts.processing > 0;
-  const wait =
-    what !== null && until !== null && until > now
-      ? waitPiece(what, until, now)
-      : full
-        ? waitPiece("minute", quota.minute.nextFreeAt, now)
-        : null;
-  return [...(hold === null ? [] : [{ text: holdLine(hold, now) }]), ...(wait === null ? [] : [wait])];
+  return full ? { what: "minute", until: quota.minute.nextFreeAt } : null;
 }
 
 function waitPiece(what: WaitReason, until: number, now: number): Piece {
   return { text: waitingLine(what, until, now), short: `next in ${wait(until - now)}` };
 }
 
-/** The time that has passed, and what is left of the forecast while anything is open. */
-function times({ elapsedMs, forecastMs, counts }: ProgressNow): string {
+/**
+ * The time that has passed, and what is left of the forecast while anything is open: no less than the wait for the next
+ * request.
+ */
+export function times(progress: ProgressNow): string {
+  const { elapsedMs, forecastMs, counts, now } = progress;
   const isOpen = counts.submitting + counts.processing + counts.ready + counts.planned > 0;
-  const left = forecastMs === null || !isOpen ? 0 : forecastMs - elapsedMs;
+  if (forecastMs === null || !isOpen) return clockText(elapsedMs);
+  const waitMs = (waitNow(progress)?.until ?? now) - now;
+  const left = Math.max(forecastMs - elapsedMs, waitMs);
   return left < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(left)} left`;
 }
 
@@ -159,8 +179,4 @@ function holdLine({ unsettled, until }: NonNullable<ProgressNow["hold"]>, now: n
 
 function requests({ minute }: Quota): string {
   return minute.limit === null ? "" : `${minute.used}/${minute.limit} requests this minute`;
-}
-
-function some(number: number, what: string): string {
-  return number === 0 ? "" : `${number} ${what}`;
 }

@@ -1,5 +1,4 @@
 import { exitCode } from "../core/exit.js";
-import { itemStates } from "../core/item.js";
 import { localMinute, localTime } from "../core/local-time.js";
 import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
@@ -27,6 +26,7 @@ import { comparedText, forecastText } from "./forecast.js";
 import { nextStep } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
+import { countedStates, itemsOf, stateWords } from "./state-words.js";
 
 /** The state in words: a run whose process is gone has crashed, although its record still says running. */
 export function stateText({ run, alive }: Pick<RunOverview, "run" | "alive">): string {
@@ -174,11 +174,10 @@ export interface Resumed extends SpentIn {
 /** What is resumed, who began it, and what it may still spend. Its manifest is named as seen from `folder`. */
 export function resumedText(facts: Resumed, folder: string, style: TerminalStyle = plainStyle): string {
   const { run, counts } = facts;
-  const all = itemStates.reduce((sum, state) => sum + (state === "dropped" ? 0 : counts[state]), 0);
   const lines: [string, Cell][] = [
     ["resuming", { text: `run ${nameOf(run, folder)}`, tone: "strong" }],
     ...beginningLines(run),
-    ["items", `${counts.archived} of ${all} archived, ${counts.planned} to submit`],
+    ["items", `${counts.archived} of ${itemsOf(counts)} archived, ${counts.planned} ${stateWords.planned}`],
     ["credits", creditsText(facts)],
   ];
   return labelled(lines, style);
@@ -237,18 +236,15 @@ const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 /** A run on a few lines, and below them the items in trouble. Its manifest is named as seen from `folder`. */
 export function statusText(facts: RunStatus, folder: string, style: TerminalStyle = plainStyle): string {
   const { run } = facts;
-  const counted = itemStates
-    .filter((state) => facts.counts[state] > 0)
-    .map((state) => `${facts.counts[state]} ${state}`);
   const lines: [string, Cell][] = [
     ["run", { text: `${nameOf(run, folder)}: ${stateText(facts)}`, tone: "strong" }],
     ...beginningLines(run),
     ...endText(run),
-    ["items", counted.join(", ") || "none"],
+    ["items", countedStates(facts.counts).join(", ") || "none"],
     ["credits", creditsText(facts)],
     ...requestsLine(run),
     ...forecastLine(facts),
-    ["files", shownPath(facts.folder, folder)],
+    ["files", { text: shownPath(facts.folder, folder), file: facts.folder }],
     ...lockOwnerText(facts),
     ...facts.trouble.slice(0, troubleShown).map(troubleText),
   ];

@@ -12,18 +12,20 @@ import { count, duration, fileSize } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
+import { shownPath } from "./problem-text.js";
+import { itemsOf, stateWords } from "./state-words.js";
 
-const states: readonly [ItemState, Tone | null, string][] = [
-  ["failed", "bad", "failed"],
-  ["held", "warning", "held"],
-  ["unknown", "warning", "unknown"],
-  ["overdue", "warning", "overdue"],
-  ["processing", null, "at service"],
-  ["submitting", null, "submitting"],
-  ["ready", null, "to fetch"],
-  ["planned", null, "to submit"],
-  ["blocked", "warning", "blocked"],
-  ["dropped", "dim", "dropped"],
+const states: readonly [ItemState, Tone | null][] = [
+  ["failed", "bad"],
+  ["held", "warning"],
+  ["unknown", "warning"],
+  ["overdue", "warning"],
+  ["processing", null],
+  ["submitting", null],
+  ["ready", null],
+  ["planned", null],
+  ["blocked", "warning"],
+  ["dropped", "dim"],
 ];
 
 const told: Readonly<Partial<Record<ItemState, string>>> = {
@@ -37,19 +39,23 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
 /** Reasons that are named before the rest is counted. */
 const reasonsMax = 8;
 
-/** The closing summary for people. */
-export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle): string {
+/** The closing summary for people. The run's folder is named as seen from `cwd`. */
+export function summarise(
+  facts: RunSummary,
+  style: TerminalStyle = plainStyle,
+  cwd: string | null = null,
+): string {
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   const { skipped } = facts;
   if (skipped) {
     const text = `${count(skipped.rows, "invalid row")}, listed in ${terminalText(skipped.file)}`;
     lines.push(["left out", { text, tone: "warning" }]);
   }
-  for (const [state, tone, label] of states) {
+  for (const [state, tone] of states) {
     const number = facts.counts[state] ?? 0;
     if (number === 0) continue;
     const text = told[state] === undefined ? String(number) : `${number}, ${told[state]}`;
-    lines.push([label, tone === null ? text : { text, tone }]);
+    lines.push([stateWords[state], tone === null ? text : { text, tone }]);
     if (state === "failed") lines.push(...grouped(facts.failures));
     if (state === "unknown") lines.push(...waiting(facts.unknown));
     if (state === "held") lines.push(...waiting(facts.held));
@@ -73,7 +79,7 @@ export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle):
     ["time", duration(facts.elapsedMs)],
     ...forecastLines(facts),
     ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
-    ["folder", facts.folder],
+    ["folder", { text: cwd === null ? facts.folder : shownPath(facts.folder, cwd), file: facts.folder }],
     ...(facts.look === null ? [] : [["look", `\`${facts.look}\``] as [string, Cell]]),
   );
   const title = paint(`${terminalText(facts.job)}, run ${facts.run}`, "strong", style);
@@ -120,7 +126,7 @@ export function summaryJson(facts: RunSummary): Record<string, unknown> {
 }
 
 function archived({ counts, before }: RunSummary): Cell {
-  const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
+  const all = itemsOf(counts);
   const paid =
     before === 0 ? "" : `, ${before === counts.archived ? "all" : before} of them before, not paid again`;
   const text = `${counts.archived ?? 0} of ${count(all, "item")}${paid}`;

@@ -1,12 +1,16 @@
+import { pathToFileURL } from "node:url";
 import Table from "cli-table3";
 import pc from "picocolors";
 import { terminalText } from "./terminal.js";
+import { type Environment, takesLinks } from "./terminal-kind.js";
 
 /** How output may look where it goes. */
 export interface TerminalStyle {
   /** Columns of the terminal; null where there is none, and then lines are as long as they are. */
   width: number | null;
   colour: boolean;
+  /** It takes links to files (OSC 8). Default: it does not. */
+  links?: boolean;
 }
 
 /** For files, pipes and logs. */
@@ -17,11 +21,12 @@ const narrowest = 40;
 /** The look for a stream of this process: plain unless it is a terminal, without colour where NO_COLOR asks for none. */
 export function terminalStyle(
   stream: { isTTY?: boolean; columns?: number },
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): TerminalStyle {
   if (stream.isTTY !== true) return plainStyle;
   const colour = !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
-  return { width: Math.max(narrowest, stream.columns ?? 80), colour };
+  const width = Math.max(narrowest, stream.columns ?? 80);
+  return { width, colour, ...(takesLinks(environment) ? { links: true } : {}) };
 }
 
 export interface Column {
@@ -32,7 +37,8 @@ export interface Column {
 }
 
 export type Tone = "good" | "bad" | "warning" | "dim" | "strong";
-export type Cell = string | number | { text: string; tone: Tone };
+/** Text in a tone, or the name of a file or folder with its absolute path, for terminals that take links. */
+export type Cell = string | number | { text: string; tone: Tone } | { text: string; file: string };
 
 const gap = 2;
 /** The narrowest that a flexible column is made; and any other, when it must. */
@@ -80,14 +86,19 @@ export function paint(text: string, tone: Tone, style: TerminalStyle): string {
   return text === "" ? "" : brushes[tone](text);
 }
 
-function painted(cell: Cell, style: TerminalStyle): string {
-  if (typeof cell === "object") return paint(terminalText(cell.text), cell.tone, style);
-  return terminalText(String(cell));
+/** The text of a cell, and what it links to. */
+type DrawnCell = string | { content: string; href: string };
+
+function painted(cell: Cell, style: TerminalStyle): DrawnCell {
+  if (typeof cell !== "object") return terminalText(String(cell));
+  const text = terminalText(cell.text);
+  if ("tone" in cell) return paint(text, cell.tone, style);
+  return style.links === true && text !== "" ? { content: text, href: pathToFileURL(cell.file).href } : text;
 }
 
 function draw(
   columns: readonly Column[],
-  rows: readonly string[][],
+  rows: readonly DrawnCell[][],
   style: TerminalStyle,
   widths: readonly number[] | null,
 ) {

@@ -1,16 +1,19 @@
+import { pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import stringWidth from "fast-string-width";
 
 /**
  * Text from the service or a manifest may contain sequences that move the cursor, change the window title or reverse the
  * reading direction, and so falsify a line. The result is one line without control and format characters, except the
- * joiners that some scripts and emoji need.
+ * joiners that some scripts and emoji need, and with no more marks on a letter than scripts have.
  */
 export function terminalText(text: string): string {
   return stripVTControlCharacters(text)
     .replace(/[\t\n\v\f\r\u0085\p{Zl}\p{Zp}]+/gu, " ")
     .replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "")
     .replace(/\p{Cs}/gu, "\ufffd")
+    .replace(/([\u200c\u200d])[\u200c\u200d]+/g, "$1")
+    .replace(/(\p{M}{8})\p{M}+/gu, "$1")
     .trim();
 }
 
@@ -34,16 +37,43 @@ export function cutToWidth(text: string, columns: number): string {
   return cut(text, columns, textWidth);
 }
 
+/** The text, or as much of its end as fits: the end of a path says more than its beginning. */
+export function cutStartToWidth(text: string, columns: number): string {
+  if (textWidth(text) <= columns) return text;
+  segmenter ??= new Intl.Segmenter();
+  const characters = [...segmenter.segment(text)].map(({ segment }) => segment);
+  let size = 1;
+  let end = "";
+  for (const character of characters.toReversed()) {
+    size += sizeOf(character, columns, textWidth);
+    if (size > columns) break;
+    end = character + end;
+  }
+  return columns < 1 ? "" : `…${end}`;
+}
+
+/** The text as a link to a file, for terminals that take links (OSC 8). */
+export function fileLink(text: string, path: string): string {
+  return `\u001b]8;;${pathToFileURL(path).href}\u001b\\${text}\u001b]8;;\u001b\\`;
+}
+
 let segmenter: Intl.Segmenter | undefined;
 
-function cut(text: string, most: number, sizeOf: (character: string) => number): string {
+/** The longest that one character may be (code units). A longer one is many joined, which terminals show side by side. */
+const characterMax = 48;
+
+function sizeOf(character: string, most: number, measured: (character: string) => number): number {
+  return character.length > characterMax ? most + 1 : measured(character);
+}
+
+function cut(text: string, most: number, measured: (character: string) => number): string {
   segmenter ??= new Intl.Segmenter();
   let size = 0;
   let end = 0;
   for (const { index, segment } of segmenter.segment(text)) {
     // Up to here there is room for the ellipsis.
     if (size < most) end = index;
-    size += sizeOf(segment);
+    size += sizeOf(segment, most, measured);
     if (size > most) return most < 1 ? "" : `${text.slice(0, end)}…`;
   }
   return text;

@@ -11,6 +11,7 @@ for (const bench of [
   "manifest",
   "graph",
   "archive",
+  "view",
   "hostile",
   "truncations",
   "quota",

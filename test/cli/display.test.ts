@@ -1,91 +1,263 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
-import { expect, test } from "vitest";
-import { openDisplay } from "../../src/cli/output/display.js";
+import { describe, expect, test } from "vitest";
+import { openDisplay } from "../../src/cli/output/open-display.js";
+import "../../src/cli/output/live-region.js";
+import { picturesOf } from "../../src/cli/output/pictures.js";
 import { credits } from "../../src/core/money.js";
 import type { Machine } from "../../src/machine.js";
 import type { Progress } from "../../src/run/loop.js";
+import type { News } from "../../src/store/workspace/news.js";
+import { takesLinks } from "../../src/text/terminal-kind.js";
 import { ManualClock } from "../manual-clock.js";
 import { noCounts, progressOf } from "../report/facts.js";
+import { Screen } from "./screen.js";
 
 function archived(number: number, change: Partial<Progress> = {}): Progress {
   const counts = { ...noCounts, archived: number, processing: 30 - number };
   return progressOf({ counts, spent: credits(100), cap: credits(120), forecastMs: 60_000, ...change });
 }
 
-/** A display on a terminal of this width, or on a pipe; `lines` are all that it has drawn. */
-function opened(columns?: number) {
+/** A display on a terminal of this size, or on a pipe. */
+function opened(size?: { columns: number; rows: number }, env: Record<string, string> = {}) {
   const clock = new ManualClock();
-  let text = "";
+  const screen = new Screen(size?.columns ?? 1_000, size?.rows ?? 1_000);
+  let writes = 0;
   const stderr = new Writable({
     decodeStrings: false,
-    write(piece: string, _, done) {
-      text += piece;
+    write(text: string, _, done) {
+      writes++;
+      screen.write(text);
       done();
     },
   });
-  if (columns !== undefined) Object.assign(stderr, { isTTY: true, columns });
-  const display = openDisplay(false, { stderr, clock } as unknown as Machine);
+  if (size !== undefined) Object.assign(stderr, { isTTY: true, ...size });
+  const display = openDisplay(false, { stderr, clock, env, cwd: "/srv" } as unknown as Machine);
+  const news: News = { newestFile: null, trouble: [], awaiting: { items: 0, rowIds: [] } };
+  let readings = 0;
   return {
     display,
     clock,
-    lines: () =>
-      text
-        .replaceAll("\r\u001b[K", "\n")
-        .split("\n")
-        .filter((line) => line !== ""),
+    news,
+    screen,
+    readings: () => readings,
+    writes: () => writes,
+    begin: () =>
+      display.begin({
+        id: 3,
+        jobName: "demo",
+        folder: "/srv/outputs/demo",
+        elapsedMs: 0,
+        news: () => ({
+          read() {
+            readings++;
+            return news;
+          },
+          close() {},
+        }),
+      }),
+    lines: () => screen.lines(),
+    resize(columns: number) {
+      Object.assign(stderr, { columns });
+      screen.resize(columns);
+    },
     /** Moves the clock and lets what was woken run. */
     async pass(ms: number) {
       clock.advance(ms);
-      await new Promise(setImmediate);
+      await settled();
     },
   };
 }
 
+/** The module that draws is loaded when something is drawn first. */
+async function settled(): Promise<void> {
+  await import("../../src/cli/output/live-region.js");
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+}
+
+const small = { columns: 60, rows: 24 };
+
 test("on a terminal the last of many quick updates is shown within half a second", async () => {
-  const { display, lines, pass } = opened(80);
+  const { display, begin, lines, pass, writes } = opened(small);
+  begin();
+  display.progress(archived(20));
+  await settled();
   for (let number = 24; number <= 28; number++) display.progress(archived(number));
-  expect(lines()).toEqual([expect.stringContaining("24/30 archived")]);
+  expect(lines().join()).toContain("20 of 30 items");
   await pass(500);
-  expect(lines().at(-1)).toContain("28/30 archived");
+  expect(lines().join()).toContain("28 of 30 items");
+  expect(writes()).toBe(2);
   display.end();
 });
 
 test("on a terminal the times move while nothing happens, and the countdown runs", async () => {
-  const { display, clock, lines, pass } = opened(60);
+  const { display, begin, clock, lines, pass, news } = opened(small);
+  begin();
+  news.newestFile = "cup.png";
   display.progress(archived(25, { waiting: "minute", until: clock.now() + 12_000 }));
+  await settled();
   await pass(500);
   await pass(500);
-  expect(lines().at(-1)).toBe("25/30 · next in 11s · 0:01, ~0:59 left · 100/120 credits");
+  expect(lines()).toEqual([
+    "demo, run 3 · 0:01, ~0:59 left",
+    "archived    ━━━━━━━━━━━━━━━━━━━━────  25 of 30 items",
+    "credits     ━━━━━━━━━━━━━━━━━━━━────  100 of 120 credits",
+    "minute      ━━━━━━━━━━━━━───────────  31 of 60 requests",
+    "day         ━───────────────────────  340 of 10000 requests",
+    "items       5 at the service",
+    "newest      outputs/demo/cup.png",
+    "now         minute quota used up, next request in 11s",
+  ]);
   for (let half = 0; half < 24; half++) await pass(500);
-  expect(lines().at(-1)).toMatch(/^25\/30 archived · 0:13, ~0:47 left · 100 of 120 credits$/);
-  for (const line of lines()) expect(line.length).toBeLessThan(60);
+  expect(lines().at(0)).toBe("demo, run 3 · 0:13, ~0:47 left");
+  expect(lines().join()).not.toContain("quota used up");
   display.end();
 });
 
-test("a message stands above the line, which is drawn again", async () => {
-  const { display, lines, pass } = opened(60);
+test("nothing is written while nothing changes, and the news are not read again", async () => {
+  const { display, begin, pass, writes, readings } = opened(small);
+  begin();
   display.progress(archived(25));
-  display.say("interrupted: waiting for requests in flight.");
+  await settled();
   await pass(500);
-  expect(lines().slice(-2)).toEqual([
+  const [before, read] = [writes(), readings()];
+  await pass(0);
+  expect([writes(), readings()]).toEqual([before, read]);
+  await pass(500);
+  expect([writes(), readings()]).toEqual([before + 1, read]);
+  display.end();
+});
+
+test("messages and log lines stand above the view, whole, and the view stays below", async () => {
+  const { display, begin, lines, screen } = opened(small);
+  begin();
+  display.progress(archived(25));
+  await settled();
+  const log = display.beside({ write: (text: string) => screen.write(text) } as unknown as Machine["stderr"]);
+  display.say("interrupted: waiting for requests in flight.");
+  log.write("10:00:00 WARN something to know\n");
+  log.write("10:00:01 WARN something else\n");
+  expect(lines()).toEqual([
     "interrupted: waiting for requests in flight.",
-    expect.stringContaining("25/30 archived"),
+    "10:00:00 WARN something to know",
+    "10:00:01 WARN something else",
+    "",
+    "demo, run 3 · 0:00, ~1:00 left",
+    ...Array.from({ length: 5 }, () => expect.any(String)),
   ]);
   display.end();
 });
 
-test("a question is not overwritten by what was waited for before it", async () => {
-  const { display, clock, lines, pass } = opened(60);
-  display.waiting("minute", clock.now() + 40_000);
+test("at the end nothing of the view is left", async () => {
+  const { display, begin, lines, screen, clock } = opened(small);
+  begin();
   display.say("the plan");
+  display.progress(archived(25));
+  await settled();
   display.end();
-  await pass(5_000);
-  expect(lines().at(-1)).toBe("the plan");
+  screen.write("the summary\n");
+  expect(lines()).toEqual(["the plan", "the summary"]);
   expect(clock.asleep).toBe(0);
 });
 
+test("a view that ends before it could be drawn is not drawn", async () => {
+  const { display, begin, lines } = opened(small);
+  begin();
+  display.progress(archived(25));
+  display.end();
+  await settled();
+  expect(lines()).toEqual([]);
+});
+
+test("made narrower or wider, the terminal shows the view once, in its new width", async () => {
+  const { display, begin, lines, pass, resize } = opened({ columns: 120, rows: 30 });
+  begin();
+  display.say("the plan");
+  display.progress(archived(25, { stops: [{ kind: "keep", message: "long ".repeat(30) }] }));
+  await settled();
+  for (const columns of [60, 40, 25, 200]) {
+    resize(columns);
+    await pass(500);
+    const shown = lines();
+    expect(shown[0]).toBe("the plan");
+    expect(shown.filter((line) => line.startsWith("demo, run 3"))).toHaveLength(1);
+    expect(shown.filter((line) => line.startsWith("now "))).toHaveLength(1);
+    expect(Math.max(...shown.map((line) => line.length))).toBeLessThan(columns);
+  }
+  display.end();
+  expect(lines()).toEqual(["the plan"]);
+});
+
+test("a question is not overwritten by what was waited for before it", async () => {
+  const { display, clock, lines, pass } = opened(small);
+  display.waiting("minute", clock.now() + 40_000);
+  await settled();
+  expect(lines()).toEqual(["minute quota used up, next request in 40s"]);
+  display.say("the plan");
+  display.end();
+  await pass(5_000);
+  expect(lines()).toEqual(["the plan"]);
+  expect(clock.asleep).toBe(0);
+});
+
+describe("pictures", () => {
+  const kittyPicture = (path: string) =>
+    `\u001b_Ga=T,t=f,f=100,r=5,C=1,q=2;${Buffer.from(path).toString("base64")}\u001b\\`;
+
+  test("where the terminal shows them, the newest one stands above the view, another after 30 seconds", async () => {
+    const { display, begin, lines, pass, screen, news } = opened(small, { KITTY_WINDOW_ID: "1" });
+    begin();
+    for (const [number, file] of ["cup.png", "jug.png", "say.mp3", "pot.png"].entries()) {
+      news.newestFile = file;
+      display.progress(archived(number));
+      await settled();
+      await pass(500);
+    }
+    expect(screen.pictures).toEqual([kittyPicture("/srv/outputs/demo/cup.png")]);
+    expect(lines().slice(0, 8)).toEqual([
+      "outputs/demo/cup.png",
+      "",
+      "",
+      "",
+      "",
+      "",
+      "",
+      "demo, run 3 · 0:02, ~0:58 left",
+    ]);
+    for (let seconds = 0; seconds < 60; seconds++) await pass(1_000);
+    expect(screen.pictures.slice(1)).toEqual([kittyPicture("/srv/outputs/demo/pot.png")]);
+    display.end();
+    expect(lines().filter((line) => line !== "")).toEqual(["outputs/demo/cup.png", "outputs/demo/pot.png"]);
+  });
+
+  test("iTerm2 is sent the file, and nothing for one that is gone", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "bulkgen-picture-"));
+    writeFileSync(join(folder, "cup.jpg"), "JPEG");
+    const draw = picturesOf({ TERM_PROGRAM: "iTerm.app" });
+    expect(await draw?.(join(folder, "cup.jpg"))).toContain(
+      "\u001b]1337;File=inline=1;size=4;height=5;preserveAspectRatio=1;doNotMoveCursor=1:SlBFRw==\u0007",
+    );
+    expect(await draw?.(join(folder, "jug.jpg"))).toBeNull();
+  });
+
+  test.each([
+    {},
+    { TERM: "xterm-256color" },
+    { KITTY_WINDOW_ID: "1", TMUX: "/tmp/tmux" },
+    { TERM: "screen-256color", TERM_PROGRAM: "iTerm.app" },
+    { TERM_PROGRAM: "iTerm.app", SSH_CONNECTION: "1" },
+    { TERM: "xterm-kitty", CI: "true" },
+  ])("with %j there are none, and no links", (env) => {
+    expect(picturesOf(env)).toBeNull();
+    expect(takesLinks(env)).toBe(false);
+  });
+});
+
 test("piped, a line is printed on change, at most every 5 seconds, and the last one always", async () => {
-  const { display, lines, pass, clock } = opened();
+  const { display, begin, lines, pass, clock } = opened();
+  begin();
   display.progress(archived(1));
   display.progress(archived(2));
   display.progress(archived(3));
@@ -95,14 +267,37 @@ test("piped, a line is printed on change, at most every 5 seconds, and the last 
     expect.stringContaining("1/30 archived"),
     expect.stringContaining("3/30 archived · 0:05"),
   ]);
+  await pass(20_000);
   // Time alone is no change.
-  await pass(60_000);
   display.progress(archived(3));
-  await pass(60_000);
   expect(lines()).toHaveLength(2);
   display.progress(archived(29));
   display.progress(archived(30));
   display.end();
-  expect(lines().at(-1)).toContain("30/30 archived · 2:05");
+  expect(lines().at(-1)).toContain("30/30 archived · 0:25");
   expect(clock.asleep).toBe(0);
+});
+
+test("piped, a line every 30 seconds shows that the run goes on", async () => {
+  const { display, begin, lines, pass } = opened();
+  begin();
+  display.progress(archived(3));
+  for (let seconds = 0; seconds < 90; seconds += 5) await pass(5_000);
+  expect(lines().map((line) => line.slice(0, 22))).toEqual([
+    "3/30 archived · 0:00, ",
+    "3/30 archived · 0:30, ",
+    "3/30 archived · 1:00 ·",
+    "3/30 archived · 1:30 ·",
+  ]);
+  display.end();
+});
+
+test.each([{ CI: "true" }, { TERM: "dumb" }])("with %j lines are printed, as to a pipe", async (env) => {
+  const { display, begin, lines, writes } = opened({ columns: 120, rows: 24 }, env);
+  begin();
+  display.progress(archived(3));
+  await settled();
+  expect(lines()[0]).toContain("3/30 archived · 0:00");
+  expect(writes()).toBe(1);
+  display.end();
 });

@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
+import { Screen } from "../cli/screen.js";
 import { Caller } from "../sandbox/caller.js";
 import { ManualClock } from "../sandbox/manual-clock.js";
 import { newPlace, type Place, run } from "./command.js";
 
 /** Sets the window's title, colours, reverses the reading direction, in old and new forms. */
 const evil = "\u001b]0;owned\u0007\u001b[31mred\u009b2J\u202e";
-const control = /(?!\n|\r)[\p{Cc}\p{Cf}]/u;
+const control = /(?!\n|\r|\u200c|\u200d)[\p{Cc}\p{Cf}]/u;
 
 let place: Place;
 let caller: Caller;
@@ -49,4 +50,26 @@ test("texts of the service reach no terminal with control characters: not the pl
   expect(said.get("export")).toContain("refused red");
   expect(JSON.parse(said.get("status --json") ?? "").trouble[0].reason).toContain(`refused ${evil}`);
   expect(JSON.parse(said.get("account --json") ?? "").subscription.plan).toBe(evil);
+});
+
+test("on a terminal a live view of hostile names and errors fits its width, and has no sequence of theirs", async () => {
+  const env = { BULKGEN_BASE_URL: caller.sandbox.url, BULKGEN_API_KEY: caller.sandbox.key };
+  const ids = [
+    `a${"\u0301".repeat(500)}`,
+    "مرحبا בעולם",
+    "👩\u200d👩".repeat(200),
+    "x".repeat(300),
+    `b${evil}`,
+  ];
+  const name = `set ${evil.replaceAll("/", "")} ملف.csv`;
+  place.write(name, ["id,model,prompt", ...ids.map((id) => `"${id}",aurora-image-mini,a cup`)].join("\n"));
+  for (const columns of [60, 200]) {
+    const words = ["run", name, "--yes", "--fresh"];
+    const { stdout, stderr } = await run(place, words, { env: { ...env, NO_COLOR: "1" }, columns });
+    // It refuses sequences that the view does not use, and a line of the view that is too wide.
+    const screen = new Screen(columns, 100);
+    screen.write(stderr.slice(stderr.indexOf("\u001b[?7l")));
+    expect(stderr).toContain("archived    ");
+    expect(control.exec(screen.lines().join("\n") + stdout)).toBeNull();
+  }
 });

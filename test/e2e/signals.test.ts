@@ -26,7 +26,7 @@ describe.concurrent("a run that is interrupted", () => {
       const end = await running(begin).ended;
       expect(end, end.stderr).toMatchObject({ code: 130, signal: null });
       expect(told).toBe(true);
-      expect(end.stdout).toMatch(/at service +2\n/);
+      expect(end.stdout).toMatch(/at the service +2\n/);
       expect(end.stdout).toMatch(/Next: .*resume/);
       // The second was in flight, and a third may not follow.
       expect(service.count("POST generate")).toBe(2);

@@ -18,7 +18,7 @@ const facts: ProgressNow = {
 describe("the progress line", () => {
   test("counts what is done, under way and left", () => {
     expect(progressLine(facts)).toBe(
-      "12/26 archived · 0:40, ~1:09 left · 48 of 104 credits · 8 at the service · 6 to submit · 31/60 requests this minute",
+      "12/26 archived · 0:40, ~1:09 left · 48 of 104 credits · 7 at the service · 1 submitting · 6 to submit · 31/60 requests this minute",
     );
   });
 
@@ -31,7 +31,7 @@ describe("the progress line", () => {
     const counts = { ...noCounts, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
-      "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue",
+      "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 blocked · 3 failed · 4 held · 5 unknown · 6 overdue",
     );
   });
 

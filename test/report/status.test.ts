@@ -46,7 +46,7 @@ describe("status", () => {
       started   2026-11-21 02:42 UTC by anna on studio-3
       options   --max-credits 140 --until 06:00
       ended     2026-11-21 02:50 UTC as held (exit 10)
-      items     1 held, 1 failed, 24 archived
+      items     24 archived, 1 failed, 1 held
       credits   112 spent, up to 4 for 1 request in doubt
       requests  58
       forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s
@@ -155,7 +155,7 @@ describe("status", () => {
       options   --max-credits 140 --until 06:00
       ended     2026-11-21 02:50 UTC as cap (exit 6)
       why       the cap of 140 credits is reached
-      items     1 held, 1 failed, 24 archived
+      items     24 archived, 1 failed, 1 held
       credits   112 spent, up to 4 for 1 request in doubt
       requests  58
       forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s

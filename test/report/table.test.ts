@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { table } from "../../src/text/table.js";
+import { labelled, table } from "../../src/text/table.js";
 
 const columns = [
   { title: "id" },
@@ -66,4 +66,15 @@ describe("a table", () => {
       ),
     );
   });
+});
+
+test("the name of a file is a link where the terminal takes links, and only its name elsewhere", () => {
+  const cells = [["folder", { text: "outputs/a b", file: "/srv/outputs/a b" }]] as const;
+  const drawn = (links: boolean) => labelled(cells, { width: 60, colour: false, links });
+  expect(drawn(false)).toBe("folder  outputs/a b");
+  expect(drawn(true)).toBe("folder  \u001b]8;;file:///srv/outputs/a%20b\u0007outputs/a b\u001b]8;;\u0007");
+  const evil = { text: "a\u001b]0;x\u0007b", file: "/srv/a\u001b]0;x\u0007b" };
+  expect(labelled([["folder", evil]], { width: 60, colour: false, links: true })).toBe(
+    "folder  \u001b]8;;file:///srv/a%1B%5D0;x%07b\u0007ab\u001b]8;;\u0007",
+  );
 });

@@ -7,7 +7,7 @@ import { progressLine } from "../../src/report/progress.js";
 import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
-import { cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
+import { cutStartToWidth, cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
 import { noCounts, progressOf, runFacts } from "../report/facts.js";
 import { finishedRun, lineFacts } from "../report/run-fixture.js";
 
@@ -45,6 +45,8 @@ describe("text for a terminal (P24)", () => {
     ["\u001b\u001b[31m[31mx", "[31mx"],
     ["half \ud83d", "half \ufffd"],
     ["👩‍🚀 and نمی‌خواهم", "👩‍🚀 and نمی‌خواهم"],
+    ["e".padEnd(5_000, "\u0301"), "e".padEnd(9, "\u0301")],
+    ["a\u200d\u200d\u200db", "a\u200db"],
     ["  plain – “quoted” ", "plain – “quoted”"],
   ])("%j becomes %j", (text, expected) => expect(terminalText(text)).toBe(expected));
 
@@ -72,8 +74,20 @@ describe("text for a terminal (P24)", () => {
     ["日本語", 6, "日本語"],
     ["👩‍🚀👩‍🚀👩‍🚀", 5, "👩‍🚀👩‍🚀…"],
     ["日本", 0, ""],
+    // Many joined emoji count as one character, and terminals show them side by side.
+    [`a${"👩\u200d".repeat(100)}👩`, 5, "a…"],
   ])("%j in %i columns of a terminal is %j", (text, columns, expected) => {
     expect(cutToWidth(text, columns)).toBe(expected);
+    expect(textWidth(expected)).toBeLessThanOrEqual(columns);
+  });
+
+  test.each([
+    ["outputs/demo/cup.png", 20, "outputs/demo/cup.png"],
+    ["outputs/demo/cup.png", 9, "…/cup.png"],
+    ["絵/日本語.png", 9, "…本語.png"],
+    ["cup.png", 0, ""],
+  ])("of %j the end that fits into %i columns is %j", (text, columns, expected) => {
+    expect(cutStartToWidth(text, columns)).toBe(expected);
     expect(textWidth(expected)).toBeLessThanOrEqual(columns);
   });
 

@@ -4,7 +4,7 @@ import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import type { GalleryFlags } from "../flags/archive.js";
-import { openDisplay } from "../output/display.js";
+import { openDisplay } from "../output/open-display.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";

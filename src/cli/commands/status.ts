@@ -17,6 +17,10 @@ export async function status({
 }: Call<StatusFlags, { run?: number }>): Promise<undefined> {
   const workspace = workspaceOf(flags, machine);
   refuseLost(workspace);
+  if (flags.watch && workspaceExists(workspace)) {
+    const { watch } = await import("./watch.js");
+    await watch(workspace, args.run, flags.quiet ?? false, machine);
+  }
   const text = flags.all
     ? await everyRun(workspace, flags, machine)
     : await oneRun(workspace, args.run, flags, machine);

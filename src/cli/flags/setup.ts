@@ -50,7 +50,14 @@ export const doctorFlags = {
 };
 export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;
 
-export const statusFlags = { all: toggle("list every run"), ...workspaceFlags };
+export const statusFlags = {
+  all: toggle("list every run"),
+  watch: toggle("follow the run in progress until it ends; Ctrl-C ends only the watching", {
+    inFiles: "never",
+    conflicts: ["all", "json"],
+  }),
+  ...workspaceFlags,
+};
 export type StatusFlags = FlagsOf<typeof statusFlags>;
 
 export const reportFlags = {

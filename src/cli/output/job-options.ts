@@ -1,14 +1,17 @@
+import { jobFolder } from "../../archive/disk/names.js";
 import type { Log } from "../../core/ports/send.js";
 import type { JobOptions } from "../../job/run/run-job.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { openNews } from "../../store/workspace/news.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
-import { type Display, openDisplay } from "./display.js";
+import type { Display } from "./display.js";
 import { type Events, openEvents } from "./events.js";
 import { openLog } from "./log.js";
 import { type Notifier, openNotifier } from "./notifier.js";
+import { openDisplay } from "./open-display.js";
 
 /** What a command that continues a run works with. */
 export interface PreparedRun {
@@ -26,15 +29,17 @@ export async function jobOptions(
   machine: Machine,
   workspace: Workspace,
 ): Promise<PreparedRun> {
-  const { clock, stdout } = machine;
-  const log = await openLog(flags, machine);
+  const { clock } = machine;
   const display = openDisplay(flags.quiet ?? false, machine);
+  const stderr = display.beside(machine.stderr);
+  const stdout = machine.stdout.isTTY ? display.beside(machine.stdout) : machine.stdout;
+  const log = await openLog(flags, { ...machine, stderr });
   const interrupt = machine.interrupt(() =>
     display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),
   );
   const write = (line: string) => stdout.write(line);
   const events = flags.events ? openEvents(workspace.stateFile, clock, write) : null;
-  const notifier = await openNotifier(flags, machine, workspace);
+  const notifier = await openNotifier(flags, { ...machine, stderr }, workspace);
   const options: JobOptions = {
     workspace,
     connect: (manifest) => connect(flags, machine, workspace, { manifest }),
@@ -46,6 +51,9 @@ export async function jobOptions(
     unreachableMs: flags.unreachableWait,
     ...dailyOf(flags),
     onBegin(run) {
+      const { id, jobName } = run;
+      const news = () => openNews(workspace.stateFile, id);
+      display.begin({ id, jobName, folder: jobFolder(run), elapsedMs: 0, news });
       events?.begin(run);
       notifier?.begin(run);
     },

@@ -30,13 +30,12 @@ export async function showOutcome(
   const { skipped } = facts;
   const shown = {
     ...facts,
-    folder: shownPath(facts.folder, machine.cwd),
     nextStep: nextStepHere(left, outcome, machine),
     skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
   };
   const text = flags.json
     ? jsonText(summaryJson(facts))
-    : summarise(shown, terminalStyle(stream, machine.env));
+    : summarise(shown, terminalStyle(stream, machine.env), machine.cwd);
   stream.write(`${text}\n`);
   return { exit, facts, stops: outcome.execution.stops };
 }

@@ -172,19 +172,23 @@ export type Reason = { rowId: string; kind: string; reason: string };
 /** Ids that are named for a reason before the rest is counted. */
 const idsMax = 5;
 
+/** The first row ids, and how many more of `all` there are. */
+export function someOf(rowIds: readonly string[], all = rowIds.length): string {
+  const named = rowIds.slice(0, idsMax).map(terminalText);
+  return `${named.join(", ")}${all > named.length ? ` and ${all - named.length} more` : ""}`;
+}
+
 /** One line for each reason, the most frequent first, with the ids of its items; beyond `most`, one line for the rest. */
 export function groupedReasons(items: readonly Reason[], most: number): string[] {
   const ids = new Map<string, string[]>();
   for (const { rowId, kind, reason } of items) {
     const text = shortText(kind === "" ? reason : `${kind}: ${reason}`, reasonCharactersMax);
-    ids.set(text, [...(ids.get(text) ?? []), terminalText(rowId)]);
+    const of = ids.get(text);
+    if (of === undefined) ids.set(text, [rowId]);
+    else of.push(rowId);
   }
   const groups = [...ids].toSorted(([, a], [, b]) => b.length - a.length);
-  const lines = groups.slice(0, most).map(([reason, of]) => {
-    const named = of.slice(0, idsMax).join(", ");
-    const rest = of.length > idsMax ? ` and ${of.length - idsMax} more` : "";
-    return `${of.length} × ${reason} (${named}${rest})`;
-  });
+  const lines = groups.slice(0, most).map(([reason, of]) => `${of.length} × ${reason} (${someOf(of)})`);
   const others = groups.slice(most).reduce((sum, [, of]) => sum + of.length, 0);
   return others === 0 ? lines : [...lines, `${others} × other reasons`];
 }

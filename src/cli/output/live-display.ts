@@ -1,0 +1,161 @@
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import type { Machine, OutputStream } from "../../machine.js";
+import { liveView } from "../../report/live-view.js";
+import { shownPath } from "../../report/problem-text.js";
+import { waitingLine } from "../../report/progress.js";
+import type { Progress } from "../../run/loop.js";
+import type { News, NewsReader } from "../../store/workspace/news.js";
+import { terminalStyle } from "../../text/table.js";
+import { cutToWidth, terminalText } from "../../text/terminal.js";
+import type { Display, DisplayedRun } from "./display.js";
+import type { LiveRegion } from "./live-region.js";
+import { type DrawPicture, picturesOf } from "./pictures.js";
+
+/** Between two drawings (ms): times move, and counts are still easy to follow. */
+const redrawMs = 500;
+/** Reading the news again waits for so many times as long as reading it took, whatever the size of the run. */
+const newsRestTimes = 100;
+/** A picture of the newest file is shown no sooner after another (ms): it stays above the view. */
+const pictureMs = 30_000;
+const noNews: News = { newestFile: null, trouble: [], awaiting: { items: 0, rowIds: [] } };
+
+/** Progress on a terminal: its last lines, which are drawn again twice a second while they change. */
+export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStream): Display {
+  let region: LiveRegion | "loading" | null = null;
+  /** The lines as they are now; null while there is nothing to show. */
+  let view: (() => string[]) | null = null;
+  let drawn = "";
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  let timer: AbortController | null = null;
+  let run: (DisplayedRun & { reader: NewsReader | null; beganAt: number }) | null = null;
+  let latest: Progress | null = null;
+  let news = noNews;
+  let readFor: Progress | null = null;
+  let readAgainAt = 0;
+  let pictured: string | null = null;
+  let picturedAt = Number.NEGATIVE_INFINITY;
+
+  const style = () => ({
+    ...terminalStyle(stream, env),
+    // In the last column some terminals begin the next line.
+    width: Math.max(20, (stream.columns ?? 80) - 1),
+    height: Math.max(1, (stream.rows ?? 24) - 1),
+  });
+  const draw = () => {
+    if (view === null) return;
+    if (region === null) {
+      region = "loading";
+      void import("./live-region.js").then(({ openLiveRegion }) => {
+        region = openLiveRegion(stream);
+        draw();
+      });
+    }
+    if (region === "loading") return;
+    drawnAt = clock.monotonic();
+    const lines = view();
+    const text = `${stream.columns}\n${lines.join("\n")}`;
+    if (text !== drawn) region.show(lines);
+    drawn = text;
+  };
+  const keepDrawing = () => {
+    if (timer !== null) return;
+    const started = new AbortController();
+    timer = started;
+    void clock.sleep(redrawMs, started.signal).then(() => {
+      if (started.signal.aborted) return;
+      timer = null;
+      draw();
+      keepDrawing();
+    });
+  };
+  const update = (next: () => string[]) => {
+    view = next;
+    if (clock.monotonic() - drawnAt >= redrawMs) draw();
+    keepDrawing();
+  };
+  const oneLine = (line: () => string) => update(() => [cutToWidth(line(), style().width)]);
+
+  /** What is new since the last reading. A view without it is better than a run that ends because of it. */
+  const newsOf = (shown: NonNullable<typeof run>, progress: Progress): News => {
+    const now = clock.monotonic();
+    if (progress === readFor || now < readAgainAt) return news;
+    try {
+      shown.reader ??= shown.news();
+      news = shown.reader.read();
+    } catch {}
+    readFor = progress;
+    readAgainAt = now + newsRestTimes * (clock.monotonic() - now);
+    return news;
+  };
+  const drawPicture = picturesOf(env);
+  const showPicture = async ({ folder }: DisplayedRun, file: string, draw: DrawPicture) => {
+    pictured = file;
+    const path = join(folder, file);
+    const picture = await draw(path);
+    if (picture === null || run === null) return;
+    picturedAt = clock.monotonic();
+    above(`${cutToWidth(terminalText(shownPath(path, cwd)), style().width)}\n${picture}`, stream);
+  };
+  const linesOf = (progress: Progress): string[] => {
+    if (run === null) return [];
+    const { id, jobName: job, folder, beganAt } = run;
+    const times = { now: clock.now(), elapsedMs: clock.monotonic() - beganAt };
+    const told = newsOf(run, progress);
+    const { newestFile } = told;
+    if (drawPicture !== null && newestFile !== null && newestFile !== pictured)
+      if (clock.monotonic() - picturedAt >= pictureMs) void showPicture(run, newestFile, drawPicture);
+    return liveView({ ...progress, ...told, ...times, run: id, job, folder, cwd }, style());
+  };
+  const clear = () => {
+    if (region !== null && region !== "loading") region.clear();
+    drawn = "";
+  };
+  const above = (text: string, to: OutputStream) => {
+    if (region === null || region === "loading" || drawn === "") to.write(text);
+    else region.above(text, to);
+  };
+
+  return {
+    begin(begun) {
+      run = { ...begun, reader: null, beganAt: clock.monotonic() - begun.elapsedMs };
+    },
+    progress(progress) {
+      latest = progress;
+      update(() => linesOf(progress));
+    },
+    waiting(what, until) {
+      const progress = latest;
+      if (progress === null) oneLine(() => waitingLine(what, until, clock.now()));
+      else update(() => linesOf({ ...progress, waiting: what, until }));
+    },
+    status: (line) => oneLine(() => terminalText(line)),
+    say(line) {
+      // What was waited for before the run is over.
+      if (run === null) {
+        view = null;
+        clear();
+      }
+      above(`${line}\n`, stream);
+    },
+    beside(other) {
+      const written = new Writable({
+        decodeStrings: false,
+        write(text: string | Buffer, _, done) {
+          above(text.toString(), other);
+          done();
+        },
+      });
+      return Object.assign(written, { isTTY: other.isTTY === true });
+    },
+    end() {
+      timer?.abort();
+      timer = null;
+      view = null;
+      clear();
+      run?.reader?.close();
+      run = null;
+      latest = null;
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import type { FailureKind } from "../../core/failure.js";
+import type { ItemState } from "../../core/item.js";
+import { openSqlite, statements } from "../../sqlite.js";
+
+/** States whose items a person has to hear about. */
+const troubled = ["failed", "held", "unknown", "overdue"] as const;
+export type TroubledState = (typeof troubled)[number];
+
+/** Items that are in the same trouble for the same reason. */
+export interface TroubleGroup {
+  state: TroubledState;
+  kind: FailureKind | null;
+  /** Null where no reason is known. */
+  note: string | null;
+  items: number;
+  /** The row ids of the first of them. */
+  rowIds: readonly string[];
+}
+
+/** What happened in a run, for a view of it while it goes on. */
+export interface News {
+  /** The file that was saved last, in the run's folder; null before the first. */
+  newestFile: string | null;
+  /** The largest groups first. */
+  trouble: readonly TroubleGroup[];
+  /** Archived items whose files a person has to approve. */
+  awaiting: Pick<TroubleGroup, "items" | "rowIds">;
+}
+
+/** Follows a run on a read-only connection: each reading costs as much as has happened since the one before. */
+export interface NewsReader {
+  read(): News;
+  close(): void;
+}
+
+interface Row {
+  item: number;
+  rowId: string;
+  state: ItemState;
+  kind: FailureKind | null;
+  note: string | null;
+}
+
+// Joined by OR, so that each state is looked up in an index of its own.
+const isTroubled = troubled.map((state) => `(state = '${state}' AND run_id = @runId)`).join(" OR ");
+const selectTroubled = `
+  SELECT id AS item, row_id AS rowId, state, failure_kind AS kind, note FROM items WHERE ${isTroubled} ORDER BY position`;
+const selectChanged = `
+  SELECT i.id AS item, i.row_id AS rowId, i.state, i.failure_kind AS kind, i.note FROM events e JOIN items i ON i.id = e.item_id
+  JOIN transitions t ON t.from_state = e.from_state AND t.event = e.event
+  WHERE e.id > ? AND e.id <= ? AND e.run_id = ?
+    AND (t.to_state IN ('failed', 'held', 'unknown', 'overdue') OR t.from_state IN ('failed', 'held', 'unknown', 'overdue'))
+  ORDER BY e.id`;
+const selectNewestFile = `
+  SELECT o.file FROM events e JOIN outputs o ON o.item_id = e.item_id AND o.file IS NOT NULL
+  WHERE e.id > ? AND e.run_id = ? AND e.event = 'saved' ORDER BY e.id DESC, o.number LIMIT 1`;
+
+const isAwaiting = "run_id = ? AND approval = 'waiting' AND state = 'archived'";
+
+/** For a run that goes on, the newest file is looked for among so many steps before. */
+const stepsBack = 10_000;
+
+/** Row ids that are kept for a group. */
+const idsMax = 5;
+
+/** Opens the news of a run in an existing workspace. Throws SQLite's error. */
+export function openNews(path: string, runId: number): NewsReader {
+  const db = openSqlite(path, { readonly: true });
+  const sql = statements(db);
+  const groups = new TroubleGroups();
+  let seen: number | null = null;
+  let newestFile: string | null = null;
+  const newest = () => Number(sql("SELECT coalesce(max(id), 0) FROM events").value());
+  const awaiting = () => {
+    const items = Number(sql(`SELECT count(*) FROM items WHERE ${isAwaiting}`).value(runId));
+    if (items === 0) return { items, rowIds: [] };
+    const first = sql(`SELECT row_id AS rowId FROM items WHERE ${isAwaiting} LIMIT ${idsMax}`).all(runId);
+    return { items, rowIds: (first as { rowId: string }[]).map(({ rowId }) => rowId) };
+  };
+  return {
+    read() {
+      const until = newest();
+      const changed =
+        seen === null ? sql(selectTroubled).all({ runId }) : sql(selectChanged).all(seen, until, runId);
+      for (const row of changed as Row[]) groups.put(row);
+      newestFile =
+        (sql(selectNewestFile).value(seen ?? until - stepsBack, runId) as string | undefined) ?? newestFile;
+      seen = until;
+      return { newestFile, trouble: groups.largestFirst(), awaiting: awaiting() };
+    },
+    close: () => db.close(),
+  };
+}
+
+/** Counts items by trouble and reason as they come and go. */
+class TroubleGroups {
+  private readonly groupOf = new Map<number, string>();
+  private readonly groups = new Map<string, TroubleGroup & { rowIds: string[] }>();
+
+  put({ item, rowId, state, kind, note }: Row): void {
+    this.remove(item, rowId);
+    const trouble = troubled.find((name) => name === state);
+    if (trouble === undefined) return;
+    const key = JSON.stringify([trouble, kind, note]);
+    const group = this.groups.get(key) ?? { state: trouble, kind, note, items: 0, rowIds: [] };
+    group.items++;
+    if (group.rowIds.length < idsMax) group.rowIds.push(rowId);
+    this.groups.set(key, group);
+    this.groupOf.set(item, key);
+  }
+
+  largestFirst(): TroubleGroup[] {
+    return [...this.groups.values()].toSorted((a, b) => b.items - a.items);
+  }
+
+  private remove(item: number, rowId: string): void {
+    const key = this.groupOf.get(item);
+    const group = key === undefined ? undefined : this.groups.get(key);
+    if (key === undefined || group === undefined) return;
+    this.groupOf.delete(item);
+    group.items--;
+    group.rowIds = group.rowIds.filter((id) => id !== rowId);
+    if (group.items === 0) this.groups.delete(key);
+  }
+}
