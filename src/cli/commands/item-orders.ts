@@ -3,7 +3,12 @@ import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
 import { plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
-import { type DecidedItems, decideItems, type Opinion, reviewedItems } from "../../job/orders/decide.js";
+import {
+  type ApprovalChoice,
+  type DecidedItems,
+  decideItems,
+  reviewedItems,
+} from "../../job/orders/decide.js";
 import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../job/orders/give.js";
 import { redoItems, retryFailed } from "../../job/orders/redo.js";
 import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/request.js";
@@ -165,7 +170,7 @@ async function decidedItems(
   items: readonly string[],
   flags: ApproveFlags,
   { cwd }: Machine,
-  decisions: readonly Opinion[],
+  decisions: readonly ApprovalChoice[],
 ): Promise<DecidedItems> {
   const { from, all = false } = flags;
   if (from !== undefined && (items.length > 0 || all))

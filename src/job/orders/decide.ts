@@ -10,7 +10,7 @@ import { type FindItems, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 
 /** A person's decision about archived items: approve them, reject them, or reject them and make new variants. */
-export type Opinion = "approve" | "reject" | "again";
+export type ApprovalChoice = "approve" | "reject" | "again";
 
 /** Which items: by name, in a review file, or all that wait in the newest run that has any, of which a selection may choose. */
 export interface DecidedItems {
@@ -22,7 +22,7 @@ export interface DecidedItems {
 }
 
 /** An order that carries out a decision. */
-export function decideItems(which: DecidedItems, decision: Opinion): FindItems {
+export function decideItems(which: DecidedItems, decision: ApprovalChoice): FindItems {
   return async (store) => {
     const { run, items } = await decidedItems(store, which, decision);
     const ids = items.map(({ id }) => id);
@@ -36,7 +36,7 @@ export function decideItems(which: DecidedItems, decision: Opinion): FindItems {
 async function decidedItems(
   store: Store,
   { names, all, selection, cwd }: DecidedItems,
-  decision: Opinion,
+  decision: ApprovalChoice,
 ): Promise<{ run: Run; items: Item[] }> {
   if (names.length > 0) {
     const items: Item[] = [];
@@ -73,7 +73,7 @@ export function mustBeAsked({ rowId, state, approval }: Item): void {
 }
 
 /** What a review file says of an item. `pick` is what a gallery writes for an item that was chosen. */
-const meanings: Readonly<Record<string, Opinion>> = {
+const meanings: Readonly<Record<string, ApprovalChoice>> = {
   approve: "approve",
   pick: "approve",
   reject: "reject",
@@ -84,7 +84,7 @@ const meanings: Readonly<Record<string, Opinion>> = {
  * The names of the items that a review file has for these decisions: a sheet with the columns `id` and `decision`. Throws
  * EarlyExit if there is none of them, or the file cannot be read.
  */
-export async function reviewedItems(file: string, decisions: readonly Opinion[]): Promise<string[]> {
+export async function reviewedItems(file: string, decisions: readonly ApprovalChoice[]): Promise<string[]> {
   const { problems, batches } = await openSource(file, {});
   const names: string[] = [];
   let rows = 0;
