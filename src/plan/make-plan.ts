@@ -193,6 +193,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
       ...chained,
       ...notes,
       ...addedNote(added),
+      ...approvalNote(draft.counts().toApprove),
     ],
   });
 }
@@ -201,6 +202,13 @@ function addedNote(items: number): string[] {
   if (items === 0) return [];
   return [
     `${count(items, "item is", "items are")} added to the selection: selected items take their outputs`,
+  ];
+}
+
+function approvalNote(items: number): string[] {
+  if (items === 0) return [];
+  return [
+    `${count(items, "item")} will wait for your approval (\`bulkgen approve\`) before anything is made of ${items === 1 ? "its" : "their"} outputs`,
   ];
 }
 

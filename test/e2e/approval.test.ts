@@ -33,6 +33,8 @@ const paid = ({ made: tasks }: ScriptedService) =>
 
 test("what takes an unapproved output is not made; the run goes on with everything else and ends with 10", async () => {
   const [place, service] = await made();
+  const plan = await run(place, ["plan", "set.yaml"], service);
+  expect(plan.stdout).toContain("- 2 items will wait for your approval (`bulkgen approve`)");
   const first = await run(place, ["run", "set.yaml", "--yes", "--json"], service);
   expect(first, first.stderr).toMatchObject({ code: 10 });
   const summary = JSON.parse(first.stdout);

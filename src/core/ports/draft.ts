@@ -109,6 +109,8 @@ export interface DraftCounts {
   open: number;
   /** Problems of rows that are not wanted. */
   hidden: number;
+  /** Wanted items to be submitted that a person has to approve. */
+  toApprove: number;
 }
 
 export interface Totals {

@@ -22,7 +22,13 @@ export function openDraft(): Draft {
   db.exec(draftTables);
   const sql = statements(db);
   db.exec("BEGIN");
-  const progress: DraftProgress = { records: 0, rows: 0, prioritised: false, tally: new Tally() };
+  const progress: DraftProgress = {
+    records: 0,
+    rows: 0,
+    prioritised: false,
+    approves: false,
+    tally: new Tally(),
+  };
   const problems = draftProblems(db);
   return {
     ...draftWriting(db, sql, progress, problems),
@@ -66,7 +72,7 @@ function draftWriting(
       for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
       progress.tally.clear();
       problems.clear();
-      Object.assign(progress, { records: 0, rows: 0, prioritised: false });
+      Object.assign(progress, { records: 0, rows: 0, prioritised: false, approves: false });
     },
   };
 }

@@ -62,6 +62,7 @@ export function draftInsert(db: Sqlite, progress: DraftProgress): { put: Insert;
       }
       const { key, priority, prompt } = item;
       if (priority !== 0) progress.prioritised = true;
+      if (item.approve) progress.approves = true;
       progress.tally.add(item);
       const kind = kinds.of(item.kind);
       const rowId = item.rowId === id ? null : item.rowId;

@@ -52,6 +52,7 @@ function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
       known: count("known"),
       open: count("known WHERE state IN ('submitting', 'processing', 'overdue')"),
       hidden: count("problems WHERE hidden"),
+      toApprove: progress.approves ? count("planned WHERE approve AND wanted AND due") : 0,
     }),
 
     totals: () => progress.tally.totals() ?? totalsOf(db),

@@ -122,6 +122,8 @@ export interface DraftProgress {
   rows: number;
   /** Some item has a priority. */
   prioritised: boolean;
+  /** Some item has to be approved. */
+  approves: boolean;
   tally: Tally;
 }
 
