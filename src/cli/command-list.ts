@@ -214,25 +214,6 @@ export const commandList: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/item-orders.js")).redo,
   },
   {
-    name: "approve",
-    group: "Every day",
-    describe:
-      "approve archived items that wait for it, so that what takes their outputs is made; works offline",
-    positionals: [decidedItems],
-    flags: approveFlags,
-    examples: ["bulkgen approve lamp-picture", "bulkgen approve --all", "bulkgen approve --from review.csv"],
-    load: async () => (await import("./commands/item-orders.js")).approve,
-  },
-  {
-    name: "reject",
-    group: "Every day",
-    describe: "reject archived items that wait for approval; with --again make new variants of them",
-    positionals: [decidedItems],
-    flags: rejectFlags,
-    examples: ["bulkgen reject lamp-picture", "bulkgen reject lamp-picture --again"],
-    load: async () => (await import("./commands/item-orders.js")).reject,
-  },
-  {
     name: "export",
     group: "Every day",
     describe: "write the sheet of the newest (or given) run back, filled in; pack files; works offline",
@@ -262,6 +243,25 @@ export const commandList: readonly CommandDefinition[] = [
     flags: pickFlags,
     examples: ["bulkgen pick teapot-v2", "bulkgen pick --undo teapot-v2"],
     load: async () => (await import("./commands/pick.js")).pick,
+  },
+  {
+    name: "approve",
+    group: "Every day",
+    describe:
+      "approve archived items that wait for it, so that what takes their outputs is made; works offline",
+    positionals: [decidedItems],
+    flags: approveFlags,
+    examples: ["bulkgen approve lamp-picture", "bulkgen approve --all", "bulkgen approve --from review.csv"],
+    load: async () => (await import("./commands/item-orders.js")).approve,
+  },
+  {
+    name: "reject",
+    group: "Every day",
+    describe: "reject archived items that wait for approval; with --again make new variants of them",
+    positionals: [decidedItems],
+    flags: rejectFlags,
+    examples: ["bulkgen reject lamp-picture", "bulkgen reject lamp-picture --again"],
+    load: async () => (await import("./commands/item-orders.js")).reject,
   },
   {
     name: "report",

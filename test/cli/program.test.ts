@@ -159,7 +159,7 @@ describe("shell completion", () => {
     (await run(at, ["--get-completions", ...words])).stdout.split("\n").filter((word) => word !== "");
 
   test("offers commands, flags and the values of a flag, and nothing where a file is meant", async () => {
-    expect(await next("re")).toEqual(["redo", "report", "resume", "retry", "resolve"]);
+    expect(await next("re")).toEqual(["redo", "reject", "report", "resume", "retry", "resolve"]);
     expect(await next("sandbox", "keys", "")).toEqual(["create", "list", "revoke"]);
     expect(await next("run", "set.csv", "--max-c")).toEqual([
       "--max-credits",
