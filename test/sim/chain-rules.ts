@@ -63,7 +63,10 @@ export function checkHandedOn(
   { switches: { urlMs = 0, signing } }: Scenario,
   isThere: (address: string) => boolean,
 ): void {
-  const isReady = ({ state, url }: ParentOutput) => (state === "ready" || state === "archived") && url;
+  const isReady = ({ field, state, approval, url }: ParentOutput) => {
+    if (approval !== null && approval !== "approved") return false;
+    return field === "canary" ? state === "archived" : (state === "ready" || state === "archived") && url;
+  };
   const canRenew = signing === "each-look" && urlMs > livesLong;
   for (const { rowId, note, parents } of blocked) {
     if (parents.length === 0) throw new Violation("chain", `${rowId} is blocked and takes no output`);

@@ -64,8 +64,19 @@ export function chained(seed = 3): Scenario {
   };
 }
 
+/** The same with one item of each kind first, and two parents that a person has to approve. */
+export function asked(seed = 3): Scenario {
+  const { items, ...scenario } = chained(seed);
+  const asks = ["item-3", "item-0"];
+  return {
+    ...scenario,
+    canary: true,
+    items: items.map((item) => (asks.includes(item.id) ? { ...item, approve: true } : item)),
+  };
+}
+
 /** The runs that are crashed everywhere, by name. */
-export const crashed = { calm, crowded, chained };
+export const crashed = { calm, crowded, chained, asked };
 
 export interface Crashes {
   runs: number;

@@ -1,3 +1,4 @@
+import { approvalMutants } from "./mutants-approval.js";
 import { archiveMutants } from "./mutants-archive.js";
 import { cancelMutants } from "./mutants-cancel.js";
 import { chainMutants } from "./mutants-chains.js";
@@ -34,5 +35,6 @@ export function allMutants(): readonly Mutant[] {
     ...jobMutants,
     ...clockMutants,
     ...chainMutants,
+    ...approvalMutants,
   ];
 }

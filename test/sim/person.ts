@@ -2,6 +2,7 @@ import type { ItemState } from "../../src/core/item.js";
 import type { StopKind } from "../../src/core/stop.js";
 import { Cancelling } from "./cancelling.js";
 import { type Chance, chance } from "./chance.js";
+import { Deciding } from "./deciding.js";
 import type { FileServer } from "./files.js";
 import { ProcessClock } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
@@ -21,6 +22,8 @@ export interface Life {
   network: { wire: Wire; files: FileServer };
   service: SimulatedService;
   mutant: Substitution | undefined;
+  /** The scenario's items that this user has approved. */
+  approved: Set<string>;
 }
 
 /**
@@ -32,10 +35,11 @@ const executionsMax = 120;
 const dayMs = 86_400_000;
 
 export async function live(life: Life): Promise<void> {
-  const { machine, workspace, scenario, network, service, mutant } = life;
+  const { machine, workspace, scenario, network, service, mutant, approved } = life;
   const lot = chance(scenario.seed, "person", workspace.number);
   const cancelling = cancellingOf(life);
   const mending = new Mending(scenario, machine, service, workspace);
+  const deciding = new Deciding(scenario, workspace, approved);
   const edits = chance(scenario.seed, "edits", workspace.number);
   const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
   const before = new Map<Job, { standing: string; times: number }>();
@@ -58,6 +62,7 @@ export async function live(life: Life): Promise<void> {
     await cancelling?.ended(ending === "crashed");
     await checkUnknowns(workspace, scenario);
     if (ending === "crashed") {
+      await deciding.of(job);
       inTurn.turn();
       if (edits.is(0.5)) changeSheet(job);
       await machine.kernel.sleep(lot.scale(1_000, 600_000));
@@ -66,6 +71,7 @@ export async function live(life: Life): Promise<void> {
     const isShort = await lacksPolls(workspace, job, ending);
     const { isDone, isSettled, standing } = await filesystemInfo(workspace, job, ending, isShort);
     checkTold(standing, ending);
+    const decided = await deciding.of(job);
     // To agree to a new price, the user plans the manifest again; a resume continues at the old price.
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
     // What was submitted for a cancelled run is not all that the manifest asks for.
@@ -74,7 +80,8 @@ export async function live(life: Life): Promise<void> {
     const times = standing === last?.standing ? last.times + 1 : 0;
     const isStill =
       times > refusals(scenario) && isSettled && isExplained(ending, scenario, isShort) && !agrees;
-    const goesOn = isOnce || ((isDone || isStill) && ((await mending.of(job)) || changeSheet(job)));
+    const goesOn =
+      isOnce || decided || ((isDone || isStill) && ((await mending.of(job)) || changeSheet(job)));
     inTurn.ended({ isDone: isDone && !goesOn, isStill: isStill && !goesOn });
     if (inTurn.areOver) return;
     inTurn.turn();

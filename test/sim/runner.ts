@@ -207,7 +207,9 @@ async function begin(
 
 /** Keys of the items that a plan shows as submitted before: it names no price for them. */
 async function underWay(store: Store, { name }: Job): Promise<Set<string>> {
-  const submitted = (await store.itemsOf(name)).filter((item) => item.attempted && item.state !== "planned");
+  const submitted = (await store.itemsOf(name)).filter(
+    ({ attempted, state }) => attempted && state !== "planned" && state !== "blocked",
+  );
   return new Set(submitted.map(({ key }) => key));
 }
 

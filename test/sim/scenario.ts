@@ -34,6 +34,8 @@ export interface Scenario {
   otherPrice?: OtherPrice;
   /** Somebody cancels one of the runs. */
   cancel?: Cancel;
+  /** One item of each kind goes first. */
+  canary?: boolean;
   /** Once nothing goes on by itself, the person has failed items tried again and settles held ones. */
   mends?: boolean;
   /** Credits of the account at the beginning. */
@@ -76,6 +78,8 @@ export interface ScenarioItem {
   priority: number;
   /** Outputs of others that it takes; none if absent. */
   takes?: readonly Take[];
+  /** A person has to approve it. */
+  approve?: true;
   /** It is in the changed sheet alone, in place of this item. */
   replaces?: string;
 }

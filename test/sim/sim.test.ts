@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chance } from "./chance.js";
-import { calm, chained, crashesAt, crowded } from "./crash-everywhere.js";
+import { asked, calm, chained, crashesAt, crowded } from "./crash-everywhere.js";
 import { canary, huntNamed } from "./hunt.js";
 import { Kernel } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
@@ -53,6 +53,18 @@ describe("the simulation", () => {
     expect(once.ended).toEqual(new Map([["archived", 6]]));
     expect(again.hash).toBe(once.hash);
     for (const nth of [60, 150]) expect(await crashesAt(nth, "chained")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("approvals and canaries break no promise, nor does a crash among them", async () => {
+    const once = await simulate(asked());
+    expect(once.violation).toBeNull();
+    expect(once.ended.get("archived")).toBe(6);
+    for (const nth of [70, 170]) expect(await crashesAt(nth, "asked")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("a runner that asks nobody for an approval, and one without canaries, are caught", async () => {
+    expect((await huntNamed("asks nobody for an approval")).message).toMatch(/^approval: /);
+    expect((await huntNamed("submits all items of a kind beside its canary")).message).toMatch(/^canary: /);
   });
 
   test("a runner that hands on what has expired is caught", async () => {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import { plus, toNumber } from "../../src/core/money.js";
 import { toMicro } from "../../src/sandbox/state/state.js";
+import { ApprovalRules } from "./approval-rules.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit } from "./auditor.js";
 import { CancelRules } from "./cancel-rules.js";
@@ -75,6 +76,8 @@ class Simulation {
   /** When the clock was last set. */
   private clockSetAt = Number.NEGATIVE_INFINITY;
   private readonly ended = new Map<ItemState, number>();
+  /** The items that the person has approved. */
+  private readonly approved = new Set<string>();
 
   constructor(
     private readonly scenario: Scenario,
@@ -106,6 +109,7 @@ class Simulation {
       new CancelRules(now, this.workspaces),
       new QuotaRules(scenario, now, () => this.clockSetAt),
       new ChainRules(scenario, this.service, now, () => this.clockSetAt),
+      new ApprovalRules(scenario, this.service, this.approved, now),
       new ArchiveRules(disk, ledger, this.workspaces),
     );
     const accounts = this.databases.accounts();
@@ -145,8 +149,8 @@ class Simulation {
       kernel.schedule(beginning + topUpMs, () => ledger.topUp(userId, toMicro(10_000)));
     let running = this.workspaces.length;
     for (const workspace of this.workspaces) {
-      const { network, service, mutant } = this;
-      void live({ machine, workspace, scenario, network, service, mutant }).then(
+      const { network, service, mutant, approved } = this;
+      void live({ machine, workspace, scenario, network, service, mutant, approved }).then(
         () => {
           running--;
         },
@@ -187,7 +191,7 @@ class Simulation {
 
   private async checkChains(): Promise<void> {
     const { scenario, service, machine } = this;
-    if (scenario.items.every(({ takes }) => takes === undefined)) return;
+    if (!scenario.canary && scenario.items.every(({ takes }) => takes === undefined)) return;
     const now = machine.kernel.now();
     const isThere = (address: string) => {
       const { goneAt = 0 } = service.output(address, now)?.task ?? {};

@@ -4,6 +4,7 @@ import { cancelOf } from "./cancelling.js";
 import { chainsOf } from "./chains.js";
 import { type Chance, chance, denseChance } from "./chance.js";
 import { decade } from "./decade.js";
+import { approvalsOf } from "./deciding.js";
 import { intoJobs } from "./jobs.js";
 import { modelNames, priceOf } from "./models.js";
 import { type OtherPrice, otherPriceOf } from "./other-price.js";
@@ -66,7 +67,8 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
   const inJobs = intoJobs(rarely(seed, "jobs"), items);
   const tellsTime = jumps || scenario.tellsTime;
   const chains = chainsOf(rarely(seed, "chains"), { ...scenario, ...bounds, ...cancel, items: inJobs });
-  return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults, ...chains };
+  const whole = { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults, ...chains };
+  return { ...whole, ...approvalsOf(rarely(seed, "approvals"), whole) };
 }
 
 /** One run in eight has an unlimited plan, up to 16 lanes, whose transactions share commits, and items enough for them. */

@@ -115,6 +115,7 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
     params: {},
     inputs: Object.fromEntries(takes.map(({ field, of, output }) => [field, `@${rowOf(of)}[${output}]`])),
     ...(takes.length === 0 ? {} : { parents: takes.map(parentOf) }),
+    ...(item.approve ? { approve: true as const } : {}),
     cells: [],
     price: credits(priceOf(item.model)),
   };
@@ -158,6 +159,7 @@ export function runStartOf({ outFolder }: Workspace, { manifest }: Job, scenario
       ...(modelCap ? { modelCaps: { [modelCap.model]: credits(modelCap.most) } } : {}),
       ...(dailyCredits === undefined ? {} : { dailyCredits: credits(dailyCredits) }),
       ...(keepCredits === undefined ? {} : { keepCredits: credits(keepCredits) }),
+      ...(scenario.canary ? { canary: true as const } : {}),
       maxFailures: null,
       retries: scenario.retries,
       downloads: scenario.downloads,

@@ -34,9 +34,10 @@ const canariesOfRun = `
 const others = `
   SELECT id, state FROM items
   WHERE run_id = @runId AND price_group = @group AND key <> @key AND state IN ('planned', 'blocked')`;
+// In this order: few items have a canary, and a run may have a million.
 const withCanary = `
-  SELECT id FROM items WHERE run_id = @runId AND state = 'blocked'
-    AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary')`;
+  SELECT id, state FROM parents CROSS JOIN items ON items.id = parents.item_id
+  WHERE field = 'canary' AND run_id = @runId`;
 
 /** Canaries: one item of each price group is made before the others. */
 export function canaryMethods(connection: WorkspaceDatabase): Pick<Store, "canaries"> {
@@ -51,8 +52,9 @@ export function canaryMethods(connection: WorkspaceDatabase): Pick<Store, "canar
 
 function forgetCanaries(connection: InTransaction, runId: number): void {
   const { sql } = connection;
-  for (const { id } of sql(withCanary).all({ runId }) as { id: number }[]) {
+  for (const { id, state } of sql(withCanary).all({ runId }) as { id: number; state: string }[]) {
     sql("DELETE FROM parents WHERE item_id = ? AND field = 'canary'").run(id);
+    if (state !== "blocked") continue;
     const waits = sql(
       "SELECT unpublished OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) FROM items WHERE id = ?",
     ).value(id);
