@@ -60,23 +60,26 @@ const livesLong = 75_000;
 /** At the end: an item whose parents have all ended well is not left behind, but for a reason that is told. */
 export function checkHandedOn(
   blocked: readonly BlockedItem[],
-  { switches: { urlMs = 0, signing } }: Scenario,
+  { switches: { urlMs = 0, signing }, maxCredits, modelCap, dailyCredits, keepCredits }: Scenario,
   isThere: (address: string) => boolean,
 ): void {
   const isReady = ({ field, state, approval, url }: ParentOutput) => {
     if (approval !== null && approval !== "approved") return false;
     return field === "canary" ? state === "archived" : (state === "ready" || state === "archived") && url;
   };
+  const isCapped =
+    maxCredits !== null || [modelCap, dailyCredits, keepCredits].some((cap) => cap !== undefined);
   const canRenew = signing === "each-look" && urlMs > livesLong;
   for (const { rowId, note, parents } of blocked) {
     if (parents.length === 0) throw new Violation("chain", `${rowId} is blocked and takes no output`);
     if (!parents.every(isReady)) continue;
-    if (note === null)
+    // A cap that is reached is told by the run, and no new address is asked for where nothing may be bought.
+    if (note === null && !isCapped)
       throw new Violation(
         "chain",
         `${rowId} is left blocked though its parents are made, and nothing says why`,
       );
-    if (canRenew && parents.every(({ url }) => isThere(url ?? "")))
+    if (note !== null && canRenew && parents.every(({ url }) => isThere(url ?? "")))
       throw new Violation(
         "chain",
         `${rowId} is left blocked though the service gives new addresses: ${note}`,
