@@ -51,6 +51,20 @@ test("when a canary fails, the others are not paid; resume tries the next one", 
   expect(paid(service)).toEqual(["a", "b", "c"]);
 });
 
+test("a run that was cancelled while items waited for their canary can be run again with one", async () => {
+  const { place, service } = await made(["a,plain-image,a,", "b,plain-image,b,", "c,plain-image,c,"]);
+  service.script(({ what }) => {
+    const [first] = service.made;
+    return what === "GET task" && service.made.length === 1 && first ? { json: failedTask(first) } : "serve";
+  });
+  const args = ["run", "set.csv", "--canary", "--retries", "0", "--yes"];
+  expect((await run(place, args, service)).code).toBe(5);
+  expect((await run(place, ["cancel"], service)).code).toBe(0);
+  const again = await run(place, args, service);
+  expect(again, again.stderr).toMatchObject({ code: 5 });
+  expect(paid(service)).toEqual(["a", "b", "c"]);
+});
+
 test("a later run without --canary lets all items go", async () => {
   const { place, service } = await made(["a,plain-image,a,", "b,plain-image,b,", "c,plain-image,c,@b"]);
   service.script(({ what }) => (what === "POST generate" ? { status: 400, json: rejection } : "serve"));
