@@ -1,0 +1,306 @@
+import type { Evidence } from "../job/workspace/evidence.js";
+import type { PlannedRest } from "../job/orders/request.js";
+import type { Forecast } from "../core/pace/forecast.js";
+import type {
+  Amount,
+  BrowsedFile,
+  BrowsedItem,
+  BrowsedRun,
+  BrowsedStory,
+} from "../store/browse/browser.js";
+import type { TroubleGroup } from "../store/workspace/news.js";
+
+/**
+ * What the server answers and the page reads, as JSON. Times are UTC ms, credits are plain numbers, unless a field says
+ * otherwise.
+ */
+
+/** `GET /api/standing`, and each event of `GET /api/events`: what the page shows all the time. */
+export interface Standing {
+  /** The workspace's folder. */
+  workspace: string;
+  sandbox: boolean;
+  version: string;
+  now: number;
+  /** Differs from the one before if anything in the workspace has changed. */
+  change: string;
+  /** The run in progress, in whichever process; null if there is none. */
+  running: LiveRun | null;
+  waiting: { held: number; failed: number; approval: number };
+  /** Commands that this dashboard has started, the newest first; at most 20. */
+  commands: StartedCommand[];
+  /** Why there is nothing to see, such as a workspace without runs or one of a newer bulkgen; null if there is something. */
+  problem: string | null;
+}
+
+/** A run in progress, as its own process records it. */
+export interface LiveRun {
+  run: number;
+  job: string;
+  pid: number;
+  host: string;
+  since: number;
+  counts: StateCounts;
+  spent: number;
+  cap: number | null;
+  /** When the forecast expected the end; null without one. */
+  expectedEnd: number | null;
+  quota: {
+    minute: QuotaWindow;
+    day: QuotaWindow;
+    /** The service has asked for a pause until then. */
+    blockedUntil: number | null;
+  };
+  newestFile: string | null;
+}
+
+export interface QuotaWindow {
+  /** Null where nothing limits. */
+  limit: number | null;
+  used: number;
+}
+
+export type StateCounts = Partial<Record<BrowsedItem["state"], number>>;
+
+/** A bulkgen command that the page asked for. */
+export interface StartedCommand {
+  id: number;
+  /** As it would be typed. */
+  line: string;
+  startedAt: number;
+  /** Null while it runs. */
+  exit: number | null;
+  /** What it said last, for people; empty while there is nothing to say. */
+  message: string;
+}
+
+/** `GET /api/runs?before=N`: the newest first; `older` is the number to ask for the next page before, null on the last one. */
+export interface RunPage {
+  runs: RunEntry[];
+  older: number | null;
+}
+
+export interface RunEntry extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending"> {
+  charged: number;
+  /** Credits of tasks that are not finished, and of requests without an answer. */
+  pending: number;
+  /** A process works on it now. */
+  alive: boolean;
+  cap: number | null;
+  forecast: Forecast | null;
+  /** The schedule that started it; null for one that a person started. */
+  schedule: string | null;
+}
+
+/** `GET /api/runs/N` */
+export interface RunDetail extends RunEntry {
+  manifest: string;
+  folder: string;
+  /** `resume` has something to do. */
+  canResume: boolean;
+  trouble: readonly TroubleGroup[];
+}
+
+/** `GET /api/runs/N/items?state=&text=&from=0&limit=100`: in the order of the sheet. */
+export interface ItemPage {
+  items: ItemEntry[];
+  total: number;
+}
+
+export interface ItemEntry extends Omit<BrowsedItem, "price"> {
+  price: number;
+  /** Where the page loads its first file from; null without one. */
+  src: string | null;
+  /** A small picture of it; null if it has none. */
+  thumbnail: string | null;
+}
+
+/** `GET /api/runs/N/progress`: for charts. */
+export interface ProgressOverTime {
+  stepMs: number;
+  startedAt: number;
+  /** Items archived, and credits spent, per step; steps without any are absent. */
+  archived: Amount[];
+  credits: Amount[];
+  /** API requests per step, of the whole account. */
+  requests: Amount[];
+  /** When the forecast expected the run to end, and of how many items; null without one. */
+  forecast: { endsAt: number; items: number } | null;
+}
+
+/** `GET /api/account`: credits and requests of the account over the last days. */
+export interface AccountOverTime {
+  stepMs: number;
+  spent: Amount[];
+  requests: Amount[];
+}
+
+/** `GET /api/items/ID`: the whole story, from row to file. */
+export interface ItemStory extends Omit<BrowsedStory, "item" | "files" | "attempts"> {
+  item: ItemEntry & Omit<BrowsedStory["item"], "price">;
+  attempts: (Omit<BrowsedStory["attempts"][number], "price" | "charged"> & {
+    price: number;
+    charged: number | null;
+  })[];
+  files: FileEntry[];
+  /** Of a held item: what is known of its request; null otherwise. */
+  evidence: Evidence | null;
+  /** The name by which commands find exactly this item. */
+  name: string;
+}
+
+export interface FileEntry extends Omit<BrowsedFile, "outFolder"> {
+  src: string;
+  thumbnail: string | null;
+  decision: "approved" | "rejected" | "waiting" | null;
+}
+
+/** `GET /api/files?text=&before=&run=&limit=`: archived files of all runs, or of one, the newest first. */
+export interface FilePage {
+  files: FileEntry[];
+  older: number | null;
+}
+
+/** `GET /api/waiting?what=held|failed|approval`: what a person has to decide, at most 200. */
+export interface WaitingPage {
+  items: (ItemEntry & { evidence: Evidence | null; name: string })[];
+  total: number;
+}
+
+/** `GET /api/schedules` */
+export interface ScheduleEntry {
+  name: string;
+  manifest: string;
+  cron: string;
+  zone: string;
+  flags: string[];
+  next: number | null;
+  runs: { dueAt: number; state: string; exit: number | null; note: string | null; run: number | null }[];
+}
+
+/** `GET /api/sheets`: sheets that can be started: those dropped before and those of earlier runs, the newest first. */
+export interface SheetEntry {
+  /** Relative to the workspace. */
+  file: string;
+  usedAt: number;
+}
+
+/** `POST /api/sheets?name=autumn.csv` with the file as body; `GET /api/sheet?file=`. */
+export interface Sheet {
+  file: string;
+  /** Cells can be changed here; a job file is changed in an editor. */
+  editable: boolean;
+  columns: string[];
+  rows: number;
+  /** Why the file cannot be read as a table; null if it can. */
+  trouble: string | null;
+}
+
+/** `GET /api/sheet/rows?file=&from=&limit=`: `number` is the row as a spreadsheet counts. */
+export interface SheetRows {
+  rows: { number: number; cells: string[] }[];
+}
+
+/** `POST /api/sheet/cells?file=`: changes cells of a sheet; a column that is missing is added. Answers with Sheet. */
+export interface CellChange {
+  row: number;
+  column: string;
+  value: string;
+}
+
+/** What a person sets before a sheet is started; absent values are not given. */
+export interface StartChoices {
+  file: string;
+  model?: string;
+  prompt?: string;
+  params?: Record<string, string>;
+  maxCredits?: number;
+  edition?: string;
+  /** A new numbered edition: make everything anew. */
+  fresh?: boolean;
+  skipInvalid?: boolean;
+  canary?: boolean;
+  repair?: boolean;
+}
+
+/** `POST /api/check` with StartChoices: `bulkgen plan` of it; nothing is spent. */
+export interface Check {
+  job: string;
+  problems: SheetProblem[];
+  /** There may be more than are listed. */
+  problemCount: number;
+  /** Reasons why nothing can be started, and remarks. */
+  blockers: string[];
+  warnings: string[];
+  notes: string[];
+  /** Items of the sheet by what becomes of them. */
+  due: number;
+  archived: number;
+  credits: { needed: number; balance: number | null; after: number | null };
+  requests: { atLeast: number; plan: string | null; perMinute: number | null; perDay: number | null };
+  /** How long it is expected to take, and what limits it; null if nothing is to do. */
+  forecast: Forecast | null;
+  models: { model: string; items: number; credits: number }[];
+  /** `bulkgen run …` as it would be typed. */
+  line: string;
+  /** It can be started as it is. */
+  ready: boolean;
+}
+
+export interface SheetProblem {
+  /** As a spreadsheet counts; null if the whole file is meant. */
+  row: number | null;
+  column: string | null;
+  id: string | null;
+  line: number | null;
+  message: string;
+  expected: string;
+  got: string;
+  /** Values that would be right, the likeliest first. */
+  fixes: string[];
+}
+
+/** `GET /api/models`: what models can be chosen, with their credits and the values of their parameters. */
+export interface ModelEntry {
+  id: string;
+  name: string;
+  category: string;
+  credits: number;
+}
+
+/** `POST /api/offer` and `POST /api/act` with one of these. */
+export type Act =
+  | { do: "start"; choices: StartChoices; price: number }
+  | { do: "schedule"; choices: StartChoices; name: string; cron: string; zone: string }
+  | { do: "unschedule"; name: string }
+  | { do: "redo" | "resubmit" | "reject again"; items: string[]; price: number }
+  | { do: "approve" | "reject" | "skip" | "refetch" | "pick" | "unpick"; items: string[] }
+  | { do: "adopt"; items: string[]; task: string }
+  | { do: "retry" | "resume"; run: number; price: number }
+  | { do: "pause" | "cancel"; run: number };
+
+/** `POST /api/offer`: what an act with a price would cost. Its `price` is not read. */
+export interface OfferedPrice {
+  items: { rowId: string; model: string; price: number }[];
+  /** Of these items. */
+  credits: number;
+  /** Items that are submitted along with them, because their run continues. */
+  rest: Omit<PlannedRest, "credits"> & { credits: number };
+  note: string | null;
+  /** What is agreed to, as the `price` of the act: all together. */
+  total: number;
+}
+
+/** `POST /api/act`: the command as it stands after at most two seconds; later news of it are in Standing. */
+export type Acted = StartedCommand;
+
+/** `POST /api/zip` with `{run}` or `{files: [{item, number}]}`: answers with where it can be loaded from. */
+export interface ZipReady {
+  src: string;
+  name: string;
+}
+
+/** Any answer that is not 2xx. */
+export interface Refusal {
+  error: { kind: "refused" | "token" | "missing" | "broken"; message: string };
+}

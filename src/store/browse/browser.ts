@@ -1,0 +1,360 @@
+import { statSync } from "node:fs";
+import type { FailureKind } from "../../core/failure.js";
+import type { ItemEvent, ItemState } from "../../core/item.js";
+import type { Credits } from "../../core/money.js";
+import type { Approval, RunEnding, RunState } from "../../core/ports/store.js";
+import { openSqlite, type Sql, statements } from "../../sqlite.js";
+import { NewerDatabase } from "../open.js";
+import { toldPath } from "../workspace/own-paths.js";
+import { workspaceMigrations } from "../workspace/workspace-schema.js";
+
+/**
+ * A workspace page by page, on a read-only connection: for those who look at a workspace that may have hundreds of runs
+ * and a hundred thousand items, while another process works in it. Each question is answered from an index or a sum that
+ * the database keeps, except a search for words.
+ */
+export interface Browser {
+  /** The newest runs first, from those before the number `before`. */
+  runs(before: number | null, limit: number): BrowsedRun[];
+  run(id: number): BrowsedRun | null;
+  /** Items in the order in which they were planned, and how many there are of them. */
+  items(wanted: WantedItems): { items: BrowsedItem[]; total: number };
+  story(itemId: number): BrowsedStory | null;
+  /** Held items of all runs, failed items of unfinished work, or items that wait for approval: the newest runs first. */
+  waiting(what: WaitingKind, limit: number): { items: BrowsedItem[]; total: number };
+  /** Archived files, the newest items first, from those before the item `before`. */
+  files(wanted: { text: string; before: number | null; limit: number; run: number | null }): BrowsedFile[];
+  file(itemId: number, number: number): BrowsedFile | null;
+  /** Items archived and credits spent in a run, per step of time. */
+  progress(runId: number, stepMs: number): { archived: Amount[]; credits: Amount[] };
+  close(): void;
+}
+
+export type WaitingKind = "held" | "failed" | "approval";
+
+export interface BrowsedRun {
+  id: number;
+  job: string;
+  state: RunState;
+  manifest: string;
+  origin: string;
+  accountId: string;
+  edition: string;
+  outFolder: string;
+  options: string;
+  startedAt: number;
+  endedAt: number | null;
+  exit: string | null;
+  ending: RunEnding | null;
+  requests: number;
+  counts: Partial<Record<ItemState, number>>;
+  charged: Credits;
+  pending: Credits;
+}
+
+export interface WantedItems {
+  runId: number;
+  state: ItemState | null;
+  /** Words of the row id, the prompt or the model; empty for all. */
+  text: string;
+  from: number;
+  limit: number;
+}
+
+export interface BrowsedItem {
+  id: number;
+  runId: number | null;
+  job: string;
+  key: string;
+  rowId: string;
+  rowNumber: number;
+  model: string;
+  category: string;
+  prompt: string | null;
+  state: ItemState;
+  failureKind: FailureKind | null;
+  note: string | null;
+  approval: Approval | null;
+  price: Credits;
+  /** How many files it has in the archive, and the type of the first. */
+  files: number;
+  mime: string | null;
+  picked: number;
+}
+
+export interface BrowsedStory {
+  item: BrowsedItem & {
+    edition: string;
+    variant: number;
+    polls: number;
+    nextAt: number;
+    params: string;
+    inputs: string;
+    cells: string;
+    name: string;
+  };
+  attempts: BrowsedAttempt[];
+  events: { at: number; from: ItemState; event: ItemEvent; to: ItemState; attempt: number | null; run: number | null }[];
+  files: BrowsedFile[];
+  /** The items whose outputs it takes, and those that take its own. */
+  parents: BrowsedRelative[];
+  children: BrowsedRelative[];
+}
+
+export interface BrowsedRelative {
+  id: number;
+  rowId: string;
+  state: ItemState;
+  field: string;
+}
+
+export interface BrowsedAttempt {
+  number: number;
+  run: number;
+  price: Credits;
+  intendedAt: number;
+  sentAt: number;
+  answeredAt: number | null;
+  bodySha256: string;
+  outcome: string | null;
+  verdict: string | null;
+  status: number | null;
+  message: string | null;
+  taskId: string | null;
+  externalTaskId: string | null;
+  charged: Credits | null;
+  createdAt: string | null;
+  completedAt: string | null;
+}
+
+export interface BrowsedFile {
+  itemId: number;
+  number: number;
+  runId: number;
+  job: string;
+  rowId: string;
+  model: string;
+  prompt: string | null;
+  /** In the folder of the job, below `outFolder`. */
+  file: string;
+  outFolder: string;
+  bytes: number;
+  sha256: string;
+  mime: string;
+  savedAt: number;
+  approval: Approval | null;
+  picked: number;
+}
+
+/** An amount at a time (UTC ms). */
+export interface Amount {
+  at: number;
+  amount: number;
+}
+
+const runColumns = `
+  SELECT r.id, j.name AS job, r.state, r.manifest, r.origin, r.account_id AS accountId, r.edition, r.out_folder AS outFolder,
+    r.options, r.started_at AS startedAt, r.ended_at AS endedAt, r.exit, r.ending, r.requests,
+    (SELECT json_group_object(state, items) FROM run_states s WHERE s.run_id = r.id) AS counts,
+    (SELECT coalesce(sum(charged), 0) FROM run_spending s WHERE s.run_id = r.id) AS charged,
+    (SELECT coalesce(sum(pending), 0) FROM run_spending s WHERE s.run_id = r.id) AS pending
+  FROM runs r JOIN jobs j ON j.id = r.job_id`;
+
+const itemColumns = `
+  i.id, i.run_id AS runId, j.name AS job, i.key, i.row_id AS rowId, i.row_number AS rowNumber, i.model, i.category, i.prompt,
+  i.state, i.failure_kind AS failureKind, i.note, i.approval, i.price,
+  (SELECT count(*) FROM outputs o WHERE o.item_id = i.id AND o.file IS NOT NULL) AS files,
+  (SELECT mime FROM outputs o WHERE o.item_id = i.id AND o.file IS NOT NULL ORDER BY number LIMIT 1) AS mime,
+  EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked`;
+
+const hasText = "(i.row_id LIKE @like ESCAPE '\\' OR i.prompt LIKE @like ESCAPE '\\' OR i.model LIKE @like ESCAPE '\\')";
+
+const waitingWhere: Readonly<Record<WaitingKind, string>> = {
+  held: "i.state = 'held' AND i.run_id IS NOT NULL",
+  failed: "i.state = 'failed' AND i.run_id IS NOT NULL",
+  approval: "i.approval = 'waiting' AND i.state = 'archived' AND i.run_id IS NOT NULL",
+};
+
+/** The run whose folder has an item's files: the one that paid for it. */
+const paidIn = `coalesce(
+  (SELECT a.run_id FROM attempts a WHERE a.item_id = i.id AND a.task_id IS NOT NULL ORDER BY a.number DESC LIMIT 1),
+  i.run_id, (SELECT max(id) FROM runs WHERE job_id = i.job_id))`;
+
+const fileColumns = `
+  SELECT o.item_id AS itemId, o.number, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
+    r.out_folder AS outFolder, o.bytes, o.sha256, o.mime, o.saved_at AS savedAt, i.approval,
+    EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked
+  FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}
+  WHERE o.file IS NOT NULL`;
+
+/** Opens an existing workspace for looking. Throws NewerDatabase, or SQLite's error. */
+export function openBrowser({ stateFile, root }: { stateFile: string; root: string }): Browser {
+  const db = openSqlite(stateFile, { readonly: true, fileMustExist: true });
+  try {
+    db.pragma("busy_timeout = 5000");
+    const found = Number(db.pragma("user_version", { simple: true }));
+    if (found > workspaceMigrations.length)
+      throw new NewerDatabase(
+        `${stateFile} was written by a newer bulkgen: expected schema ${workspaceMigrations.length} or older, got ${found}; update bulkgen`,
+      );
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  const sql = statements(db);
+  const asRun = (row: object) => {
+    const { counts, ending, outFolder, manifest, ...rest } = row as BrowsedRun & {
+      counts: unknown;
+      ending: unknown;
+    };
+    return {
+      ...rest,
+      manifest: toldPath(root, manifest),
+      outFolder: toldPath(root, outFolder),
+      counts: JSON.parse(String(counts ?? "{}")),
+      ending: ending === null ? null : JSON.parse(String(ending)),
+    } as BrowsedRun;
+  };
+  const asFile = (row: object) => {
+    const file = row as BrowsedFile;
+    return { ...file, outFolder: toldPath(root, file.outFolder) };
+  };
+  return {
+    runs: (before, limit) =>
+      sql(`${runColumns} WHERE r.id < ? ORDER BY r.id DESC LIMIT ?`)
+        .all(before ?? Number.MAX_SAFE_INTEGER, limit)
+        .map((row) => asRun(row as object)),
+    run(id) {
+      const row = sql(`${runColumns} WHERE r.id = ?`).get(id);
+      return row === undefined ? null : asRun(row as object);
+    },
+    items: (wanted) => itemsPage(sql, wanted),
+    story: (itemId) => storyOf(sql, itemId, asFile),
+    waiting(what, limit) {
+      const where = waitingWhere[what];
+      const items = sql(
+        `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id WHERE ${where} ORDER BY i.run_id DESC, i.id LIMIT ?`,
+      ).all(limit) as BrowsedItem[];
+      const total = Number(sql(`SELECT count(*) FROM items i WHERE ${where}`).value());
+      return { items, total };
+    },
+    files({ text, before, limit, run }) {
+      const wheres = [
+        "o.item_id < @before",
+        ...(text === "" ? [] : [hasText]),
+        ...(run === null ? [] : ["i.run_id = @run"]),
+      ];
+      const values = { before: before ?? Number.MAX_SAFE_INTEGER, limit, like: likeOf(text), run };
+      return sql(`${fileColumns} AND ${wheres.join(" AND ")} ORDER BY o.item_id DESC, o.number LIMIT @limit`)
+        .all(values)
+        .map((row) => asFile(row as object));
+    },
+    file(itemId, number) {
+      const row = sql(`${fileColumns} AND o.item_id = ? AND o.number = ?`).get(itemId, number);
+      return row === undefined ? null : asFile(row as object);
+    },
+    progress(runId, stepMs) {
+      const archived = sql(
+        `SELECT o.saved_at / @step * @step AS at, count(*) AS amount FROM items i JOIN outputs o ON o.item_id = i.id AND o.number = 1
+         WHERE i.run_id = @run AND o.saved_at IS NOT NULL GROUP BY 1 ORDER BY 1`,
+      ).all({ run: runId, step: stepMs }) as Amount[];
+      const credits = sql(
+        `SELECT sent_at / @step * @step AS at, sum(coalesce(charged, price)) AS amount FROM attempts
+         WHERE run_id = @run AND task_id IS NOT NULL GROUP BY 1 ORDER BY 1`,
+      ).all({ run: runId, step: stepMs }) as Amount[];
+      return { archived, credits };
+    },
+    close: () => db.close(),
+  };
+}
+
+function itemsPage(sql: Sql, { runId, state, text, from, limit }: WantedItems) {
+  const wheres = [
+    "i.run_id = @runId",
+    ...(state === null ? [] : [`i.state = '${state}'`]),
+    ...(text === "" ? [] : [hasText]),
+  ].join(" AND ");
+  const values = { runId, from, limit, like: likeOf(text) };
+  // The index of a run's items is in the order of their ids, so that a page costs no sorting of the others.
+  const items = sql(
+    `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id
+     WHERE i.id IN (SELECT i.id FROM items i WHERE ${wheres} ORDER BY i.id LIMIT @limit OFFSET @from) ORDER BY i.id`,
+  ).all(values) as BrowsedItem[];
+  const counted =
+    text === ""
+      ? sql(
+          `SELECT coalesce(sum(items), 0) FROM run_states WHERE run_id = @runId ${state === null ? "" : `AND state = '${state}'`}`,
+        ).value({ runId })
+      : sql(`SELECT count(*) FROM items i WHERE ${wheres}`).value({ runId, like: values.like });
+  return { items, total: Number(counted) };
+}
+
+function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile): BrowsedStory | null {
+  const item = sql(
+    `SELECT ${itemColumns}, i.edition, i.variant, i.polls, i.next_at AS nextAt, i.params, i.inputs, i.cells, i.name
+     FROM items i JOIN jobs j ON j.id = i.job_id WHERE i.id = ?`,
+  ).get(itemId) as BrowsedStory["item"] | undefined;
+  if (item === undefined) return null;
+  const relatives = (where: string) =>
+    sql(
+      `SELECT i.id, i.row_id AS rowId, i.state, p.field FROM parents p JOIN items i ON ${where} LIMIT 200`,
+    ).all(itemId) as BrowsedRelative[];
+  const own = "(SELECT key FROM items WHERE id = ?)";
+  return {
+    item,
+    attempts: sql(
+      `SELECT number, run_id AS run, price, intended_at AS intendedAt, sent_at AS sentAt, answered_at AS answeredAt,
+         body_sha256 AS bodySha256, outcome, verdict, status, message, task_id AS taskId, external_task_id AS externalTaskId,
+         charged, created_at AS createdAt, completed_at AS completedAt
+       FROM attempts WHERE item_id = ? ORDER BY number`,
+    ).all(itemId) as BrowsedAttempt[],
+    // The newest events of an item have the highest numbers; the oldest that is kept is the first of the item.
+    events: sql(
+      `SELECT e.at, e.from_state AS "from", e.event, t.to_state AS "to", e.attempt, e.run_id AS run
+       FROM events e JOIN transitions t USING (from_state, event) WHERE e.item_id = ? ORDER BY e.id LIMIT 500`,
+    ).all(itemId) as BrowsedStory["events"],
+    files: sql(`${fileColumns} AND o.item_id = ? ORDER BY o.number`)
+      .all(itemId)
+      .map((row) => asFile(row as object)),
+    parents: relatives("p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)"),
+    children: relatives(`p.parent_key = ${own} AND i.id = p.item_id`),
+  };
+}
+
+function likeOf(text: string): string {
+  return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
+}
+
+/** Notices that a workspace has changed, whoever changed it, and that its database is another one. */
+export interface ChangeWatch {
+  /** Differs from the answer before if something was committed since. */
+  version(): string;
+  close(): void;
+}
+
+export function watchChanges(stateFile: string): ChangeWatch {
+  let opened: { db: ReturnType<typeof openSqlite>; file: string } | null = null;
+  const fileNow = () => {
+    const stat = statSync(stateFile, { throwIfNoEntry: false });
+    return stat ? `${stat.dev}:${stat.ino}` : null;
+  };
+  const close = () => {
+    opened?.db.close();
+    opened = null;
+  };
+  return {
+    version() {
+      const file = fileNow();
+      if (file !== opened?.file) close();
+      if (file === null) return "none";
+      try {
+        opened ??= { db: openSqlite(stateFile, { readonly: true, fileMustExist: true }), file };
+        return `${file}:${opened.db.pragma("data_version", { simple: true })}`;
+      } catch (error) {
+        close();
+        return `unreadable: ${(error as Error).message}`;
+      }
+    },
+    close,
+  };
+}
