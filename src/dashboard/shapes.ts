@@ -1,8 +1,8 @@
 import type { Evidence } from "../job/workspace/evidence.js";
 import type { PlannedRest } from "../job/orders/request.js";
 import type { Forecast } from "../core/pace/forecast.js";
+import type { Amount } from "../store/accounts/quota-reader.js";
 import type {
-  Amount,
   BrowsedFile,
   BrowsedItem,
   BrowsedRun,
@@ -149,10 +149,12 @@ export interface ItemStory extends Omit<BrowsedStory, "item" | "files" | "attemp
   name: string;
 }
 
-export interface FileEntry extends Omit<BrowsedFile, "outFolder"> {
+export interface FileEntry extends Omit<BrowsedFile, "outFolder" | "key" | "itemRunId"> {
   src: string;
+  /** A small picture of it; null if it has none. */
   thumbnail: string | null;
-  decision: "approved" | "rejected" | "waiting" | null;
+  /** The name by which commands find exactly this item. */
+  name: string;
 }
 
 /** `GET /api/files?text=&before=&run=&limit=`: archived files of all runs, or of one, the newest first. */

@@ -4,6 +4,7 @@ import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Approval, RunEnding, RunState } from "../../core/ports/store.js";
 import { openSqlite, type Sql, statements } from "../../sqlite.js";
+import type { Amount } from "../accounts/quota-reader.js";
 import { NewerDatabase } from "../open.js";
 import { toldPath } from "../workspace/own-paths.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
@@ -130,6 +131,10 @@ export interface BrowsedAttempt {
 export interface BrowsedFile {
   itemId: number;
   number: number;
+  /** The item's key, and the run that it is in. */
+  key: string;
+  itemRunId: number | null;
+  /** The run whose folder has it. */
   runId: number;
   job: string;
   rowId: string;
@@ -144,12 +149,6 @@ export interface BrowsedFile {
   savedAt: number;
   approval: Approval | null;
   picked: number;
-}
-
-/** An amount at a time (UTC ms). */
-export interface Amount {
-  at: number;
-  amount: number;
 }
 
 const runColumns = `
@@ -171,7 +170,7 @@ const hasText = "(i.row_id LIKE @like ESCAPE '\\' OR i.prompt LIKE @like ESCAPE 
 
 const waitingWhere: Readonly<Record<WaitingKind, string>> = {
   held: "i.state = 'held' AND i.run_id IS NOT NULL",
-  failed: "i.state = 'failed' AND i.run_id IS NOT NULL",
+  failed: "i.state = 'failed' AND i.run_id IS NOT NULL AND NOT i.vanished",
   approval: "i.approval = 'waiting' AND i.state = 'archived' AND i.run_id IS NOT NULL",
 };
 
@@ -181,7 +180,7 @@ const paidIn = `coalesce(
   i.run_id, (SELECT max(id) FROM runs WHERE job_id = i.job_id))`;
 
 const fileColumns = `
-  SELECT o.item_id AS itemId, o.number, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
+  SELECT o.item_id AS itemId, o.number, i.key, i.run_id AS itemRunId, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
     r.out_folder AS outFolder, o.bytes, o.sha256, o.mime, o.saved_at AS savedAt, i.approval,
     EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}
