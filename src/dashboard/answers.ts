@@ -130,10 +130,7 @@ function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): Evid
   return { sentAt, status, bodySha256, taskId, externalTaskId };
 }
 
-function fileEntry(
-  { guard }: Reading,
-  { outFolder: _, key, itemRunId, ...file }: BrowsedFile,
-): FileEntry {
+function fileEntry({ guard }: Reading, { outFolder: _, key, itemRunId, ...file }: BrowsedFile): FileEntry {
   const src = guard.fileAddress(file.itemId, file.number);
   return { ...file, src, thumbnail: thumbnailOf(src, file.mime), name: nameOf({ key, runId: itemRunId }) };
 }

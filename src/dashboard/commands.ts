@@ -85,8 +85,13 @@ const messageCharactersMax = 4_000;
 
 /** Starts the commands of the page, in the workspace, and remembers how they ended. */
 export class Commands {
-  private started: { id: number; line: string; startedAt: number; exit: number | null; process: LaunchedCommand }[] =
-    [];
+  private started: {
+    id: number;
+    line: string;
+    startedAt: number;
+    exit: number | null;
+    process: LaunchedCommand;
+  }[] = [];
   private lastId = 0;
 
   constructor(

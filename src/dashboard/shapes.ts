@@ -1,13 +1,8 @@
-import type { Evidence } from "../job/workspace/evidence.js";
-import type { PlannedRest } from "../job/orders/request.js";
 import type { Forecast } from "../core/pace/forecast.js";
+import type { PlannedRest } from "../job/orders/request.js";
+import type { Evidence } from "../job/workspace/evidence.js";
 import type { Amount } from "../store/accounts/quota-reader.js";
-import type {
-  BrowsedFile,
-  BrowsedItem,
-  BrowsedRun,
-  BrowsedStory,
-} from "../store/browse/browser.js";
+import type { BrowsedFile, BrowsedItem, BrowsedRun, BrowsedStory } from "../store/browse/browser.js";
 import type { TroubleGroup } from "../store/workspace/news.js";
 
 /**
@@ -80,7 +75,8 @@ export interface RunPage {
   older: number | null;
 }
 
-export interface RunEntry extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending"> {
+export interface RunEntry
+  extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending"> {
   charged: number;
   /** Credits of tasks that are not finished, and of requests without an answer. */
   pending: number;

@@ -23,6 +23,7 @@ export interface Browser {
   story(itemId: number): BrowsedStory | null;
   /** Held items of all runs, failed items of unfinished work, or items that wait for approval: the newest runs first. */
   waiting(what: WaitingKind, limit: number): { items: BrowsedItem[]; total: number };
+  waitingCount(what: WaitingKind): number;
   /** Archived files, the newest items first, from those before the item `before`. */
   files(wanted: { text: string; before: number | null; limit: number; run: number | null }): BrowsedFile[];
   file(itemId: number, number: number): BrowsedFile | null;
@@ -95,7 +96,14 @@ export interface BrowsedStory {
     name: string;
   };
   attempts: BrowsedAttempt[];
-  events: { at: number; from: ItemState; event: ItemEvent; to: ItemState; attempt: number | null; run: number | null }[];
+  events: {
+    at: number;
+    from: ItemState;
+    event: ItemEvent;
+    to: ItemState;
+    attempt: number | null;
+    run: number | null;
+  }[];
   files: BrowsedFile[];
   /** The items whose outputs it takes, and those that take its own. */
   parents: BrowsedRelative[];
@@ -166,7 +174,8 @@ const itemColumns = `
   (SELECT mime FROM outputs o WHERE o.item_id = i.id AND o.file IS NOT NULL ORDER BY number LIMIT 1) AS mime,
   EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked`;
 
-const hasText = "(i.row_id LIKE @like ESCAPE '\\' OR i.prompt LIKE @like ESCAPE '\\' OR i.model LIKE @like ESCAPE '\\')";
+const hasText =
+  "(i.row_id LIKE @like ESCAPE '\\' OR i.prompt LIKE @like ESCAPE '\\' OR i.model LIKE @like ESCAPE '\\')";
 
 const waitingWhere: Readonly<Record<WaitingKind, string>> = {
   held: "i.state = 'held' AND i.run_id IS NOT NULL",
@@ -218,6 +227,8 @@ export function openBrowser({ stateFile, root }: { stateFile: string; root: stri
     const file = row as BrowsedFile;
     return { ...file, outFolder: toldPath(root, file.outFolder) };
   };
+  const waitingCount = (what: WaitingKind) =>
+    Number(sql(`SELECT count(*) FROM items i WHERE ${waitingWhere[what]}`).value());
   return {
     runs: (before, limit) =>
       sql(`${runColumns} WHERE r.id < ? ORDER BY r.id DESC LIMIT ?`)
@@ -234,9 +245,9 @@ export function openBrowser({ stateFile, root }: { stateFile: string; root: stri
       const items = sql(
         `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id WHERE ${where} ORDER BY i.run_id DESC, i.id LIMIT ?`,
       ).all(limit) as BrowsedItem[];
-      const total = Number(sql(`SELECT count(*) FROM items i WHERE ${where}`).value());
-      return { items, total };
+      return { items, total: waitingCount(what) };
     },
+    waitingCount,
     files({ text, before, limit, run }) {
       const wheres = [
         "o.item_id < @before",
@@ -315,7 +326,9 @@ function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile)
     files: sql(`${fileColumns} AND o.item_id = ? ORDER BY o.number`)
       .all(itemId)
       .map((row) => asFile(row as object)),
-    parents: relatives("p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)"),
+    parents: relatives(
+      "p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)",
+    ),
     children: relatives(`p.parent_key = ${own} AND i.id = p.item_id`),
   };
 }
@@ -326,6 +339,8 @@ function likeOf(text: string): string {
 
 /** Notices that a workspace has changed, whoever changed it, and that its database is another one. */
 export interface ChangeWatch {
+  /** Which file the database is; null if there is none. */
+  file(): string | null;
   /** Differs from the answer before if something was committed since. */
   version(): string;
   close(): void;
@@ -342,6 +357,7 @@ export function watchChanges(stateFile: string): ChangeWatch {
     opened = null;
   };
   return {
+    file: fileNow,
     version() {
       const file = fileNow();
       if (file !== opened?.file) close();
