@@ -56,7 +56,7 @@ describe("the check of ranks", () => {
       `import { me } from "./api/records.js";`,
       "clock.ts has rank 0 and imports only lower ranks; api has rank 0",
     ],
-    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 6"],
+    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 7"],
     ["src/core/next.ts", `import { readFile } from "node:fs/promises";`, "core decides and never acts"],
     ["src/plan/price.ts", `import { request } from "undici";`, "plan decides and never acts"],
     ["src/core/next.ts", `import { openSqlite } from "../sqlite.js";`, "core decides and never acts"],

@@ -1,5 +1,6 @@
 import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
+import { dashboardFlags } from "./flags/dashboard.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
@@ -262,6 +263,14 @@ export const commandList: readonly CommandDefinition[] = [
     flags: rejectFlags,
     examples: ["bulkgen reject lamp-picture", "bulkgen reject lamp-picture --again"],
     load: async () => (await import("./commands/item-orders.js")).reject,
+  },
+  {
+    name: "dashboard",
+    group: "Every day",
+    describe: "serve a page to start, watch and decide about runs, and to look at what was made",
+    flags: dashboardFlags,
+    examples: ["bulkgen dashboard", "bulkgen dashboard --sandbox"],
+    load: async () => (await import("./commands/dashboard.js")).dashboard,
   },
   {
     name: "report",

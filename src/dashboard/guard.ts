@@ -21,6 +21,11 @@ export class Guard {
     return `/files/${this.fileKey}/${itemId}/${number}`;
   }
 
+  /** The address of a ZIP for the page. */
+  zipAddress(id: number): string {
+    return `/zips/${this.fileKey}/${id}`;
+  }
+
   hasFileKey(key: string): boolean {
     return timingSafeEqual(digest(key), digest(this.fileKey));
   }

@@ -1,13 +1,8 @@
-import type { Evidence } from "../job/workspace/evidence.js";
-import type { PlannedRest } from "../job/orders/request.js";
 import type { Forecast } from "../core/pace/forecast.js";
-import type {
-  Amount,
-  BrowsedFile,
-  BrowsedItem,
-  BrowsedRun,
-  BrowsedStory,
-} from "../store/browse/browser.js";
+import type { PlannedRest } from "../job/orders/request.js";
+import type { Evidence } from "../job/workspace/evidence.js";
+import type { Amount } from "../store/accounts/quota-reader.js";
+import type { BrowsedFile, BrowsedItem, BrowsedRun, BrowsedStory } from "../store/browse/browser.js";
 import type { TroubleGroup } from "../store/workspace/news.js";
 
 /**
@@ -80,7 +75,8 @@ export interface RunPage {
   older: number | null;
 }
 
-export interface RunEntry extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending"> {
+export interface RunEntry
+  extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending"> {
   charged: number;
   /** Credits of tasks that are not finished, and of requests without an answer. */
   pending: number;
@@ -149,10 +145,12 @@ export interface ItemStory extends Omit<BrowsedStory, "item" | "files" | "attemp
   name: string;
 }
 
-export interface FileEntry extends Omit<BrowsedFile, "outFolder"> {
+export interface FileEntry extends Omit<BrowsedFile, "outFolder" | "key" | "itemRunId"> {
   src: string;
+  /** A small picture of it; null if it has none. */
   thumbnail: string | null;
-  decision: "approved" | "rejected" | "waiting" | null;
+  /** The name by which commands find exactly this item. */
+  name: string;
 }
 
 /** `GET /api/files?text=&before=&run=&limit=`: archived files of all runs, or of one, the newest first. */

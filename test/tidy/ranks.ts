@@ -24,17 +24,17 @@ export const ranks: Readonly<Record<string, number>> = {
   notify: 5,
   schedule: 5,
   fleet: 5,
-  dashboard: 5,
-  cli: 6,
-  "index.ts": 6,
-  "system.ts": 6,
+  dashboard: 6,
+  cli: 7,
+  "index.ts": 7,
+  "system.ts": 7,
 };
 
 /** The sub-folders of a room, each importing only those before it; "." is the room's own folder. */
 export const folders: Readonly<Record<string, readonly string[]>> = {
   core: [".", "quota", "charges", "pace", "next", "ports"],
   manifest: ["shape", "formats", "job-file", "templates", "."],
-  store: ["draft", ".", "workspace", "accounts"],
+  store: ["draft", ".", "workspace", "accounts", "browse"],
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
   job: ["workspace", "state-folder", "orders", "run", "rebuild", "doctor", "archive"],

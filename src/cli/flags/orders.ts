@@ -1,12 +1,13 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { selectionFlags } from "./manifest.js";
-import { yesFlag } from "./run.js";
+import { maxPriceFlag, yesFlag } from "./run.js";
 import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags } from "./shared.js";
 import { anyText, failureKindList, oneOf } from "./values.js";
 
 /** Flags of the commands that change items: they continue the run, or have the process that runs it do the work. */
 export const itemOrderFlags = {
   yes: yesFlag,
+  maxPrice: maxPriceFlag,
   ...serviceFlags,
   ...carryFlags,
   ifLocked: option(

@@ -104,6 +104,12 @@ export type CapFlags = FlagsOf<typeof capFlags>;
 export const yesFlag = toggle("do not ask before spending (required without a terminal)", {
   inFiles: "never",
 });
+export const maxPriceFlag = option(
+  "<n>",
+  "agree without being asked to a price of up to this many credits; a higher price is refused",
+  amount,
+  { inFiles: "never" },
+);
 export const outFlag = option("<folder>", "where the files go (default: outputs in the workspace)", anyText, {
   isPath: true,
 });
@@ -111,6 +117,7 @@ export const outFlag = option("<folder>", "where the files go (default: outputs 
 /** Flags of `run`; a schedule keeps them for its runs. */
 export const runFlags = {
   yes: yesFlag,
+  maxPrice: maxPriceFlag,
   out: outFlag,
   ...serviceFlags,
   ...manifestFlags,

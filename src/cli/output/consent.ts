@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, inCredits, plus, showCredits } from "../../core/money.js";
+import { type Credits, credits, inCredits, plus, showCredits } from "../../core/money.js";
 import type { Offer } from "../../job/orders/request.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
@@ -11,6 +11,8 @@ import type { PreparedRun } from "./job-options.js";
 
 interface ConsentFlags {
   yes?: boolean;
+  /** In credits. */
+  maxPrice?: number;
   json?: boolean;
   quiet?: boolean;
 }
@@ -31,17 +33,28 @@ export async function askConsent(
   const { needed, within, after } = plan.money;
   const items = `${within < needed ? "up to " : ""}${count(plan.due, "item")}`;
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
+  if (isWithin(flags, within)) return true;
   return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));
+}
+
+/** Whether the price was agreed to beforehand by --max-price. Throws EarlyExit if it is higher. */
+function isWithin({ maxPrice }: ConsentFlags, price: Credits): boolean {
+  if (maxPrice === undefined) return false;
+  if (price <= credits(maxPrice)) return true;
+  throw new EarlyExit(
+    "usage",
+    `the price is ${inCredits(price)}, more than --max-price ${maxPrice} allows. Nothing was submitted.`,
+  );
 }
 
 /** Shows a few items with their price, counts those that are submitted with them, and asks. Throws EarlyExit as above. */
 export async function askPrice(
-  { what, items, credits, rest, note }: Offer & { what: string },
+  { what, items, credits: offered, rest, note }: Offer & { what: string },
   flags: ConsentFlags,
   { display, options, machine }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) {
-    if (items.length > 0) display.say(offerText(what, items, credits));
+    if (items.length > 0) display.say(offerText(what, items, offered));
     if (rest.items > 0)
       display.say(
         `continuing the run also submits ${count(rest.items, "planned item")}, ${inCredits(rest.credits)}`,
@@ -49,11 +62,13 @@ export async function askPrice(
     if (note !== null) display.say(note);
   }
   display.end();
+  const price = plus(offered, rest.credits);
+  if (isWithin(flags, price)) return true;
   return confirmed(
     flags,
     machine,
     options.interrupt,
-    spending(plus(credits, rest.credits), count(items.length + rest.items, "item")),
+    spending(price, count(items.length + rest.items, "item")),
   );
 }
 

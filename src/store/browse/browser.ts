@@ -4,6 +4,7 @@ import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Approval, RunEnding, RunState } from "../../core/ports/store.js";
 import { openSqlite, type Sql, statements } from "../../sqlite.js";
+import type { Amount } from "../accounts/quota-reader.js";
 import { NewerDatabase } from "../open.js";
 import { toldPath } from "../workspace/own-paths.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
@@ -22,6 +23,7 @@ export interface Browser {
   story(itemId: number): BrowsedStory | null;
   /** Held items of all runs, failed items of unfinished work, or items that wait for approval: the newest runs first. */
   waiting(what: WaitingKind, limit: number): { items: BrowsedItem[]; total: number };
+  waitingCount(what: WaitingKind): number;
   /** Archived files, the newest items first, from those before the item `before`. */
   files(wanted: { text: string; before: number | null; limit: number; run: number | null }): BrowsedFile[];
   file(itemId: number, number: number): BrowsedFile | null;
@@ -94,7 +96,14 @@ export interface BrowsedStory {
     name: string;
   };
   attempts: BrowsedAttempt[];
-  events: { at: number; from: ItemState; event: ItemEvent; to: ItemState; attempt: number | null; run: number | null }[];
+  events: {
+    at: number;
+    from: ItemState;
+    event: ItemEvent;
+    to: ItemState;
+    attempt: number | null;
+    run: number | null;
+  }[];
   files: BrowsedFile[];
   /** The items whose outputs it takes, and those that take its own. */
   parents: BrowsedRelative[];
@@ -130,6 +139,10 @@ export interface BrowsedAttempt {
 export interface BrowsedFile {
   itemId: number;
   number: number;
+  /** The item's key, and the run that it is in. */
+  key: string;
+  itemRunId: number | null;
+  /** The run whose folder has it. */
   runId: number;
   job: string;
   rowId: string;
@@ -144,12 +157,6 @@ export interface BrowsedFile {
   savedAt: number;
   approval: Approval | null;
   picked: number;
-}
-
-/** An amount at a time (UTC ms). */
-export interface Amount {
-  at: number;
-  amount: number;
 }
 
 const runColumns = `
@@ -167,11 +174,12 @@ const itemColumns = `
   (SELECT mime FROM outputs o WHERE o.item_id = i.id AND o.file IS NOT NULL ORDER BY number LIMIT 1) AS mime,
   EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked`;
 
-const hasText = "(i.row_id LIKE @like ESCAPE '\\' OR i.prompt LIKE @like ESCAPE '\\' OR i.model LIKE @like ESCAPE '\\')";
+const hasText =
+  "(i.row_id LIKE @like ESCAPE '\\' OR i.prompt LIKE @like ESCAPE '\\' OR i.model LIKE @like ESCAPE '\\')";
 
 const waitingWhere: Readonly<Record<WaitingKind, string>> = {
   held: "i.state = 'held' AND i.run_id IS NOT NULL",
-  failed: "i.state = 'failed' AND i.run_id IS NOT NULL",
+  failed: "i.state = 'failed' AND i.run_id IS NOT NULL AND NOT i.vanished",
   approval: "i.approval = 'waiting' AND i.state = 'archived' AND i.run_id IS NOT NULL",
 };
 
@@ -181,7 +189,7 @@ const paidIn = `coalesce(
   i.run_id, (SELECT max(id) FROM runs WHERE job_id = i.job_id))`;
 
 const fileColumns = `
-  SELECT o.item_id AS itemId, o.number, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
+  SELECT o.item_id AS itemId, o.number, i.key, i.run_id AS itemRunId, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
     r.out_folder AS outFolder, o.bytes, o.sha256, o.mime, o.saved_at AS savedAt, i.approval,
     EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}
@@ -219,6 +227,8 @@ export function openBrowser({ stateFile, root }: { stateFile: string; root: stri
     const file = row as BrowsedFile;
     return { ...file, outFolder: toldPath(root, file.outFolder) };
   };
+  const waitingCount = (what: WaitingKind) =>
+    Number(sql(`SELECT count(*) FROM items i WHERE ${waitingWhere[what]}`).value());
   return {
     runs: (before, limit) =>
       sql(`${runColumns} WHERE r.id < ? ORDER BY r.id DESC LIMIT ?`)
@@ -235,9 +245,9 @@ export function openBrowser({ stateFile, root }: { stateFile: string; root: stri
       const items = sql(
         `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id WHERE ${where} ORDER BY i.run_id DESC, i.id LIMIT ?`,
       ).all(limit) as BrowsedItem[];
-      const total = Number(sql(`SELECT count(*) FROM items i WHERE ${where}`).value());
-      return { items, total };
+      return { items, total: waitingCount(what) };
     },
+    waitingCount,
     files({ text, before, limit, run }) {
       const wheres = [
         "o.item_id < @before",
@@ -316,7 +326,9 @@ function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile)
     files: sql(`${fileColumns} AND o.item_id = ? ORDER BY o.number`)
       .all(itemId)
       .map((row) => asFile(row as object)),
-    parents: relatives("p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)"),
+    parents: relatives(
+      "p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)",
+    ),
     children: relatives(`p.parent_key = ${own} AND i.id = p.item_id`),
   };
 }
@@ -327,6 +339,8 @@ function likeOf(text: string): string {
 
 /** Notices that a workspace has changed, whoever changed it, and that its database is another one. */
 export interface ChangeWatch {
+  /** Which file the database is; null if there is none. */
+  file(): string | null;
   /** Differs from the answer before if something was committed since. */
   version(): string;
   close(): void;
@@ -343,6 +357,7 @@ export function watchChanges(stateFile: string): ChangeWatch {
     opened = null;
   };
   return {
+    file: fileNow,
     version() {
       const file = fileNow();
       if (file !== opened?.file) close();

@@ -1,0 +1,39 @@
+import { existsSync } from "node:fs";
+import { launchIn } from "../../dashboard/launch.js";
+import { serveDashboard } from "../../dashboard/serve.js";
+import { openSchedules } from "../../store/schedules.js";
+import type { DashboardFlags } from "../flags/dashboard.js";
+import { print } from "../output/print.js";
+import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
+import { schedulesFile } from "./schedule/place.js";
+
+/** Serves the page of a workspace until it is interrupted. Runs that were started from it go on. */
+export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {
+  const { clock, random, env, program } = machine;
+  const sandbox = flags.sandbox ?? false;
+  const workspace = settledWorkspace(flags, machine);
+  // Rehearsals have a state of their own, but not their own schedules.
+  const file = schedulesFile(settledWorkspace({ ...flags, sandbox: false }, machine));
+  const signal = machine.interrupt();
+  const served = await serveDashboard({
+    workspace,
+    sandbox,
+    token: `${random.uuid()}${random.uuid()}`.replaceAll("-", ""),
+    clock,
+    launch: launchIn(workspace.root, program, env),
+    schedules: () => (existsSync(file) ? openSchedules(file, clock) : null),
+    port: flags.port,
+    signal,
+  });
+  const { link } = served;
+  print(flags, machine, { link, workspace: workspace.root }, () =>
+    [
+      `Dashboard of ${workspace.root}${sandbox ? " (sandbox)" : ""}:`,
+      `  ${link}`,
+      "Open the link in a browser on this machine. Ctrl-C ends the dashboard; runs that it has started go on.",
+    ].join("\n"),
+  );
+  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  await served.close();
+}

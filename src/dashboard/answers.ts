@@ -1,0 +1,172 @@
+import { join } from "node:path";
+import { jobFolder } from "../archive/disk/names.js";
+import { type Credits, toNumber } from "../core/money.js";
+import type { RunOptions } from "../core/next/options.js";
+import type { Evidence } from "../job/workspace/evidence.js";
+import { isUnfinished } from "../job/workspace/find-run.js";
+import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/browser.js";
+import { openNews } from "../store/workspace/news.js";
+import type { Guard } from "./guard.js";
+import { Refused } from "./refused.js";
+import type {
+  FileEntry,
+  FilePage,
+  ItemEntry,
+  ItemPage,
+  ItemStory,
+  RunDetail,
+  RunEntry,
+  RunPage,
+  WaitingPage,
+} from "./shapes.js";
+
+/** What is read of the workspace, in the shapes of the page. */
+export interface Reading {
+  browser: Browser;
+  guard: Guard;
+  stateFile: string;
+  /** The run that a process works on now. */
+  alive: number | null;
+}
+
+const runsShown = 50;
+const waitingShown = 200;
+
+export function runPage({ browser, alive }: Reading, before: number | null): RunPage {
+  const runs = browser.runs(before, runsShown);
+  return {
+    runs: runs.map((run) => runEntry(run, alive)),
+    older: runs.length === runsShown ? (runs.at(-1)?.id ?? null) : null,
+  };
+}
+
+function runEntry(run: BrowsedRun, alive: number | null): RunEntry {
+  const { options: text, manifest: _, outFolder: __, charged, pending, ...rest } = run;
+  const options = JSON.parse(text) as RunOptions;
+  return {
+    ...rest,
+    charged: toNumber(charged),
+    pending: toNumber(pending),
+    alive: alive === run.id,
+    cap: options.maxCredits === null ? null : toNumber(options.maxCredits),
+    forecast: options.forecast ?? null,
+    schedule: options.beganBy?.schedule ?? null,
+  };
+}
+
+export function runDetail({ browser, alive, stateFile }: Reading, id: number): RunDetail {
+  const run = runOf(browser, id);
+  const news = openNews(stateFile, id);
+  try {
+    return {
+      ...runEntry(run, alive),
+      manifest: run.manifest,
+      folder: jobFolder({ outFolder: run.outFolder, jobName: run.job }),
+      canResume: alive !== id && isOpen(run),
+      trouble: news.read().trouble,
+    };
+  } finally {
+    news.close();
+  }
+}
+
+/** Throws Refused for a run that is not there, such as one that was deleted meanwhile. */
+export function runOf(browser: Browser, id: number): BrowsedRun {
+  const run = browser.run(id);
+  if (run === null) throw new Refused(`there is no run ${id} in this workspace`, "missing");
+  return run;
+}
+
+function isOpen({ state, counts }: BrowsedRun): boolean {
+  const { submitting = 0, processing = 0, ready = 0, overdue = 0, unknown = 0 } = counts;
+  return isUnfinished({ state, owes: submitting + processing + ready + overdue + unknown > 0 });
+}
+
+export function itemPage(
+  reading: Reading,
+  wanted: { runId: number; state: BrowsedItem["state"] | null; text: string; from: number; limit: number },
+): ItemPage {
+  runOf(reading.browser, wanted.runId);
+  const { items, total } = reading.browser.items(wanted);
+  return { items: items.map((item) => itemEntry(reading, item)), total };
+}
+
+function itemEntry({ guard }: Reading, item: BrowsedItem): ItemEntry {
+  const src = item.files > 0 ? guard.fileAddress(item.id, 1) : null;
+  return { ...item, price: toNumber(item.price), src, thumbnail: thumbnailOf(src, item.mime) };
+}
+
+function thumbnailOf(src: string | null, mime: string | null): string | null {
+  return src !== null && mime?.startsWith("image/") === true ? `${src}?small` : null;
+}
+
+/** The run and the item's short key: row ids may be the same in several runs. */
+function nameOf({ runId, key }: Pick<BrowsedItem, "runId" | "key">): string {
+  const short = key.slice(key.indexOf(":") + 1).slice(0, 10);
+  return runId === null ? short : `${runId}:${short}`;
+}
+
+export function itemStory(reading: Reading, id: number): ItemStory {
+  const story = reading.browser.story(id);
+  if (story === null) throw new Refused("there is no such item in this workspace", "missing");
+  const { item, attempts, files, ...rest } = story;
+  return {
+    ...rest,
+    item: { ...item, ...itemEntry(reading, item) },
+    attempts: attempts.map((attempt) => ({
+      ...attempt,
+      price: toNumber(attempt.price),
+      charged: attempt.charged === null ? null : toNumber(attempt.charged),
+    })),
+    files: files.map((file) => fileEntry(reading, file)),
+    evidence: evidenceOf(item, attempts.at(-1)),
+    name: nameOf(item),
+  };
+}
+
+function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): Evidence | null {
+  if (state !== "held" || attempt === undefined) return null;
+  const { sentAt, status, bodySha256, taskId, externalTaskId } = attempt;
+  return { sentAt, status, bodySha256, taskId, externalTaskId };
+}
+
+function fileEntry({ guard }: Reading, { outFolder: _, key, itemRunId, ...file }: BrowsedFile): FileEntry {
+  const src = guard.fileAddress(file.itemId, file.number);
+  return { ...file, src, thumbnail: thumbnailOf(src, file.mime), name: nameOf({ key, runId: itemRunId }) };
+}
+
+export function filePage(
+  reading: Reading,
+  wanted: { text: string; before: number | null; run: number | null; limit: number },
+): FilePage {
+  const files = reading.browser.files(wanted);
+  // The files of an item are never on two pages, except those of one with more outputs than a page holds.
+  const last = files.at(-1)?.itemId;
+  const whole = files.length < wanted.limit ? files : files.filter(({ itemId }) => itemId !== last);
+  const kept = whole.length > 0 ? whole : files;
+  return {
+    files: kept.map((file) => fileEntry(reading, file)),
+    older: files.length < wanted.limit ? null : (kept.at(-1)?.itemId ?? null),
+  };
+}
+
+export function waitingPage(reading: Reading, what: WaitingKind): WaitingPage {
+  const { items, total } = reading.browser.waiting(what, waitingShown);
+  return {
+    total,
+    items: items.map((item) => ({
+      ...itemEntry(reading, item),
+      evidence: what === "held" ? evidenceOf(item, reading.browser.story(item.id)?.attempts.at(-1)) : null,
+      name: nameOf(item),
+    })),
+  };
+}
+
+/** The path of an archived file. */
+export function pathOf({ outFolder, job, file }: Pick<BrowsedFile, "outFolder" | "job" | "file">): string {
+  return join(jobFolder({ outFolder, jobName: job }), file);
+}
+
+export function numberOf(amount: number): number {
+  return toNumber(amount as Credits);
+}

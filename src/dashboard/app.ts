@@ -1,0 +1,295 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { streamSSE } from "hono/streaming";
+import type { z } from "zod";
+import type { AlarmClock } from "../clock.js";
+import type { RunOptions } from "../core/next/options.js";
+import type { Workspace } from "../job/workspace/workspace.js";
+import { nextDue } from "../schedule/due.js";
+import { spentStepMs } from "../store/accounts/quota-reader.js";
+import type { Schedules } from "../store/schedules.js";
+import {
+  filePage,
+  itemPage,
+  itemStory,
+  numberOf,
+  type Reading,
+  runDetail,
+  runOf,
+  runPage,
+  waitingPage,
+} from "./answers.js";
+import { asked } from "./asked.js";
+import { check, modelsFor } from "./check.js";
+import { type Commands, wordsOf } from "./commands.js";
+import { fileAnswer, thumbnailAnswer } from "./files.js";
+import { Guard, guarded } from "./guard.js";
+import { priceOf } from "./offers.js";
+import type { PageFiles } from "./page-files.js";
+import { Refused } from "./refused.js";
+import type { AccountOverTime, ProgressOverTime, Refusal, ScheduleEntry } from "./shapes.js";
+import { Sheets } from "./sheets.js";
+import type { WorkspaceWatch } from "./standing.js";
+import { Zips } from "./zips.js";
+
+export interface DashboardOptions {
+  workspace: Workspace;
+  token: string;
+  clock: AlarmClock;
+  watch: WorkspaceWatch;
+  commands: Commands;
+  page: PageFiles;
+  /** Null where the workspace has no schedules. */
+  schedules(): Schedules | null;
+  /** Ends what is streamed when the dashboard ends. */
+  signal: AbortSignal;
+}
+
+const sheetBytesMax = 200 * 1024 * 1024;
+const jsonBytesMax = 16 * 1024 * 1024;
+/** How often a stream looks for changes (ms), and sends the time in any case. */
+const lookMs = 400;
+const atLeastMs = 10_000;
+/** How long an act is waited for before the page is told that it goes on (ms). */
+const patienceMs = 2_000;
+/** So many steps of time at most in a chart, none shorter than this (ms). */
+const stepsMax = 300;
+const stepMsMin = 5_000;
+const accountMs = 7 * 24 * 60 * 60_000;
+const scheduledRunsShown = 10;
+
+/** The dashboard as an HTTP app: the page, what it reads, and what it asks for. */
+export function dashboardApp(options: DashboardOptions): Hono {
+  const { page, watch } = options;
+  const app = new Hono();
+  const guard = new Guard(options.token);
+  guarded(app, guard);
+  app.onError((error, context) => {
+    const kind = error instanceof Refused ? error.kind : "broken";
+    const status = kind === "missing" ? 404 : kind === "refused" ? 422 : 500;
+    return refusal(context, kind, error.message, status);
+  });
+  const reading = (): Reading => ({
+    browser: watch.browser(),
+    guard,
+    stateFile: options.workspace.stateFile,
+    alive: watch.owner()?.run ?? null,
+  });
+  reads(app, options, reading);
+  sheets(app, options);
+  acts(app, options);
+  files(app, options, guard);
+  app.get(
+    "/*",
+    (context) => page.answer(context.req.path) ?? refusal(context, "missing", "There is no such page.", 404),
+  );
+  return app;
+}
+
+function refusal(context: Context, kind: Refusal["error"]["kind"], message: string, status: 404 | 422 | 500) {
+  return context.json({ error: { kind, message } } satisfies Refusal, status);
+}
+
+function reads(app: Hono, options: DashboardOptions, reading: () => Reading): void {
+  const { watch, clock } = options;
+  app.get("/api/standing", (context) => context.json(watch.standing()));
+  app.get("/api/events", (context) => events(context, options));
+  app.get("/api/runs", (context) => context.json(runPage(reading(), queryOf(context).before ?? null)));
+  app.get("/api/runs/:id{[0-9]+}", (context) => context.json(runDetail(reading(), idOf(context))));
+  app.get("/api/runs/:id{[0-9]+}/items", (context) => {
+    const { state = null, text, from, limit } = queryOf(context);
+    return context.json(itemPage(reading(), { runId: idOf(context), state, text, from, limit }));
+  });
+  app.get("/api/runs/:id{[0-9]+}/progress", (context) =>
+    context.json(progressOf(reading(), idOf(context), watch, clock.now())),
+  );
+  app.get("/api/account", (context) => context.json(accountOf(reading(), watch, clock.now())));
+  app.get("/api/items/:id{[0-9]+}", (context) => context.json(itemStory(reading(), idOf(context))));
+  app.get("/api/files", (context) => {
+    const { text, before = null, run = null, limit } = queryOf(context);
+    return context.json(filePage(reading(), { text, before, run, limit }));
+  });
+  app.get("/api/waiting", (context) =>
+    context.json(waitingPage(reading(), queryOf(context).what ?? "approval")),
+  );
+  app.get("/api/schedules", async (context) => context.json(await schedulesOf(options)));
+}
+
+/** Sends the standing when it has changed. The loop ends with the page or with the dashboard. */
+function events(context: Context, { watch, clock, signal }: DashboardOptions): Response {
+  return streamSSE(context, async (stream) => {
+    const ended = new AbortController();
+    stream.onAbort(() => ended.abort());
+    const until = AbortSignal.any([ended.signal, signal]);
+    let sent = "";
+    let sentAt = Number.NEGATIVE_INFINITY;
+    while (!until.aborted) {
+      const { now, ...standing } = watch.standing();
+      const told = JSON.stringify(standing);
+      if (told !== sent || clock.monotonic() - sentAt >= atLeastMs) {
+        sent = told;
+        sentAt = clock.monotonic();
+        await stream.writeSSE({ event: "standing", data: JSON.stringify({ ...standing, now }) });
+      }
+      await clock.sleep(lookMs, until);
+    }
+  });
+}
+
+function progressOf({ browser }: Reading, id: number, watch: WorkspaceWatch, now: number): ProgressOverTime {
+  const run = runOf(browser, id);
+  const { forecast } = JSON.parse(run.options) as RunOptions;
+  const lasted = (run.endedAt ?? now) - run.startedAt;
+  const stepMs = Math.max(stepMsMin, Math.ceil(lasted / stepsMax / stepMsMin) * stepMsMin);
+  const { archived, credits } = browser.progress(id, stepMs);
+  const quota = watch.quotaOf(run);
+  const requests = quota?.requests(run.startedAt, stepMs) ?? [];
+  quota?.close();
+  return {
+    stepMs,
+    startedAt: run.startedAt,
+    archived,
+    credits: credits.map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
+    requests: requests.filter(({ at }) => at <= (run.endedAt ?? now)),
+    forecast: forecast
+      ? {
+          endsAt: run.startedAt + forecast.ms,
+          items: Object.values(run.counts).reduce((sum, items) => sum + items, 0),
+        }
+      : null,
+  };
+}
+
+function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): AccountOverTime {
+  const [newest] = browser.runs(null, 1);
+  const quota = newest === undefined ? null : watch.quotaOf(newest);
+  const since = now - accountMs;
+  const over = {
+    stepMs: spentStepMs,
+    spent: (quota?.spent(since) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
+    requests: quota?.requests(since, spentStepMs) ?? [],
+  };
+  quota?.close();
+  return over;
+}
+
+async function schedulesOf({ schedules: open, clock }: DashboardOptions): Promise<ScheduleEntry[]> {
+  const schedules = open();
+  if (schedules === null) return [];
+  try {
+    const all = await schedules.all();
+    return await Promise.all(
+      all.map(async (schedule) => ({
+        name: schedule.name,
+        manifest: schedule.manifest,
+        cron: schedule.cron,
+        zone: schedule.zone,
+        flags: schedule.flags.map(([name, value]) => (value === undefined ? name : `${name}=${value}`)),
+        next: nextDue(schedule, clock.now()),
+        runs: (await schedules.scheduledRuns(schedule.name, scheduledRunsShown)).map(
+          ({ dueAt, state, exit, note, run }) => ({ dueAt, state, exit, note, run }),
+        ),
+      })),
+    );
+  } finally {
+    schedules.close();
+  }
+}
+
+function sheets(app: Hono, options: DashboardOptions): void {
+  const { workspace, commands, watch } = options;
+  const all = new Sheets(workspace.root);
+  const tooLarge = (context: Context) =>
+    refusal(context, "refused", "The file is too large for the page.", 422);
+  app.get("/api/sheets", (context) => context.json(all.list(usedSheets(watch))));
+  app.post("/api/sheets", bodyLimit({ maxSize: sheetBytesMax, onError: tooLarge }), async (context) =>
+    context.json(await all.drop(queryOf(context).name, new Uint8Array(await context.req.arrayBuffer()))),
+  );
+  app.get("/api/sheet", async (context) => context.json(await all.open(queryOf(context).file)));
+  app.get("/api/sheet/rows", async (context) => {
+    const { file, from, limit } = queryOf(context);
+    return context.json(await all.rows(file, from, limit));
+  });
+  app.post("/api/sheet/cells", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) =>
+    context.json(await all.change(queryOf(context).file, await bodyOf(context, asked.cellChanges))),
+  );
+  app.post("/api/check", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) => {
+    const choices = await bodyOf(context, asked.startChoices);
+    all.pathOf(choices.file);
+    return context.json(await check(choices, commands));
+  });
+  app.get("/api/models", async (context) => context.json(await modelsFor(commands)));
+}
+
+/** A workspace without runs has used none. */
+function usedSheets(watch: WorkspaceWatch): string[] {
+  try {
+    return watch
+      .browser()
+      .runs(null, 50)
+      .map(({ manifest }) => manifest);
+  } catch (error) {
+    if (error instanceof Refused) return [];
+    throw error;
+  }
+}
+
+function acts(app: Hono, { commands, clock, signal, workspace }: DashboardOptions): void {
+  const small = bodyLimit({
+    maxSize: jsonBytesMax,
+    onError: (context) => refusal(context, "refused", "This request is too large.", 422),
+  });
+  app.post("/api/offer", small, async (context) =>
+    context.json(await priceOf(await bodyOf(context, asked.act), workspace, clock)),
+  );
+  app.post("/api/act", small, async (context) => {
+    const act = await bodyOf(context, asked.act);
+    return context.json(await commands.start(wordsOf(act), clock.sleep(patienceMs, signal)));
+  });
+}
+
+function files(app: Hono, { watch }: DashboardOptions, guard: Guard): void {
+  const zips = new Zips(watch);
+  app.post("/api/zip", async (context) => {
+    const { id, name } = zips.prepare(await bodyOf(context, asked.zipped));
+    return context.json({ src: guard.zipAddress(id), name });
+  });
+  app.get("/zips/:key/:id{[0-9]+}", async (context) =>
+    guard.hasFileKey(context.req.param("key"))
+      ? zips.answer(idOf(context))
+      : refusal(context, "missing", "There is no such file.", 404),
+  );
+  app.get("/files/:key/:id{[0-9]+}/:number{[0-9]+}", async (context) => {
+    const { key, number } = context.req.param();
+    const file = guard.hasFileKey(key) ? watch.browser().file(idOf(context), Number(number)) : null;
+    if (file === null) return refusal(context, "missing", "There is no such file.", 404);
+    return context.req.query("small") === undefined
+      ? fileAnswer(file, context.req.header("range"))
+      : thumbnailAnswer(file);
+  });
+}
+
+function idOf(context: Context): number {
+  return Number(context.req.param("id"));
+}
+
+function queryOf(context: Context): z.infer<typeof asked.page> {
+  return parsed(asked.page, context.req.query());
+}
+
+async function bodyOf<Body>(context: Context, shape: z.ZodType<Body>): Promise<Body> {
+  let body: unknown;
+  try {
+    body = await context.req.json();
+  } catch {
+    throw new Refused("expected JSON");
+  }
+  return parsed(shape, body);
+}
+
+function parsed<Value>(shape: z.ZodType<Value>, value: unknown): Value {
+  const { success, data, error } = shape.safeParse(value);
+  if (success) return data;
+  const [issue] = error.issues;
+  throw new Refused(`${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not understood"}`);
+}

@@ -1,0 +1,97 @@
+import type { Commands } from "./commands.js";
+import { flagsOf, lineOf } from "./commands.js";
+import { Refused } from "./refused.js";
+import type { Check, ModelEntry, SheetProblem, StartChoices } from "./shapes.js";
+
+const problemsMax = 2_000;
+const fixesMax = 40;
+
+/** What `bulkgen plan --json` prints, as far as the page shows it. */
+interface PlanDocument {
+  job: string;
+  problems: {
+    place: { row: number | null; column?: string; id?: string; line?: number };
+    message: string;
+    expected: string;
+    got: string;
+    nearest?: string;
+    repair?: string;
+  }[];
+  blockers: { message: string }[];
+  warnings: { message: string }[];
+  notes: string[];
+  standings: Record<string, number>;
+  models: { model: string; items: number; due: number; credits: number }[];
+  money: { needed: number; balance: number | null; after: number | null };
+  requests: {
+    atLeast: number;
+    plan: string | null;
+    perMinute: number | null;
+    perDay: number | null;
+    forecast: Check["forecast"];
+  };
+}
+
+/** Plans a sheet. Throws Refused when the command could not, such as without a key, with what it said. */
+export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<Check> {
+  const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
+  if (stdout.trim() === "") throw new Refused(message);
+  const plan = JSON.parse(stdout) as PlanDocument;
+  const due = plan.models.reduce((sum, model) => sum + model.due, 0);
+  return {
+    job: plan.job,
+    problems: plan.problems.slice(0, problemsMax).map(problemOf),
+    problemCount: plan.problems.length,
+    blockers: plan.blockers.map((each) => each.message),
+    warnings: plan.warnings.map((each) => each.message),
+    notes: plan.notes,
+    due,
+    archived: plan.standings["archived"] ?? 0,
+    credits: plan.money,
+    requests: plan.requests,
+    forecast: due === 0 ? null : plan.requests.forecast,
+    models: plan.models,
+    line: lineOf(["run", choices.file, ...flagsOf(choices)]),
+    ready: exit === 0 && due > 0,
+  };
+}
+
+function problemOf({
+  place,
+  message,
+  expected,
+  got,
+  nearest,
+  repair,
+}: PlanDocument["problems"][number]): SheetProblem {
+  const [, choices] = /^one of: ([^()]*)/.exec(expected) ?? [];
+  const fixes = [repair, nearest, ...(choices?.split(", ").map((each) => each.trim()) ?? [])];
+  return {
+    row: place.row,
+    column: place.column ?? null,
+    id: place.id ?? null,
+    line: place.line ?? null,
+    message,
+    expected,
+    got,
+    fixes: [...new Set(fixes.filter((fix) => fix !== undefined && fix !== ""))].slice(
+      0,
+      fixesMax,
+    ) as string[],
+  };
+}
+
+/** The service's models. Throws Refused when they cannot be read. */
+export async function modelsFor(commands: Pick<Commands, "ask">): Promise<ModelEntry[]> {
+  const { exit, stdout, message } = await commands.ask(["models", "--json"]);
+  if (exit !== 0) throw new Refused(message);
+  const { models } = JSON.parse(stdout) as {
+    models: { model_key: string; model_name: string; category: string; credits_cost: number }[];
+  };
+  return models.map(({ model_key: id, model_name: name, category, credits_cost: credits }) => ({
+    id,
+    name,
+    category,
+    credits,
+  }));
+}

@@ -1,0 +1,161 @@
+import { shellWord } from "../text/shell.js";
+import type { Act, StartChoices, StartedCommand } from "./shapes.js";
+
+/**
+ * Whatever the page changes or spends is a bulkgen command in a process of its own, so there is one way to do it, the
+ * person sees the command that could have been typed, and a run goes on when the dashboard ends.
+ */
+export interface Launch {
+  /** Starts bulkgen with these words. Never throws. */
+  (words: readonly string[]): LaunchedCommand;
+}
+
+export interface LaunchedCommand {
+  /** What it has printed so far. */
+  stdout(): string;
+  stderr(): string;
+  /** The exit code; null if a signal ended it, or it could not be started. */
+  ended: Promise<number | null>;
+}
+
+/** The words of the command for an act. Values are written as `--flag=value`, so that none is taken for a flag. */
+export function wordsOf(act: Act): string[] {
+  switch (act.do) {
+    case "start":
+      return ["run", act.choices.file, ...flagsOf(act.choices), `--max-price=${act.price}`];
+    case "schedule":
+      return [
+        "schedule",
+        "add",
+        act.name,
+        act.choices.file,
+        `--cron=${act.cron}`,
+        `--tz=${act.zone}`,
+        ...flagsOf(act.choices),
+      ];
+    case "unschedule":
+      return ["schedule", "remove", act.name];
+    case "redo":
+      return ["redo", ...act.items, `--max-price=${act.price}`];
+    case "reject again":
+      return ["reject", ...act.items, "--again", `--max-price=${act.price}`];
+    case "resubmit":
+      return ["resolve", ...act.items, "--resubmit", `--max-price=${act.price}`];
+    case "adopt":
+      return ["resolve", ...act.items, `--adopt=${act.task}`, "--yes"];
+    case "refetch":
+      return ["resolve", ...act.items, "--refetch", "--yes"];
+    case "skip":
+      return ["resolve", ...act.items, "--skip"];
+    case "approve":
+    case "reject":
+    case "pick":
+      return [act.do, ...act.items];
+    case "unpick":
+      return ["pick", ...act.items, "--undo"];
+    case "retry":
+      return ["retry", String(act.run), `--max-price=${act.price}`];
+    case "resume":
+      return ["resume", String(act.run), "--yes"];
+    case "pause":
+    case "cancel":
+      return [act.do, String(act.run)];
+  }
+}
+
+/** The flags that say how a sheet is read and run. */
+export function flagsOf(choices: StartChoices): string[] {
+  const { model, prompt, params = {}, maxCredits, edition, fresh, skipInvalid, canary, repair } = choices;
+  return [
+    ...(model ? [`--model=${model}`] : []),
+    ...(prompt ? [`--prompt=${prompt}`] : []),
+    ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
+    ...(maxCredits === undefined ? [] : [`--max-credits=${maxCredits}`]),
+    ...(edition ? [`--edition=${edition}`] : []),
+    ...(fresh ? ["--fresh"] : []),
+    ...(skipInvalid ? ["--skip-invalid"] : []),
+    ...(canary ? ["--canary"] : []),
+    ...(repair ? ["--repair"] : []),
+  ];
+}
+
+/** Commands that the page shows; the others are forgotten. */
+const shownMax = 20;
+const messageCharactersMax = 4_000;
+
+/** Starts the commands of the page, in the workspace, and remembers how they ended. */
+export class Commands {
+  private started: {
+    id: number;
+    line: string;
+    startedAt: number;
+    exit: number | null;
+    process: LaunchedCommand;
+  }[] = [];
+  private lastId = 0;
+
+  constructor(
+    private readonly launch: Launch,
+    private readonly place: { sandbox: boolean; now(): number },
+  ) {}
+
+  /** Starts a command; resolves with it when it has ended, or when `patience` has. */
+  async start(words: readonly string[], patience: Promise<void>): Promise<StartedCommand> {
+    const own = this.place.sandbox ? [...words, "--sandbox"] : words;
+    const command = {
+      id: ++this.lastId,
+      line: lineOf(own),
+      startedAt: this.place.now(),
+      exit: null as number | null,
+      process: this.launch(own),
+    };
+    this.started.unshift(command);
+    const ended = command.process.ended.then((code) => {
+      command.exit = code ?? crashed;
+      this.forget();
+    });
+    await Promise.race([ended, patience]);
+    return told(command);
+  }
+
+  /** Runs a command that only looks, and gives what it printed. */
+  async ask(words: readonly string[]): Promise<{ exit: number; stdout: string; message: string }> {
+    const process = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
+    const exit = (await process.ended) ?? crashed;
+    return { exit, stdout: process.stdout(), message: messageOf(process, exit) };
+  }
+
+  list(): StartedCommand[] {
+    return this.started.slice(0, shownMax).map(told);
+  }
+
+  /** Those that still run are kept, however many. */
+  private forget(): void {
+    this.started = this.started.filter(({ exit }, index) => exit === null || index < shownMax);
+  }
+}
+
+const crashed = 1;
+
+/** The command as it would be typed in the workspace. */
+export function lineOf(words: readonly string[]): string {
+  return ["bulkgen", ...words].map(shellWord).join(" ");
+}
+
+function told({
+  id,
+  line,
+  startedAt,
+  exit,
+  process,
+}: Omit<StartedCommand, "message"> & { process: LaunchedCommand }): StartedCommand {
+  return { id, line, startedAt, exit, message: messageOf(process, exit) };
+}
+
+/** While a command runs, its last line of progress; in the end what it printed, or why it could not do it. */
+function messageOf({ stdout, stderr }: LaunchedCommand, exit: number | null): string {
+  const errors = stderr().trim();
+  if (exit === null) return errors.split("\n").at(-1)?.slice(0, messageCharactersMax) ?? "";
+  const said = exit === 0 ? stdout().trim() || errors : errors || stdout().trim();
+  return said.replace(/^bulkgen: /gm, "").slice(-messageCharactersMax);
+}

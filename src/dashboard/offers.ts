@@ -1,0 +1,70 @@
+import type { Clock } from "../clock.js";
+import { EarlyExit } from "../core/exit.js";
+import { failureKinds } from "../core/failure.js";
+import { toNumber } from "../core/money.js";
+import type { Store } from "../core/ports/store.js";
+import { decideItems } from "../job/orders/decide.js";
+import { redoItems, retryFailed } from "../job/orders/redo.js";
+import { agreedTo, type FindItems, type Offer, plannedRest } from "../job/orders/request.js";
+import { resolveHeld } from "../job/orders/resolve.js";
+import { lockOwnerOf } from "../job/workspace/lock-owner.js";
+import type { Workspace } from "../job/workspace/workspace.js";
+import { everything } from "../plan/select.js";
+import { withWorkspace } from "../store/workspace/workspace.js";
+import { Refused } from "./refused.js";
+import type { Act, OfferedPrice } from "./shapes.js";
+
+/**
+ * What an act would cost, as its command would say before it asks. The command checks the price again, and refuses one
+ * that has risen.
+ */
+export async function priceOf(act: Act, workspace: Workspace, clock: Clock): Promise<OfferedPrice> {
+  return withWorkspace(workspace, clock, async (store) => {
+    try {
+      if (act.do === "resume") return await restOf(store, act.run);
+      const wanted = await wishOf(act, workspace.root)(store);
+      // A process that works on the run submits the rest of it anyhow.
+      const rest = lockOwnerOf(workspace.lockFile) ? undefined : await plannedRest(store, wanted.run);
+      let offer: Offer = { items: [], credits: noOffer, rest: { items: 0, credits: noOffer }, note: null };
+      await agreedTo(
+        wanted,
+        async (asked) => {
+          offer = asked;
+          return true;
+        },
+        rest,
+      );
+      return told(offer);
+    } catch (error) {
+      if (error instanceof EarlyExit) throw new Refused(error.message);
+      throw error;
+    }
+  });
+}
+
+const noOffer = 0 as Offer["credits"];
+
+async function restOf(store: Store, id: number): Promise<OfferedPrice> {
+  const run = await store.run(id);
+  if (!run) throw new Refused(`there is no run ${id} in this workspace`, "missing");
+  return told({ items: [], credits: noOffer, rest: await plannedRest(store, run), note: null });
+}
+
+function wishOf(act: Act, cwd: string): FindItems {
+  if (act.do === "retry") return retryFailed(act.run, failureKinds, everything);
+  if (act.do === "redo") return redoItems(act.items, everything, cwd);
+  if (act.do !== "resubmit" && act.do !== "reject again") throw new Refused(`${act.do} has no price`);
+  const which = { names: act.items, all: false, selection: everything, cwd };
+  return act.do === "resubmit" ? resolveHeld(which, "resubmit") : decideItems(which, "again");
+}
+
+function told({ items, credits, rest, note }: Offer): OfferedPrice {
+  const [own, others] = [toNumber(credits), toNumber(rest.credits)];
+  return {
+    items: items.map(({ rowId, model, price }) => ({ rowId, model, price: toNumber(price) })),
+    credits: own,
+    rest: { items: rest.items, credits: others },
+    note,
+    total: own + others,
+  };
+}

@@ -1,0 +1,48 @@
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { EarlyExit } from "../core/exit.js";
+import { ownVersion, packageFile } from "../package-file.js";
+import { type DashboardOptions, dashboardApp } from "./app.js";
+import { Commands, type Launch } from "./commands.js";
+import { PageFiles } from "./page-files.js";
+import { WorkspaceWatch } from "./standing.js";
+
+export interface ServeOptions extends Omit<DashboardOptions, "watch" | "commands" | "page"> {
+  sandbox: boolean;
+  launch: Launch;
+  port: number;
+}
+
+export interface RunningDashboard {
+  /** The link that lets its reader in. */
+  link: string;
+  close(): Promise<void>;
+}
+
+/** Serves the dashboard of a workspace on loopback. Throws EarlyExit when the port is taken. */
+export async function serveDashboard(options: ServeOptions): Promise<RunningDashboard> {
+  const { workspace, sandbox, launch, clock, port, token } = options;
+  const now = () => clock.now();
+  const commands = new Commands(launch, { sandbox, now });
+  const watch = new WorkspaceWatch({ workspace, sandbox, version: ownVersion(), commands, now });
+  const page = new PageFiles(packageFile("dist/dashboard"));
+  const app = dashboardApp({ ...options, commands, watch, page });
+  const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => {
+      watch.close();
+      reject(new EarlyExit("usage", `--port: expected a free port, got ${port}: ${error.message}`));
+    });
+    server.once("listening", () => resolve());
+  });
+  return {
+    link: `http://127.0.0.1:${(server.address() as AddressInfo).port}/#token=${token}`,
+    close: async () => {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        if ("closeAllConnections" in server) server.closeAllConnections();
+      });
+      watch.close();
+    },
+  };
+}

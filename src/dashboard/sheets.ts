@@ -1,0 +1,163 @@
+import { readdirSync, statSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { basename, extname, join, relative, resolve, sep } from "node:path";
+import { stringify } from "csv-stringify/sync";
+import { safeName } from "../archive/disk/names.js";
+import { manifestExtensions } from "../manifest/formats/bytes.js";
+import { openSource } from "../manifest/read.js";
+import { noForm, type SheetForm } from "../manifest/shape/source.js";
+import { spreadsheetText } from "../text/spreadsheet-cell.js";
+import { Refused } from "./refused.js";
+import type { CellChange, Sheet, SheetEntry, SheetRows } from "./shapes.js";
+
+/** Sheets that are dropped on the page are kept here, below the workspace. */
+const ownFolder = "sheets";
+/** Where else sheets are looked for. */
+const otherFolders = [".", "jobs"];
+const listedMax = 50;
+
+/** A sheet as it was read. */
+interface ReadSheet {
+  /** Of the file, to notice that it has changed. */
+  stamp: string;
+  columns: string[];
+  rows: { number: number; cells: Readonly<Record<string, string>> }[];
+  form: SheetForm;
+  /** A job file: its rows are a part of it. */
+  isJob: boolean;
+  trouble: string | null;
+}
+
+/** The sheets of a workspace for a page that shows their rows and changes their cells. Files are named relative to it. */
+export class Sheets {
+  /** The one that was read last: a page asks for its rows piece by piece. */
+  private last: { file: string; sheet: ReadSheet } | null = null;
+
+  constructor(private readonly root: string) {}
+
+  /** Sheets that can be started, the newest first; `used` are those of earlier runs. */
+  list(used: readonly string[]): SheetEntry[] {
+    const files = new Set([
+      ...[ownFolder, ...otherFolders].flatMap((folder) => this.filesIn(folder)),
+      ...used.map((path) => relative(this.root, path)).filter((file) => isBelow(file)),
+    ]);
+    const entries = [...files].flatMap((file): SheetEntry[] => {
+      const stat = statSync(join(this.root, file), { throwIfNoEntry: false });
+      return stat?.isFile() ? [{ file, usedAt: stat.mtimeMs }] : [];
+    });
+    return entries.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, listedMax);
+  }
+
+  private filesIn(folder: string): string[] {
+    try {
+      const names = readdirSync(join(this.root, folder));
+      return names.filter(isManifest).map((name) => (folder === "." ? name : `${folder}/${name}`));
+    } catch {
+      return [];
+    }
+  }
+
+  /** Keeps a dropped file, in place of an earlier one of that name. */
+  async drop(name: string, bytes: Uint8Array): Promise<Sheet> {
+    const plain = name.split(/[/\\]/).at(-1) ?? "";
+    if (!isManifest(plain))
+      throw new Refused(
+        `expected a sheet (${manifestExtensions.join(", ")}), got ${JSON.stringify(plain.slice(0, 100))}`,
+      );
+    const extension = extname(plain);
+    const file = `${ownFolder}/${basename(safeName(plain.slice(0, -extension.length)))}${extension.toLowerCase()}`;
+    await this.write(file, bytes);
+    return this.open(file);
+  }
+
+  async open(file: string): Promise<Sheet> {
+    const { columns, rows, trouble, isJob } = await this.read(file);
+    const editable = !isJob && trouble === null && [".csv", ".tsv", ".xlsx"].includes(extname(file));
+    return { file, editable, columns, rows: rows.length, trouble };
+  }
+
+  async rows(file: string, from: number, limit: number): Promise<SheetRows> {
+    const { columns, rows } = await this.read(file);
+    return {
+      rows: rows.slice(from, from + limit).map(({ number, cells }) => ({
+        number,
+        cells: columns.map((column) => cells[column] ?? ""),
+      })),
+    };
+  }
+
+  /**
+   * Changes cells. A workbook becomes a CSV of its name in the folder of dropped sheets, because writing it would lose its
+   * formats; a sheet from elsewhere is copied there, so that nothing of the user's own is changed.
+   */
+  async change(file: string, changes: readonly CellChange[]): Promise<Sheet> {
+    const { editable } = await this.open(file);
+    if (!editable) throw new Refused(`${file} is changed in an editor, not here`);
+    const { columns, rows, form } = await this.read(file);
+    const byNumber = new Map(rows.map((row) => [row.number, { ...row.cells }]));
+    const all = [...columns];
+    for (const { row, column, value } of changes) {
+      const cells = byNumber.get(row);
+      if (!cells) throw new Refused(`${file} has no row ${row} any more`);
+      if (!all.includes(column)) all.push(column);
+      cells[column] = value;
+    }
+    const text = stringify(
+      [
+        all.map((column) => spreadsheetText(form.headers.get(column) ?? column)),
+        ...[...byNumber.values()].map((cells) => all.map((column) => spreadsheetText(cells[column] ?? ""))),
+      ],
+      { delimiter: form.delimiter ?? ",", bom: true },
+    );
+    const name = basename(file);
+    const to = `${ownFolder}/${name.slice(0, -extname(name).length)}${form.delimiter === "\t" ? ".tsv" : ".csv"}`;
+    await this.write(to, Buffer.from(text));
+    return this.open(to);
+  }
+
+  /** The absolute path of a sheet of the workspace. Throws Refused. */
+  pathOf(file: string): string {
+    const path = resolve(this.root, file);
+    if (isBelow(relative(this.root, path)) && isManifest(path)) return path;
+    throw new Refused(`expected a sheet of the workspace, got ${JSON.stringify(file.slice(0, 200))}`);
+  }
+
+  private async write(file: string, bytes: Uint8Array): Promise<void> {
+    const path = this.pathOf(file);
+    await mkdir(join(this.root, ownFolder), { recursive: true });
+    await writeFile(`${path}.part`, bytes, { flush: true });
+    await rename(`${path}.part`, path);
+  }
+
+  private async read(file: string): Promise<ReadSheet> {
+    const path = this.pathOf(file);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat) throw new Refused(`${file} is gone`, "missing");
+    const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+    if (this.last?.file === file && this.last.sheet.stamp === stamp) return this.last.sheet;
+    const { columns, problems, job, form = noForm, batches } = await openSource(path, {});
+    const rows: ReadSheet["rows"] = [];
+    const troubles = [...problems];
+    for await (const batch of batches()) {
+      rows.push(...batch.rows);
+      troubles.push(...batch.problems.filter(({ place }) => place.row === null));
+    }
+    const [first] = troubles;
+    const trouble =
+      columns.length > 0 || first === undefined
+        ? null
+        : `${first.message}: expected ${first.expected}, got ${first.got}`;
+    const sheet = { stamp, columns, rows, form, isJob: job !== undefined, trouble };
+    this.last = { file, sheet };
+    return sheet;
+  }
+}
+
+function isManifest(path: string): boolean {
+  return (manifestExtensions as readonly string[]).includes(extname(path).toLowerCase());
+}
+
+/** A relative path that stays below its start, and not in a hidden folder. */
+function isBelow(way: string): boolean {
+  return way !== "" && !way.split(sep).some((name) => name.startsWith("."));
+}

@@ -1,0 +1,75 @@
+import { Readable } from "node:stream";
+import { safeName } from "../archive/disk/names.js";
+import type { BrowsedFile } from "../store/browse/browser.js";
+import type { Zipped } from "./asked.js";
+import { existing } from "./files.js";
+import { Refused } from "./refused.js";
+import type { WorkspaceWatch } from "./standing.js";
+
+/** Lists that can still be loaded; older ones are forgotten. */
+const keptMax = 20;
+const pageFiles = 500;
+
+/** Archived files as one ZIP, packed while it is sent: media do not fit into memory. */
+export class Zips {
+  private readonly prepared = new Map<number, { name: string; files: BrowsedFile[] }>();
+  private lastId = 0;
+
+  constructor(private readonly watch: WorkspaceWatch) {}
+
+  /** Throws Refused when a file is missing, before anything is sent. */
+  prepare(wanted: Zipped): { id: number; name: string } {
+    const files =
+      "run" in wanted ? this.filesOfRun(wanted.run) : wanted.files.flatMap((each) => this.named(each));
+    if (files.length === 0) throw new Refused("there are no files to pack");
+    for (const file of files) existing(file);
+    const jobs = new Set(files.map(({ job }) => job));
+    const name = `${jobs.size === 1 ? safeName([...jobs][0] ?? "").replaceAll("/", "-") : "bulkgen"}.zip`;
+    const id = ++this.lastId;
+    this.prepared.set(id, { name, files });
+    this.prepared.delete(id - keptMax);
+    return { id, name };
+  }
+
+  private named({ item, number }: { item: number; number: number }): BrowsedFile[] {
+    const file = this.watch.browser().file(item, number);
+    return file === null ? [] : [file];
+  }
+
+  private filesOfRun(run: number): BrowsedFile[] {
+    const files: BrowsedFile[] = [];
+    for (let before: number | null = null; ; ) {
+      const page = this.watch.browser().files({ text: "", before, run, limit: pageFiles });
+      const last = page.at(-1)?.itemId ?? 0;
+      // The files of the last item may go on: they come with the next page.
+      const whole = page.length < pageFiles ? page : page.filter(({ itemId }) => itemId !== last);
+      files.push(...whole);
+      if (page.length < pageFiles) return files;
+      before = last + 1;
+    }
+  }
+
+  async answer(id: number): Promise<Response> {
+    const zip = this.prepared.get(id);
+    if (zip === undefined) throw new Refused("this ZIP is no longer prepared; ask for it again", "missing");
+    const { ZipFile } = await import("yazl");
+    const archive = new ZipFile();
+    const names = new Set<string>();
+    for (const file of zip.files) {
+      const name = `${safeName(file.job)}/${file.file}`;
+      // Media are compressed already. Two runs may have the job's files in two folders.
+      if (!names.has(name))
+        archive.addFile(existing(file), name, { compress: false, mtime: new Date(file.savedAt) });
+      names.add(name);
+    }
+    archive.end();
+    const body = Readable.toWeb(archive.outputStream as Readable) as ReadableStream;
+    return new Response(body, {
+      headers: {
+        "Content-Type": "application/zip",
+        "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(zip.name)}`,
+        "Cache-Control": "no-store",
+      },
+    });
+  }
+}
