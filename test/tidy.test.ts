@@ -45,7 +45,7 @@ describe("the check of ranks", () => {
     ["src/core/next.ts", `const { loop } = require("../run/loop.js");`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(new URL("../run/worker.js", import.meta.url));`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(packageFile("dist/run/worker.js"));`, "core has rank 1"],
-    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 6"],
+    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 7"],
     [
       "src/store/open.ts",
       `import { fetchMe } from "../client/me.js";`,

@@ -27,12 +27,12 @@ import { Guard, guarded } from "./guard.js";
 import { priceOf } from "./offers.js";
 import type { PageFiles } from "./page-files.js";
 import { Refused } from "./refused.js";
-import type { AccountOverTime, ProgressOverTime, Refusal, ScheduleEntry } from "./shapes.js";
+import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "./shapes.js";
 import { Sheets } from "./sheets.js";
 import type { WorkspaceWatch } from "./standing.js";
 import { Zips } from "./zips.js";
 
-export interface DashboardOptions {
+export interface DashboardAppOptions {
   workspace: Workspace;
   token: string;
   clock: AlarmClock;
@@ -59,7 +59,7 @@ const accountMs = 7 * 24 * 60 * 60_000;
 const scheduledRunsShown = 10;
 
 /** The dashboard as an HTTP app: the page, what it reads, and what it asks for. */
-export function dashboardApp(options: DashboardOptions): Hono {
+export function dashboardApp(options: DashboardAppOptions): Hono {
   const { page, watch } = options;
   const app = new Hono();
   const guard = new Guard(options.token);
@@ -86,11 +86,16 @@ export function dashboardApp(options: DashboardOptions): Hono {
   return app;
 }
 
-function refusal(context: Context, kind: Refusal["error"]["kind"], message: string, status: 404 | 422 | 500) {
-  return context.json({ error: { kind, message } } satisfies Refusal, status);
+function refusal(
+  context: Context,
+  kind: RefusedAnswer["error"]["kind"],
+  message: string,
+  status: 404 | 422 | 500,
+) {
+  return context.json({ error: { kind, message } } satisfies RefusedAnswer, status);
 }
 
-function reads(app: Hono, options: DashboardOptions, reading: () => Reading): void {
+function reads(app: Hono, options: DashboardAppOptions, reading: () => Reading): void {
   const { watch, clock } = options;
   app.get("/api/standing", (context) => context.json(watch.standing()));
   app.get("/api/events", (context) => events(context, options));
@@ -116,7 +121,7 @@ function reads(app: Hono, options: DashboardOptions, reading: () => Reading): vo
 }
 
 /** Sends the standing when it has changed. The loop ends with the page or with the dashboard. */
-function events(context: Context, { watch, clock, signal }: DashboardOptions): Response {
+function events(context: Context, { watch, clock, signal }: DashboardAppOptions): Response {
   return streamSSE(context, async (stream) => {
     const ended = new AbortController();
     stream.onAbort(() => ended.abort());
@@ -173,7 +178,7 @@ function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): Ac
   return over;
 }
 
-async function schedulesOf({ schedules: open, clock }: DashboardOptions): Promise<ScheduleEntry[]> {
+async function schedulesOf({ schedules: open, clock }: DashboardAppOptions): Promise<ScheduleEntry[]> {
   const schedules = open();
   if (schedules === null) return [];
   try {
@@ -196,7 +201,7 @@ async function schedulesOf({ schedules: open, clock }: DashboardOptions): Promis
   }
 }
 
-function sheets(app: Hono, options: DashboardOptions): void {
+function sheets(app: Hono, options: DashboardAppOptions): void {
   const { workspace, commands, watch } = options;
   const all = new Sheets(workspace.root);
   const tooLarge = (context: Context) =>
@@ -234,7 +239,7 @@ function usedSheets(watch: WorkspaceWatch): string[] {
   }
 }
 
-function acts(app: Hono, { commands, clock, signal, workspace }: DashboardOptions): void {
+function acts(app: Hono, { commands, clock, signal, workspace }: DashboardAppOptions): void {
   const small = bodyLimit({
     maxSize: jsonBytesMax,
     onError: (context) => refusal(context, "refused", "This request is too large.", 422),
@@ -248,7 +253,7 @@ function acts(app: Hono, { commands, clock, signal, workspace }: DashboardOption
   });
 }
 
-function files(app: Hono, { watch }: DashboardOptions, guard: Guard): void {
+function files(app: Hono, { watch }: DashboardAppOptions, guard: Guard): void {
   const zips = new Zips(watch);
   app.post("/api/zip", async (context) => {
     const { id, name } = zips.prepare(await bodyOf(context, asked.zipped));

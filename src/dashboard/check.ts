@@ -1,7 +1,7 @@
 import type { Commands } from "./commands.js";
 import { flagsOf, lineOf } from "./commands.js";
 import { Refused } from "./refused.js";
-import type { Check, ModelEntry, SheetProblem, StartChoices } from "./shapes.js";
+import type { ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
 
 const problemsMax = 2_000;
 const fixesMax = 40;
@@ -28,12 +28,12 @@ interface PlanDocument {
     plan: string | null;
     perMinute: number | null;
     perDay: number | null;
-    forecast: Check["forecast"];
+    forecast: SheetCheck["forecast"];
   };
 }
 
 /** Plans a sheet. Throws Refused when the command could not, such as without a key, with what it said. */
-export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<Check> {
+export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<SheetCheck> {
   const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
   if (stdout.trim() === "") throw new Refused(message);
   const plan = JSON.parse(stdout) as PlanDocument;

@@ -90,7 +90,7 @@ export class Commands {
     line: string;
     startedAt: number;
     exit: number | null;
-    process: LaunchedCommand;
+    launched: LaunchedCommand;
   }[] = [];
   private lastId = 0;
 
@@ -107,10 +107,10 @@ export class Commands {
       line: lineOf(own),
       startedAt: this.place.now(),
       exit: null as number | null,
-      process: this.launch(own),
+      launched: this.launch(own),
     };
     this.started.unshift(command);
-    const ended = command.process.ended.then((code) => {
+    const ended = command.launched.ended.then((code) => {
       command.exit = code ?? crashed;
       this.forget();
     });
@@ -120,9 +120,9 @@ export class Commands {
 
   /** Runs a command that only looks, and gives what it printed. */
   async ask(words: readonly string[]): Promise<{ exit: number; stdout: string; message: string }> {
-    const process = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
-    const exit = (await process.ended) ?? crashed;
-    return { exit, stdout: process.stdout(), message: messageOf(process, exit) };
+    const launched = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
+    const exit = (await launched.ended) ?? crashed;
+    return { exit, stdout: launched.stdout(), message: messageOf(launched, exit) };
   }
 
   list(): StartedCommand[] {
@@ -147,9 +147,9 @@ function told({
   line,
   startedAt,
   exit,
-  process,
-}: Omit<StartedCommand, "message"> & { process: LaunchedCommand }): StartedCommand {
-  return { id, line, startedAt, exit, message: messageOf(process, exit) };
+  launched,
+}: Omit<StartedCommand, "message"> & { launched: LaunchedCommand }): StartedCommand {
+  return { id, line, startedAt, exit, message: messageOf(launched, exit) };
 }
 
 /** While a command runs, its last line of progress; in the end what it printed, or why it could not do it. */

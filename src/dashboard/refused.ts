@@ -1,10 +1,10 @@
-import type { Refusal } from "./shapes.js";
+import type { RefusedAnswer } from "./shapes.js";
 
 /** A request that cannot be done, with why, for the person at the page. */
 export class Refused extends Error {
   constructor(
     message: string,
-    readonly kind: Refusal["error"]["kind"] = "refused",
+    readonly kind: RefusedAnswer["error"]["kind"] = "refused",
   ) {
     super(message);
   }

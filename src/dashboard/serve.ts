@@ -2,12 +2,12 @@ import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { EarlyExit } from "../core/exit.js";
 import { ownVersion, packageFile } from "../package-file.js";
-import { type DashboardOptions, dashboardApp } from "./app.js";
+import { type DashboardAppOptions, dashboardApp } from "./app.js";
 import { Commands, type Launch } from "./commands.js";
 import { PageFiles } from "./page-files.js";
 import { WorkspaceWatch } from "./standing.js";
 
-export interface ServeOptions extends Omit<DashboardOptions, "watch" | "commands" | "page"> {
+export interface ServeOptions extends Omit<DashboardAppOptions, "watch" | "commands" | "page"> {
   sandbox: boolean;
   launch: Launch;
   port: number;

@@ -184,7 +184,7 @@ export interface SheetEntry {
 }
 
 /** `POST /api/sheets?name=autumn.csv` with the file as body; `GET /api/sheet?file=`. */
-export interface Sheet {
+export interface DroppedSheet {
   file: string;
   /** Cells can be changed here; a job file is changed in an editor. */
   editable: boolean;
@@ -199,7 +199,7 @@ export interface SheetRows {
   rows: { number: number; cells: string[] }[];
 }
 
-/** `POST /api/sheet/cells?file=`: changes cells of a sheet; a column that is missing is added. Answers with Sheet. */
+/** `POST /api/sheet/cells?file=`: changes cells of a sheet; a column that is missing is added. Answers with DroppedSheet. */
 export interface CellChange {
   row: number;
   column: string;
@@ -222,7 +222,7 @@ export interface StartChoices {
 }
 
 /** `POST /api/check` with StartChoices: `bulkgen plan` of it; nothing is spent. */
-export interface Check {
+export interface SheetCheck {
   job: string;
   problems: SheetProblem[];
   /** There may be more than are listed. */
@@ -299,6 +299,6 @@ export interface ZipReady {
 }
 
 /** Any answer that is not 2xx. */
-export interface Refusal {
+export interface RefusedAnswer {
   error: { kind: "refused" | "token" | "missing" | "broken"; message: string };
 }

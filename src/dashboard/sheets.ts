@@ -8,7 +8,7 @@ import { openSource } from "../manifest/read.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
 import { Refused } from "./refused.js";
-import type { CellChange, Sheet, SheetEntry, SheetRows } from "./shapes.js";
+import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
 
 /** Sheets that are dropped on the page are kept here, below the workspace. */
 const ownFolder = "sheets";
@@ -58,7 +58,7 @@ export class Sheets {
   }
 
   /** Keeps a dropped file, in place of an earlier one of that name. */
-  async drop(name: string, bytes: Uint8Array): Promise<Sheet> {
+  async drop(name: string, bytes: Uint8Array): Promise<DroppedSheet> {
     const plain = name.split(/[/\\]/).at(-1) ?? "";
     if (!isManifest(plain))
       throw new Refused(
@@ -70,7 +70,7 @@ export class Sheets {
     return this.open(file);
   }
 
-  async open(file: string): Promise<Sheet> {
+  async open(file: string): Promise<DroppedSheet> {
     const { columns, rows, trouble, isJob } = await this.read(file);
     const editable = !isJob && trouble === null && [".csv", ".tsv", ".xlsx"].includes(extname(file));
     return { file, editable, columns, rows: rows.length, trouble };
@@ -90,7 +90,7 @@ export class Sheets {
    * Changes cells. A workbook becomes a CSV of its name in the folder of dropped sheets, because writing it would lose its
    * formats; a sheet from elsewhere is copied there, so that nothing of the user's own is changed.
    */
-  async change(file: string, changes: readonly CellChange[]): Promise<Sheet> {
+  async change(file: string, changes: readonly CellChange[]): Promise<DroppedSheet> {
     const { editable } = await this.open(file);
     if (!editable) throw new Refused(`${file} is changed in an editor, not here`);
     const { columns, rows, form } = await this.read(file);

@@ -33,14 +33,14 @@ export function openQuota(path: string, origin: string, userId: string): QuotaRe
     },
     requests: (since, stepMs) =>
       sql(
-        `SELECT sent_at / @stepMs * @stepMs AS at, count(*) AS amount FROM requests
+        `SELECT CAST(sent_at / @stepMs AS INTEGER) * @stepMs AS at, count(*) AS amount FROM requests
          WHERE account_id = (SELECT id FROM accounts WHERE origin = @origin AND user_id = @userId) AND sent_at >= @since
          GROUP BY 1 ORDER BY 1`,
       ).all({ origin, userId, since, stepMs }) as Amount[],
     spent: (since) =>
       sql(
         `SELECT block * ${timeBlockMs} AS at, sum(credits) AS amount FROM spent
-         WHERE kind = 'time' AND block >= @since / ${timeBlockMs} AND origin = @origin AND fingerprint IN (
+         WHERE kind = 'time' AND block >= CAST(@since / ${timeBlockMs} AS INTEGER) AND origin = @origin AND fingerprint IN (
            SELECT fingerprint FROM keys WHERE origin = @origin
              AND account_id = (SELECT id FROM accounts WHERE origin = @origin AND user_id = @userId))
          GROUP BY 1 ORDER BY 1`,

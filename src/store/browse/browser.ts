@@ -265,11 +265,11 @@ export function openBrowser({ stateFile, root }: { stateFile: string; root: stri
     },
     progress(runId, stepMs) {
       const archived = sql(
-        `SELECT o.saved_at / @step * @step AS at, count(*) AS amount FROM items i JOIN outputs o ON o.item_id = i.id AND o.number = 1
+        `SELECT CAST(o.saved_at / @step AS INTEGER) * @step AS at, count(*) AS amount FROM items i JOIN outputs o ON o.item_id = i.id AND o.number = 1
          WHERE i.run_id = @run AND o.saved_at IS NOT NULL GROUP BY 1 ORDER BY 1`,
       ).all({ run: runId, step: stepMs }) as Amount[];
       const credits = sql(
-        `SELECT sent_at / @step * @step AS at, sum(coalesce(charged, price)) AS amount FROM attempts
+        `SELECT CAST(sent_at / @step AS INTEGER) * @step AS at, sum(coalesce(charged, price)) AS amount FROM attempts
          WHERE run_id = @run AND task_id IS NOT NULL GROUP BY 1 ORDER BY 1`,
       ).all({ run: runId, step: stepMs }) as Amount[];
       return { archived, credits };
