@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Standing } from "../shapes.js";
 import { number } from "./parts/amounts.js";
+import { lazy } from "./lazy.js";
 import { Dialog, Icon, type IconName } from "./parts/dialog.js";
+import { DropAnywhere } from "./parts/drop.js";
 import { LiveCard } from "./parts/live.js";
 import { Notices, RecentCommands } from "./parts/notices.js";
 import { ProposalDialog } from "./parts/proposal.js";
@@ -16,8 +18,9 @@ import { ItemView } from "./views/item.js";
 import { RunView } from "./views/run.js";
 import { RunsView } from "./views/runs.js";
 import { SchedulesView } from "./views/schedules.js";
-import { SheetView } from "./views/sheet.js";
 import { StartView } from "./views/start.js";
+
+const SheetView = lazy(async () => (await import("./views/sheet.js")).SheetView);
 
 /** The page: navigation, the view that the address names, and what is shown whatever the view is. */
 export function App() {
@@ -66,6 +69,7 @@ export function App() {
         )}
       </main>
       <Notices />
+      <DropAnywhere />
       {proposal !== null && <ProposalDialog proposal={proposal} key={proposal.title} />}
     </>
   );

@@ -1,6 +1,6 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Amount } from "../../shapes.js";
+import type { Amount } from "../../../store/accounts/quota-reader.js";
 
 export interface ChartData {
   /** UTC ms. */

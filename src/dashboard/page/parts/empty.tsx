@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { NoServer, RefusedAnswer } from "../server/client.js";
+import { NoServer, ServerRefusal } from "../server/client.js";
 import { visible } from "./words.js";
 
 /** What a view shows while there is nothing else: it waits, it failed, or there is nothing. */
@@ -11,7 +11,7 @@ export function Waiting({ error }: { error: Error | null }) {
 export function Trouble({ error }: { error: Error }) {
   // The page says above that the server has gone.
   if (error instanceof NoServer) return null;
-  const isGone = error instanceof RefusedAnswer && error.kind === "missing";
+  const isGone = error instanceof ServerRefusal && error.kind === "missing";
   return (
     <div class="hint" role="alert">
       <h2>{isGone ? "It is no longer there" : "This cannot be shown"}</h2>

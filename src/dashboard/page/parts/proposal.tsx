@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Act, OfferedPrice } from "../../shapes.js";
+import type { OfferedPrice } from "../../shapes.js";
 import { type Proposal, perform, priceOf, withdraw } from "../server/commands.js";
 import { counted, credits } from "./amounts.js";
 import { Dialog } from "./dialog.js";
@@ -7,19 +7,21 @@ import { visible, Words } from "./words.js";
 
 /** Asks a person to agree to an act: what would happen, what it costs, and only then the button. */
 export function ProposalDialog({ proposal }: { proposal: Proposal }) {
-  const { act, isPriced, title, words, verb, isGrave = false, onDone } = proposal;
+  const { act, price: given, title, words, verb, isGrave = false, onDone } = proposal;
   const [price, setPrice] = useState<OfferedPrice | null>(null);
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
-    if (!isPriced) return;
+    if (given !== "asked") return;
     priceOf(act).then(setPrice, (reason: unknown) => setError(messageOf(reason)));
-  }, [act, isPriced]);
+  }, [act, given]);
+  // The price that is agreed to goes along, so that nobody pays another.
+  const total = price?.total ?? (typeof given === "number" ? given : null);
   const agree = async () => {
     setBusy(true);
     setError(null);
     try {
-      const command = await perform(priced(act, price));
+      const command = await perform(total !== null && "price" in act ? { ...act, price: total } : act);
       withdraw();
       onDone?.(command);
     } catch (reason) {
@@ -27,11 +29,11 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
       setBusy(false);
     }
   };
-  const isReady = !isBusy && (!isPriced || price !== null);
+  const isReady = !isBusy && (given !== "asked" || price !== null);
   return (
     <Dialog title={title} onClose={withdraw}>
       <p dir="auto">{visible(words)}</p>
-      {isPriced && price === null && error === null && <p class="quiet">Asking for the price…</p>}
+      {given === "asked" && price === null && error === null && <p class="quiet">Asking for the price…</p>}
       {price !== null && <PriceTable price={price} />}
       {error !== null && (
         <p class="alert" role="alert" dir="auto">
@@ -43,16 +45,11 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
           Back
         </button>
         <button type="button" class={isGrave ? "grave" : "main"} disabled={!isReady} onClick={() => void agree()}>
-          {isBusy ? "Working…" : price === null ? verb : `${verb} for ${credits(price.total)}`}
+          {isBusy ? "Working…" : total === null ? verb : `${verb} for ${credits(total)}`}
         </button>
       </footer>
     </Dialog>
   );
-}
-
-/** The price that was agreed to goes along, so that nobody pays another. */
-function priced(act: Act, price: OfferedPrice | null): Act {
-  return price !== null && "price" in act ? { ...act, price: price.total } : act;
 }
 
 const itemsMax = 6;

@@ -56,7 +56,7 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
             title: `Adopt a task for ${shown}`,
             words: `The service has made this item as task ${visible(task.trim())}: it is collected, and nothing is paid again.`,
             act: { do: "adopt", items: [name], task: task.trim() },
-            isPriced: false,
+            price: null,
             verb: "Adopt the task",
           });
         }}
@@ -78,7 +78,7 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
               words:
                 "The item is submitted and paid for again. If the service had made it after all, it has been paid for twice.",
               act: { do: "resubmit", items: [name], price: 0 },
-              isPriced: true,
+              price: "asked",
               verb: "Submit again",
             })
           }
@@ -92,7 +92,7 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
               title: `Fetch ${shown} again`,
               words: "The files of its task are fetched once more. Nothing is paid.",
               act: { do: "refetch", items: [name] },
-              isPriced: false,
+              price: null,
               verb: "Fetch again",
             })
           }
@@ -106,7 +106,7 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
               title: `Skip ${shown}`,
               words: "The item is dropped without a file. What it may have cost stays in the account's record.",
               act: { do: "skip", items: [name] },
-              isPriced: false,
+              price: null,
               verb: "Skip it",
               isGrave: true,
             })

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** Which rows of a long list are in view, so that only these are drawn. The list lies in an element with `data-scroller`. */
 export interface Windowing<E extends HTMLElement> {
-  list: RefObject<E>;
+  list: RefObject<E | null>;
   first: number;
   last: number;
 }

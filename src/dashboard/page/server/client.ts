@@ -12,8 +12,8 @@ export function takeToken(): void {
 }
 
 /** The server answered, but not with what was asked for. */
-export class RefusedAnswer extends Error {
-  override readonly name = "RefusedAnswer";
+export class ServerRefusal extends Error {
+  override readonly name = "ServerRefusal";
   constructor(
     readonly kind: Refusal["error"]["kind"],
     message: string,
@@ -41,7 +41,7 @@ export async function postFile<T>(path: string, file: Blob): Promise<T> {
   return answerOf<T>(await send(path, { method: "POST", headers, body: file }));
 }
 
-/** Throws RefusedAnswer or NoServer; an aborted request rejects with the abort itself. */
+/** Throws ServerRefusal or NoServer; an aborted request rejects with the abort itself. */
 export async function send(path: string, init: RequestInit): Promise<Response> {
   const authorization = { Authorization: `Bearer ${remembered("token") ?? ""}` };
   let answer: Response;
@@ -57,7 +57,7 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
     kind: answer.status === 404 ? ("missing" as const) : ("broken" as const),
     message: `the dashboard answered ${answer.status}`,
   };
-  throw new RefusedAnswer(kind, message);
+  throw new ServerRefusal(kind, message);
 }
 
 async function answerOf<T>(answer: Response): Promise<T> {

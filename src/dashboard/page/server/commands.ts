@@ -11,8 +11,8 @@ export interface Proposal {
   /** What would happen, in a sentence or two. */
   words: string;
   act: Act;
-  /** It may spend credits: the server is asked for the price first. */
-  isPriced: boolean;
+  /** What it costs: nothing, known already (in credits), or the server is asked before anybody can agree. */
+  price: null | number | "asked";
   /** What the button says; the price is added. */
   verb: string;
   isGrave?: boolean;

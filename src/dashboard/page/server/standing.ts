@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Standing } from "../../shapes.js";
 import { after } from "../system.js";
-import { RefusedAnswer, send } from "./client.js";
+import { ServerRefusal, send } from "./client.js";
 
 /** What the page shows all the time, from one stream that is opened again when it ends. */
 
@@ -57,7 +57,7 @@ export async function followStanding(): Promise<void> {
       change({ standing, state: "live" });
     }
   } catch (error) {
-    if (error instanceof RefusedAnswer && error.kind === "token") return change({ state: "token" });
+    if (error instanceof ServerRefusal && error.kind === "token") return change({ state: "token" });
   }
   change({ state: delayMs === firstDelayMs ? "connecting" : "lost" });
   stopWaiting = after(delayMs, () => void followStanding());

@@ -43,8 +43,7 @@ export function ApprovalDesk() {
     if (current === undefined || decided.has(current.id)) return;
     mark(current, decision);
     goOn(current);
-    const act = { do: decision === "approved" ? "approve" : "reject", items: [current.name] } as const;
-    performNow(act).then((isDone) => {
+    performNow({ do: decision === "approved" ? "approve" : "reject", items: [current.name] }).then((isDone) => {
       if (!isDone) mark(current, null);
     });
   };
@@ -54,7 +53,7 @@ export function ApprovalDesk() {
       title: `Reject ${visible(current.rowId)} and make it again`,
       words: "This version is rejected. The item is submitted and paid for once more, and the new version waits for approval again.",
       act: { do: "reject again", items: [current.name], price: 0 },
-      isPriced: true,
+      price: "asked",
       verb: "Make it again",
       onDone: () => {
         mark(current, "again");

@@ -63,7 +63,7 @@ function HeldItems() {
                   title: `Submit all ${number(names.length)} again`,
                   words: "All held items are submitted and paid for again. What the service had made after all has been paid for twice.",
                   act: { do: "resubmit", items: names, price: 0 },
-                  isPriced: true,
+                  price: "asked",
                   verb: "Submit all again",
                 })
               }
@@ -77,7 +77,7 @@ function HeldItems() {
                   title: `Skip all ${number(names.length)}`,
                   words: "All held items are dropped without a file.",
                   act: { do: "skip", items: names },
-                  isPriced: false,
+                  price: null,
                   verb: "Skip all",
                   isGrave: true,
                 })
@@ -133,7 +133,8 @@ function FailedItems() {
         <p>Items that the service could not make are listed here with the reason.</p>
       </Empty>
     );
-  const runs = Map.groupBy(data.items, ({ runId }) => runId);
+  const runs = new Map<number | null, WaitingPage["items"]>();
+  for (const item of data.items) runs.set(item.runId, [...(runs.get(item.runId) ?? []), item]);
   return (
     <>
       {[...runs].map(([run, items]) => (

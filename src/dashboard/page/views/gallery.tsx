@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { fileSize } from "../../../text/amounts.js";
-import type { FileEntry, FilePage, ItemStory } from "../../shapes.js";
+import type { FileEntry, FilePage } from "../../shapes.js";
 import { counted } from "../parts/amounts.js";
 import { Dialog, Icon } from "../parts/dialog.js";
 import { Empty, Waiting } from "../parts/empty.js";
@@ -12,7 +12,7 @@ import { Clamped, visible, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useChanges } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
-import { performNow, propose, tellError, useDoing } from "../server/commands.js";
+import { performNow, propose, useDoing } from "../server/commands.js";
 import { after } from "../system.js";
 import { redoOf } from "./item.js";
 import { ZipButton } from "./run.js";
@@ -229,7 +229,7 @@ interface TileProps {
 }
 
 function Tile({ file, isSelected, onPick }: TileProps) {
-  const { src, thumbnail, mime, rowId, job, picked, decision } = file;
+  const { src, thumbnail, mime, rowId, job, picked, approval } = file;
   return (
     <li class={picked > 0 ? "tile picked" : "tile"}>
       <button
@@ -240,11 +240,11 @@ function Tile({ file, isSelected, onPick }: TileProps) {
       >
         <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
         {isSelected !== null && <span class={isSelected ? "check on" : "check"} />}
-        {(picked > 0 || decision === "waiting" || decision === "rejected") && (
+        {(picked > 0 || approval === "waiting" || approval === "rejected") && (
           <span class="marks">
             {picked > 0 && <span class="mark-word picked">picked</span>}
-            {decision === "waiting" && <span class="mark-word">waits</span>}
-            {decision === "rejected" && <span class="mark-word rejected">rejected</span>}
+            {approval === "waiting" && <span class="mark-word">waits</span>}
+            {approval === "rejected" && <span class="mark-word rejected">rejected</span>}
           </span>
         )}
         <span class="tile-name">
@@ -272,16 +272,9 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
   const turn = (by: number) => {
     if (index + by >= 0 && index + by < files.length) onTurn(index + by);
   };
-  const named = async (then: (name: string) => void) => {
-    if (file === undefined) return;
-    try {
-      then((await get<ItemStory>(`/api/items/${file.itemId}`)).name);
-    } catch (error) {
-      tellError(error);
-    }
+  const pick = () => {
+    if (file !== undefined) void performNow({ do: file.picked > 0 ? "unpick" : "pick", items: [file.name] });
   };
-  const pick = () =>
-    void named((name) => void performNow({ do: (file?.picked ?? 0) > 0 ? "unpick" : "pick", items: [name] }));
   useEffect(() => {
     if (proposal !== null) return;
     return onKeys({ ArrowLeft: () => turn(-1), ArrowRight: () => turn(1), p: pick }, true);
@@ -348,7 +341,7 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
             <button type="button" onClick={pick} aria-pressed={picked > 0}>
               {picked > 0 ? "Picked" : "Pick"} <kbd>P</kbd>
             </button>
-            <button type="button" onClick={() => void named((name) => propose(redoOf(rowId, name)))}>
+            <button type="button" onClick={() => propose(redoOf(rowId, file.name))}>
               Make it again…
             </button>
             <a class="button" href={src} download={file.file.split("/").at(-1)}>

@@ -11,7 +11,7 @@ import { Time, useTime } from "../parts/time.js";
 import { Clamped, visible, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
-import { performNow, propose } from "../server/commands.js";
+import { type Proposal, performNow, propose } from "../server/commands.js";
 
 /** The whole story of an item, from its row to its files. */
 export function ItemView({ id, standing }: { id: number; standing: Standing }) {
@@ -109,14 +109,14 @@ function ItemActions({ story: { item, name, files } }: { story: ItemStory }) {
   );
 }
 
-export function redoOf(rowId: string, name: string) {
+export function redoOf(rowId: string, name: string): Proposal {
   return {
     title: `Make ${visible(rowId)} again`,
     words: "The item is submitted once more and paid for once more. The file that is there stays until the new one is archived.",
     act: { do: "redo", items: [name], price: 0 },
-    isPriced: true,
+    price: "asked",
     verb: "Make it again",
-  } as const;
+  };
 }
 
 function Files({ files }: { files: FileEntry[] }) {
@@ -146,7 +146,6 @@ function Files({ files }: { files: FileEntry[] }) {
           <Words text={file.file} />
         </a>{" "}
         · {file.mime} · {fileSize(file.bytes)}
-        {file.decision !== null && ` · ${file.decision === "waiting" ? "waits for approval" : file.decision}`}
       </p>
     </section>
   );

@@ -91,7 +91,7 @@ function RunActions({ run, live }: { run: RunDetail; live: LiveRun | null }) {
                 words:
                   "Nothing new is submitted. What is at the service is collected, then the run stops. Resume goes on where it stopped.",
                 act: { do: "pause", run: id },
-                isPriced: false,
+                price: null,
                 verb: "Pause",
               })
             }
@@ -105,7 +105,7 @@ function RunActions({ run, live }: { run: RunDetail; live: LiveRun | null }) {
                 title: `Cancel run ${id}`,
                 words: `Nothing more is submitted, for good. What is paid for is still collected. ${live === null ? "" : `${counted(open, "item")} of ${job} are not archived yet.`}`,
                 act: { do: "cancel", run: id },
-                isPriced: false,
+                price: null,
                 verb: "Cancel the run",
                 isGrave: true,
               })
@@ -124,7 +124,7 @@ function RunActions({ run, live }: { run: RunDetail; live: LiveRun | null }) {
               title: `Resume run ${id}`,
               words: `${counted(open, "item")} of ${job} are not archived. The run goes on where it stopped; nothing archived is paid twice.`,
               act: { do: "resume", run: id, price: 0 },
-              isPriced: true,
+              price: "asked",
               verb: "Resume",
             })
           }
@@ -154,7 +154,7 @@ export function RetryButton({ run, failed }: { run: number; failed: number }) {
           title: `Retry what failed in run ${run}`,
           words: `${counted(failed, "failed item")} ${failed === 1 ? "is" : "are"} submitted again. An item fails again if its prompt or its input was the reason.`,
           act: { do: "retry", run, price: 0 },
-          isPriced: true,
+          price: "asked",
           verb: "Retry",
         })
       }

@@ -57,7 +57,7 @@ function ScheduleCard({ schedule, now, sandbox }: { schedule: ScheduleEntry; now
               title: `Remove the schedule ${visible(name)}`,
               words: "It is not run by the clock any more. Its past runs and their files stay.",
               act: { do: "unschedule", name },
-              isPriced: false,
+              price: null,
               verb: "Remove it",
               isGrave: true,
             })
