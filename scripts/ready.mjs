@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const inRoot = (...names) => join(root, ...names);
 const bundler = inRoot("scripts", "bundle.mjs");
+const pageBundler = inRoot("scripts", "page.mjs");
 
 class SetupFailure extends Error {
   constructor(message, exitCode) {
@@ -93,6 +94,7 @@ function build() {
     const compiler = inRoot("node_modules", "typescript", "bin", "tsc");
     run("tsc", process.execPath, [compiler, "-p", "tsconfig.json", "--outDir", fresh]);
     run("the bundler", process.execPath, [bundler, fresh]);
+    run("the page's bundler", process.execPath, [pageBundler, fresh]);
     chmodSync(join(fresh, "bin", "bulkgen.js"), 0o755);
     writeFileSync(join(fresh, ".built-from"), from);
     if (existsSync(inRoot("dist"))) renameSync(inRoot("dist"), old);
@@ -106,7 +108,7 @@ function build() {
 /** A hash over all that the build is made from. */
 function fingerprint() {
   const sources = readdirSync(inRoot("src"), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.(tsx?|css|html|svg)$/.test(entry.name))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .sort();
   const hash = createHash("sha256");
@@ -114,7 +116,9 @@ function fingerprint() {
     inRoot("package.json"),
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
+    inRoot("src", "dashboard", "page", "tsconfig.json"),
     bundler,
+    pageBundler,
     ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs"].map((name) =>
       inRoot("scripts", name),
     ),

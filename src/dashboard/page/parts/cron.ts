@@ -1,0 +1,45 @@
+/** Times of a schedule in plain words. */
+
+export type CronPreset = "hourly" | "daily" | "weekdays" | "weekly" | "monthly" | "own";
+
+export const presetWords: Readonly<Record<CronPreset, string>> = {
+  hourly: "every hour",
+  daily: "every day at",
+  weekdays: "Monday to Friday at",
+  weekly: "every week on",
+  monthly: "on the first of every month at",
+  own: "a cron expression",
+};
+
+export const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
+
+/** The cron expression; `time` is `06:00`. */
+export function cronOf(preset: Exclude<CronPreset, "own">, time: string, weekday: number): string {
+  const [hour = 0, minute = 0] = time.split(":").map(Number);
+  switch (preset) {
+    case "hourly":
+      return `${minute} * * * *`;
+    case "daily":
+      return `${minute} ${hour} * * *`;
+    case "weekdays":
+      return `${minute} ${hour} * * 1-5`;
+    case "weekly":
+      return `${minute} ${hour} * * ${weekday}`;
+    case "monthly":
+      return `${minute} ${hour} 1 * *`;
+  }
+}
+
+/** `every day at 06:00`; the expression itself, where it is none of these. */
+export function cronWords(cron: string): string {
+  const [, minute, hour, day, month, weekday] =
+    /^(\d{1,2}) (\d{1,2}|\*) (\d{1,2}|\*) (\*) (\d|1-5|\*)$/.exec(cron.trim()) ?? [];
+  if (minute === undefined || month === undefined) return cron;
+  const time = `${String(hour).padStart(2, "0")}:${minute.padStart(2, "0")}`;
+  if (hour === "*") return day === "*" && weekday === "*" ? `every hour at minute ${Number(minute)}` : cron;
+  if (day === "*" && weekday === "*") return `every day at ${time}`;
+  if (day === "*" && weekday === "1-5") return `Monday to Friday at ${time}`;
+  if (day === "*") return `every ${weekdays[Number(weekday) % 7]} at ${time}`;
+  if (day === "1" && weekday === "*") return `on the first of every month at ${time}`;
+  return cron;
+}

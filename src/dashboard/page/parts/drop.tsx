@@ -1,0 +1,33 @@
+import { useEffect, useState } from "preact/hooks";
+import { openDropped } from "../server/sheets.js";
+
+/** A sheet may be dropped anywhere on the page. */
+export function DropAnywhere() {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const holdsFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") === true;
+    const over = (event: DragEvent) => {
+      if (!holdsFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = (event: DragEvent) => {
+      if (event.relatedTarget === null) setOver(false);
+    };
+    const drop = (event: DragEvent) => {
+      setOver(false);
+      if (!holdsFiles(event)) return;
+      event.preventDefault();
+      void openDropped(event.dataTransfer?.files);
+    };
+    document.addEventListener("dragover", over);
+    document.addEventListener("dragleave", leave);
+    document.addEventListener("drop", drop);
+    return () => {
+      document.removeEventListener("dragover", over);
+      document.removeEventListener("dragleave", leave);
+      document.removeEventListener("drop", drop);
+    };
+  }, []);
+  return isOver ? <div class="drop-over">Drop the sheet to see its rows and its price</div> : null;
+}

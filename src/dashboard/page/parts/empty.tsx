@@ -1,0 +1,33 @@
+import type { ComponentChildren } from "preact";
+import { NoServer, ServerRefusal } from "../server/client.js";
+import { visible } from "./words.js";
+
+/** What a view shows while there is nothing else: it waits, it failed, or there is nothing. */
+export function Waiting({ error }: { error: Error | null }) {
+  if (error === null) return <p class="starting">Reading…</p>;
+  return <Trouble error={error} />;
+}
+
+export function Trouble({ error }: { error: Error }) {
+  // The page says above that the server has gone.
+  if (error instanceof NoServer) return null;
+  const isGone = error instanceof ServerRefusal && error.kind === "missing";
+  return (
+    <div class="hint" role="alert">
+      <h2>{isGone ? "It is no longer there" : "This cannot be shown"}</h2>
+      <p dir="auto">{visible(error.message)}</p>
+      <p>
+        <a href="#/runs">See the runs</a>
+      </p>
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="hint">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

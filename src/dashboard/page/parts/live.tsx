@@ -1,0 +1,54 @@
+import { itemsOf } from "../../../report/state-words.js";
+import { duration } from "../../../text/amounts.js";
+import type { LiveRun, QuotaWindow } from "../../shapes.js";
+import { link } from "../route.js";
+import { clockTime, number } from "./amounts.js";
+import { Progress } from "./states.js";
+import { Words } from "./words.js";
+
+/** The run in progress, small: beside every view. */
+export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
+  const { counts, run, job, since } = live;
+  return (
+    <a class="live-card" href={link("runs", run)} aria-label={`Run ${run} in progress: ${job}`}>
+      <span class="live-head">
+        <i class="pulse" />
+        <Words text={job} /> <span class="quiet">run {run}</span>
+      </span>
+      <Progress counts={counts} label="Progress of the run" />
+      <span class="quiet">
+        {number(counts.archived ?? 0)} of {number(itemsOf(counts))} · {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))}
+      </span>
+    </a>
+  );
+}
+
+/** How much of a limit is used. */
+export function Gauge({ label, window: { limit, used } }: { label: string; window: QuotaWindow }) {
+  if (limit === null)
+    return (
+      <div class="gauge">
+        <span>{label}</span>
+        <b>
+          {number(used)} <span class="quiet">no limit</span>
+        </b>
+      </div>
+    );
+  return (
+    <div class="gauge">
+      <span>{label}</span>
+      <b>
+        {number(used)} <span class="quiet">of {number(limit)}</span>
+      </b>
+      <meter min={0} max={Math.max(1, limit)} value={used} aria-label={label} />
+    </div>
+  );
+}
+
+/** When the run is expected to end, and how sure that is. */
+export function endWords({ expectedEnd, counts }: LiveRun, now: number): string {
+  if (itemsOf(counts) > 0 && (counts.archived ?? 0) === itemsOf(counts)) return "ending";
+  if (expectedEnd === null) return "no forecast";
+  if (expectedEnd < now) return "any moment";
+  return `about ${clockTime(expectedEnd)}, in ${duration(Math.max(1_000, Math.round((expectedEnd - now) / 1_000) * 1_000))}`;
+}

@@ -1,0 +1,20 @@
+import type { ExitName } from "../../../core/exit.js";
+import type { RunEntry } from "../../shapes.js";
+
+const endings: Partial<Record<ExitName, string>> = {
+  failed: "finished, some failed",
+  held: "stopped, some held",
+  credits: "stopped: credits",
+  cap: "stopped: cap",
+  unfinished: "unfinished",
+  key: "stopped: key refused",
+  unreachable: "stopped: no service",
+};
+
+/** How a run stands. One that says it is running while no process works on it has been broken off. */
+export function runStateWords({ state, alive, exit }: Pick<RunEntry, "state" | "alive" | "exit">): string {
+  if (alive) return "in progress";
+  if (state === "running") return "broken off";
+  if (state === "cancelled" || state === "paused") return state;
+  return endings[exit as ExitName] ?? state;
+}

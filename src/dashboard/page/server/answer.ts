@@ -1,0 +1,144 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { after } from "../system.js";
+import { get } from "./client.js";
+import { currentStanding, onConnection } from "./standing.js";
+
+/** Answers of the server, asked for again when the workspace has changed: at most once a second. */
+
+const throttleMs = 1_000;
+
+/** Calls back when the workspace has changed, or when the server is there again. */
+export function useChanges(then: () => void): void {
+  const latest = useRef(then);
+  latest.current = then;
+  useEffect(() => {
+    let seen = currentStanding()?.change;
+    let stop: (() => void) | null = null;
+    const stopListening = onConnection(({ standing, state }) => {
+      if (state !== "live" || standing?.change === seen) return;
+      seen = standing?.change;
+      stop ??= after(throttleMs, () => {
+        stop = null;
+        latest.current();
+      });
+    });
+    return () => {
+      stopListening();
+      stop?.();
+    };
+  }, []);
+}
+
+export interface Answer<T> {
+  /** Null until there is one; the last one while it is asked for again. */
+  data: T | null;
+  error: Error | null;
+  again: () => void;
+}
+
+/** The answer to a GET of this path; null asks nothing. */
+export function useAnswer<T>(path: string | null): Answer<T> {
+  const [state, setState] = useState<{ path: string | null; data: T | null; error: Error | null }>({
+    path: null,
+    data: null,
+    error: null,
+  });
+  const [turn, setTurn] = useState(0);
+  const again = useCallback(() => setTurn((number) => number + 1), []);
+  useChanges(again);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn asks again
+  useEffect(() => {
+    if (path === null) return;
+    const abort = new AbortController();
+    get<T>(path, abort.signal).then(
+      (data) => setState({ path, data, error: null }),
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
+        const known = error instanceof Error ? error : new Error(String(error));
+        setState((before) => ({ path, data: before.path === path ? before.data : null, error: known }));
+      },
+    );
+    return () => abort.abort();
+  }, [path, turn]);
+  return state.path === path
+    ? { data: state.data, error: state.error, again }
+    : { data: null, error: null, again };
+}
+
+export interface Window<T> {
+  /** Of the wanted rows; undefined where one is not there yet. */
+  row: (index: number) => T | undefined;
+  total: number | null;
+  error: Error | null;
+  again: () => void;
+}
+
+const pageRows = 100;
+
+/**
+ * The rows from `first` up to `last` of a list that may have a hundred thousand, read page by page. `pathOf` is asked
+ * with `from` and `limit`; `key` says which list it is.
+ */
+export function useRows<T>(
+  key: string,
+  first: number,
+  last: number,
+  load: (from: number, limit: number, signal: AbortSignal) => Promise<{ rows: T[]; total: number }>,
+): Window<T> {
+  const pages = useRef(new Map<number, { rows: T[]; turn: number }>());
+  const loading = useRef(new Set<number>());
+  const abort = useRef(new AbortController());
+  const [shown, setShown] = useState<{ key: string; total: number | null; error: Error | null; version: number }>({
+    key,
+    total: null,
+    error: null,
+    version: 0,
+  });
+  const [turn, setTurn] = useState(0);
+  const again = useCallback(() => setTurn((number) => number + 1), []);
+  useChanges(again);
+  const latest = useRef(load);
+  latest.current = load;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list starts anew
+  useEffect(() => {
+    abort.current = new AbortController();
+    pages.current = new Map();
+    loading.current = new Set();
+    setShown((before) => ({ ...before, key, error: null, version: before.version + 1 }));
+    return () => abort.current.abort();
+  }, [key]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version may have made room for other pages
+  useEffect(() => {
+    const { signal } = abort.current;
+    const from = Math.max(0, Math.floor(first / pageRows));
+    const to = Math.max(from, Math.floor(Math.max(first, last - 1) / pageRows));
+    for (let page = from; page <= to; page++) {
+      const known = pages.current.get(page);
+      if (loading.current.has(page) || known?.turn === turn) continue;
+      loading.current.add(page);
+      latest
+        .current(page * pageRows, pageRows, signal)
+        .then(({ rows, total }) => {
+          loading.current.delete(page);
+          pages.current.set(page, { rows, turn });
+          setShown((before) => ({ key, total, error: null, version: before.version + 1 }));
+        })
+        .catch((error: unknown) => {
+          if (signal.aborted) return;
+          loading.current.delete(page);
+          pages.current.set(page, { rows: known?.rows ?? [], turn });
+          const told = error instanceof Error ? error : new Error(String(error));
+          setShown((before) => ({ ...before, key, error: told, version: before.version + 1 }));
+        });
+    }
+  }, [key, first, last, turn, shown.version]);
+
+  return {
+    row: (index) => pages.current.get(Math.floor(index / pageRows))?.rows[index % pageRows],
+    total: shown.key === key ? shown.total : null,
+    error: shown.error,
+    again,
+  };
+}

@@ -1,0 +1,93 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Standing } from "../../shapes.js";
+import { after } from "../system.js";
+import { ServerRefusal, send } from "./client.js";
+
+/** What the page shows all the time, from one stream that is opened again when it ends. */
+
+export interface Connection {
+  /** The last known one, also after the server has gone. */
+  standing: Standing | null;
+  /** "token": this tab has no valid token, and asking again is of no use. */
+  state: "connecting" | "live" | "lost" | "token";
+}
+
+let connection: Connection = { standing: null, state: "connecting" };
+const listeners = new Set<(connection: Connection) => void>();
+
+export function useConnection(): Connection {
+  const [seen, setSeen] = useState(connection);
+  useEffect(() => {
+    setSeen(connection);
+    listeners.add(setSeen);
+    return () => {
+      listeners.delete(setSeen);
+    };
+  }, []);
+  return seen;
+}
+
+/** Calls back with every change of the connection, and answers with how to stop that. */
+export function onConnection(listener: (connection: Connection) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function currentStanding(): Standing | null {
+  return connection.standing;
+}
+
+function change(to: Partial<Connection>): void {
+  connection = { ...connection, ...to };
+  for (const listener of [...listeners]) listener(connection);
+}
+
+const firstDelayMs = 500;
+const longestDelayMs = 8_000;
+let delayMs = firstDelayMs;
+let stopWaiting: (() => void) | null = null;
+
+/** Reads the stream, and opens it again whenever it ends. */
+export async function followStanding(): Promise<void> {
+  stopWaiting = null;
+  try {
+    const answer = await send("/api/events", { headers: { Accept: "text/event-stream" } });
+    for await (const standing of standingsIn(answer)) {
+      delayMs = firstDelayMs;
+      change({ standing, state: "live" });
+    }
+  } catch (error) {
+    if (error instanceof ServerRefusal && error.kind === "token") return change({ state: "token" });
+  }
+  change({ state: delayMs === firstDelayMs ? "connecting" : "lost" });
+  stopWaiting = after(delayMs, () => void followStanding());
+  delayMs = Math.min(longestDelayMs, delayMs * 2);
+}
+
+/** Asks at once whether the server is there again. */
+export function tryAgain(): void {
+  if (stopWaiting === null) return;
+  stopWaiting();
+  void followStanding();
+}
+
+async function* standingsIn(answer: Response): AsyncGenerator<Standing> {
+  const reader = answer.body?.getReader();
+  if (reader === undefined) return;
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += decoder.decode(value, { stream: true }).replaceAll("\r\n", "\n");
+    const events = text.split("\n\n");
+    text = events.pop() ?? "";
+    for (const event of events) {
+      const data = event
+        .split("\n")
+        .filter((line) => line.startsWith("data:"))
+        .map((line) => line.slice(5).trimStart());
+      if (data.length > 0) yield JSON.parse(data.join("\n")) as Standing;
+    }
+  }
+}

@@ -1,0 +1,358 @@
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { fileSize } from "../../../text/amounts.js";
+import type { FileEntry, FilePage } from "../../shapes.js";
+import { counted } from "../parts/amounts.js";
+import { Dialog, Icon } from "../parts/dialog.js";
+import { Empty, Waiting } from "../parts/empty.js";
+import { onKeys } from "../parts/keys.js";
+import { Medium, Thumbnail } from "../parts/media.js";
+import { Time, useTime } from "../parts/time.js";
+import { useWindowing } from "../parts/windowing.js";
+import { Clamped, visible, Words } from "../parts/words.js";
+import { link } from "../route.js";
+import { useChanges } from "../server/answer.js";
+import { get, withQuery } from "../server/client.js";
+import { performNow, propose, useDoing } from "../server/commands.js";
+import { after } from "../system.js";
+import { redoOf } from "./item.js";
+import { ZipButton } from "./run.js";
+
+/** Every archived file, the newest first, in a grid of which only what is in view is drawn. */
+export function GalleryView({ query }: { query: URLSearchParams }) {
+  const run = query.get("run");
+  const [typed, setTyped] = useState("");
+  const [text, setText] = useState("");
+  useEffect(() => after(250, () => setText(typed.trim())), [typed]);
+  const { files, isAll, error, more } = useFiles(text, run);
+  const [open, setOpen] = useState<string | null>(null);
+  const [isSelecting, setSelecting] = useState(false);
+  const [selected, setSelected] = useState<ReadonlyMap<string, FileEntry>>(new Map());
+  const toggle = (file: FileEntry) =>
+    setSelected((before) => {
+      const next = new Map(before);
+      if (!next.delete(nameOf(file))) next.set(nameOf(file), file);
+      return next;
+    });
+  const index = files?.findIndex((file) => nameOf(file) === open) ?? -1;
+  return (
+    <div class="view">
+      <header class="head">
+        <h1>
+          Gallery{" "}
+          {run !== null && (
+            <span class="quiet">
+              run {run} · <a href="#/gallery">all runs</a>
+            </span>
+          )}
+        </h1>
+        <div class="actions">
+          <label class="search">
+            <Icon name="search" />
+            <span class="unseen">Search files</span>
+            <input
+              type="search"
+              placeholder="Row id, prompt, model"
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          </label>
+          <button
+            type="button"
+            aria-pressed={isSelecting}
+            onClick={() => {
+              setSelecting(!isSelecting);
+              setSelected(new Map());
+            }}
+          >
+            {isSelecting ? "Stop selecting" : "Select"}
+          </button>
+          {isSelecting && selected.size > 0 ? (
+            <ZipButton
+              body={{ files: [...selected.values()].map(({ itemId, number }) => ({ item: itemId, number })) }}
+              words={`Download ${counted(selected.size, "file")}`}
+            />
+          ) : (
+            run !== null && <ZipButton body={{ run: Number(run) }} words="Download ZIP" />
+          )}
+        </div>
+      </header>
+      {files === null ? (
+        <Waiting error={error} />
+      ) : files.length === 0 ? (
+        <Empty title={text === "" ? "Nothing is archived yet" : "No file is like that"} />
+      ) : (
+        <Grid
+          files={files}
+          isAll={isAll}
+          more={more}
+          selected={isSelecting ? selected : null}
+          onPick={(file) => (isSelecting ? toggle(file) : setOpen(nameOf(file)))}
+        />
+      )}
+      {files !== null && index >= 0 && (
+        <LargeView
+          files={files}
+          index={index}
+          onTurn={(to) => {
+            const file = files[to];
+            if (file !== undefined) setOpen(nameOf(file));
+            if (to >= files.length - 4) more();
+          }}
+          onClose={() => setOpen(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+function nameOf({ itemId, number }: FileEntry): string {
+  return `${itemId} ${number}`;
+}
+
+const pageFiles = 120;
+
+/** The files that were read so far. What is new comes to the front when the workspace has changed. */
+function useFiles(text: string, run: string | null) {
+  const [state, setState] = useState<{ files: FileEntry[] | null; older: number | null; error: Error | null }>({
+    files: null,
+    older: null,
+    error: null,
+  });
+  const isLoading = useRef(false);
+  const path = useCallback(
+    (before: number | null) => withQuery("/api/files", { text, run, before, limit: pageFiles }),
+    [text, run],
+  );
+  const abort = useRef(new AbortController());
+  const failed = useCallback((error: unknown) => {
+    if (!abort.current.signal.aborted) setState((before) => ({ ...before, error: error as Error }));
+  }, []);
+  useEffect(() => {
+    abort.current = new AbortController();
+    const { signal } = abort.current;
+    setState({ files: null, older: null, error: null });
+    get<FilePage>(path(null), signal).then(
+      (page) => setState({ files: page.files, older: page.older, error: null }),
+      (error: unknown) => {
+        if (!signal.aborted) failed(error);
+      },
+    );
+    return () => abort.current.abort();
+  }, [path, failed]);
+  useChanges(() => {
+    get<FilePage>(path(null), abort.current.signal).then((page) => {
+      const last = page.files.at(-1)?.itemId ?? 0;
+      setState((before) => {
+        const rest = (before.files ?? []).filter(({ itemId }) => page.older !== null && itemId < last);
+        return {
+          files: [...page.files, ...rest],
+          older: rest.length > 0 ? before.older : page.older,
+          error: null,
+        };
+      });
+    }, failed);
+  });
+  const more = () => {
+    if (isLoading.current || state.older === null) return;
+    isLoading.current = true;
+    get<FilePage>(path(state.older), abort.current.signal)
+      .then((page) =>
+        setState((before) => ({ files: [...(before.files ?? []), ...page.files], older: page.older, error: null })),
+      )
+      .catch(failed)
+      .finally(() => {
+        isLoading.current = false;
+      });
+  };
+  return { ...state, isAll: state.older === null, more };
+}
+
+interface GridProps {
+  files: FileEntry[];
+  isAll: boolean;
+  more: () => void;
+  /** Null while nothing is being selected. */
+  selected: ReadonlyMap<string, FileEntry> | null;
+  onPick: (file: FileEntry) => void;
+}
+
+const gap = 14;
+
+function Grid({ files, isAll, more, selected, onPick }: GridProps) {
+  const [columns, setColumns] = useState(4);
+  const [rowHeight, setRowHeight] = useState(280);
+  const rows = Math.ceil(files.length / columns);
+  const { list, first, last } = useWindowing<HTMLUListElement>(rows, rowHeight);
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element === null) return;
+    const measure = () => {
+      const width = element.clientWidth;
+      const fitting = Math.max(2, Math.floor((width + gap) / (220 + gap)));
+      setColumns(fitting);
+      setRowHeight(Math.round((width - gap * (fitting - 1)) / fitting) + 44 + gap);
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [list]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: more is asked for once the end is near
+  useEffect(() => {
+    if (!isAll && last >= rows - 3) more();
+  }, [last, rows, isAll]);
+  const shown = files.slice(first * columns, last * columns);
+  return (
+    <ul
+      ref={list}
+      class="grid"
+      aria-label="Archived files, the newest first"
+      style={{
+        height: `${rows * rowHeight}px`,
+        paddingTop: `${first * rowHeight}px`,
+        gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`,
+        gridAutoRows: `${rowHeight - gap}px`,
+        gap: `${gap}px`,
+      }}
+    >
+      {shown.map((file) => (
+        <Tile key={nameOf(file)} file={file} isSelected={selected?.has(nameOf(file)) ?? null} onPick={onPick} />
+      ))}
+    </ul>
+  );
+}
+
+interface TileProps {
+  file: FileEntry;
+  isSelected: boolean | null;
+  onPick: (file: FileEntry) => void;
+}
+
+function Tile({ file, isSelected, onPick }: TileProps) {
+  const { src, thumbnail, mime, rowId, job, picked, approval } = file;
+  return (
+    <li class={picked > 0 ? "tile picked" : "tile"}>
+      <button
+        type="button"
+        aria-pressed={isSelected ?? undefined}
+        aria-label={`${isSelected === null ? "Open" : "Select"} ${visible(rowId)}, file ${file.number}`}
+        onClick={() => onPick(file)}
+      >
+        <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
+        {isSelected !== null && <span class={isSelected ? "check on" : "check"} />}
+        {(picked > 0 || approval === "waiting" || approval === "rejected") && (
+          <span class="marks">
+            {picked > 0 && <span class="mark-word picked">picked</span>}
+            {approval === "waiting" && <span class="mark-word">waits</span>}
+            {approval === "rejected" && <span class="mark-word rejected">rejected</span>}
+          </span>
+        )}
+        <span class="tile-name">
+          <Words text={rowId} />
+          <span class="quiet">
+            <Words text={job} />
+          </span>
+        </span>
+      </button>
+    </li>
+  );
+}
+
+interface LargeProps {
+  files: FileEntry[];
+  index: number;
+  onTurn: (to: number) => void;
+  onClose: () => void;
+}
+
+function LargeView({ files, index, onTurn, onClose }: LargeProps) {
+  const now = useTime();
+  const file = files[index];
+  const { proposal } = useDoing();
+  const turn = (by: number) => {
+    if (index + by >= 0 && index + by < files.length) onTurn(index + by);
+  };
+  const pick = () => {
+    if (file !== undefined) void performNow({ do: file.picked > 0 ? "unpick" : "pick", items: [file.name] });
+  };
+  useEffect(() => {
+    if (proposal !== null) return;
+    return onKeys({ ArrowLeft: () => turn(-1), ArrowRight: () => turn(1), p: pick }, true);
+  });
+  if (file === undefined) return null;
+  const { rowId, prompt, job, runId, model, mime, bytes, savedAt, picked, src, itemId } = file;
+  return (
+    <Dialog title={visible(rowId)} onClose={onClose} class="large">
+      <div class="large-view">
+        <div class="desk-stage">
+          <button type="button" class="turn" aria-label="Previous" disabled={index === 0} onClick={() => turn(-1)}>
+            <Icon name="left" />
+          </button>
+          <div class="desk-files">
+            <Medium src={src} mime={mime} name={visible(rowId)} />
+          </div>
+          <button
+            type="button"
+            class="turn"
+            aria-label="Next"
+            disabled={index >= files.length - 1}
+            onClick={() => turn(1)}
+          >
+            <Icon name="right" />
+          </button>
+        </div>
+        <div class="large-side">
+          {prompt !== null && <Clamped text={prompt} />}
+          <dl class="facts small">
+            <div>
+              <dt>run</dt>
+              <dd>
+                <a href={link("runs", runId)}>
+                  <Words text={job} /> run {runId}
+                </a>
+              </dd>
+            </div>
+            <div>
+              <dt>model</dt>
+              <dd>
+                <Words text={model} />
+              </dd>
+            </div>
+            <div>
+              <dt>file</dt>
+              <dd>
+                <Words text={file.file} />
+              </dd>
+            </div>
+            <div>
+              <dt>size</dt>
+              <dd>
+                {fileSize(bytes)}, {mime}
+              </dd>
+            </div>
+            <div>
+              <dt>archived</dt>
+              <dd>
+                <Time at={savedAt} now={now} />
+              </dd>
+            </div>
+          </dl>
+          <div class="actions">
+            <button type="button" onClick={pick} aria-pressed={picked > 0}>
+              {picked > 0 ? "Picked" : "Pick"} <kbd>P</kbd>
+            </button>
+            <button type="button" onClick={() => propose(redoOf(rowId, file.name))}>
+              Make it again…
+            </button>
+            <a class="button" href={src} download={file.file.split("/").at(-1)}>
+              <Icon name="download" /> Download
+            </a>
+            <a class="button" href={link("items", itemId)}>
+              Its story
+            </a>
+          </div>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

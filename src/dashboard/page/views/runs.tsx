@@ -1,0 +1,197 @@
+import { useEffect, useState } from "preact/hooks";
+import { itemsOf } from "../../../report/state-words.js";
+import { duration } from "../../../text/amounts.js";
+import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../../shapes.js";
+import { counted, credits, number } from "../parts/amounts.js";
+import { Chart } from "../parts/charts.js";
+import { Empty, Trouble, Waiting } from "../parts/empty.js";
+import { endWords, Gauge } from "../parts/live.js";
+import { Progress, StateCountList } from "../parts/states.js";
+import { runStateWords } from "../parts/run-words.js";
+import { Time, useTime } from "../parts/time.js";
+import { visible, Words } from "../parts/words.js";
+import { link } from "../route.js";
+import { useAnswer } from "../server/answer.js";
+import { get, withQuery } from "../server/client.js";
+
+/** What is going on, and every run before. */
+export function RunsView({ standing }: { standing: Standing }) {
+  const now = useTime();
+  const { data, error } = useAnswer<RunPage>("/api/runs");
+  const account = useAnswer<AccountOverTime>(data !== null && data.runs.length > 0 ? "/api/account" : null);
+  const [older, setOlder] = useState<RunPage[]>([]);
+  const [olderError, setOlderError] = useState<Error | null>(null);
+  const shownUntil = data?.older ?? null;
+  // Older pages fit only to the first page that they follow.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: that is when they are dropped
+  useEffect(() => setOlder([]), [shownUntil]);
+  const next = older.length > 0 ? (older.at(-1)?.older ?? null) : shownUntil;
+  const more = () => {
+    get<RunPage>(withQuery("/api/runs", { before: next })).then(
+      (page) => setOlder((before) => [...before, page]),
+      (reason: unknown) => setOlderError(reason as Error),
+    );
+  };
+  const runs = [...(data?.runs ?? []), ...older.flatMap((page) => page.runs)];
+  return (
+    <div class="view">
+      <h1>Runs</h1>
+      {standing.running !== null && <LiveRunPanel live={standing.running} now={now} />}
+      {data === null ? (
+        standing.problem === null ? (
+          <Waiting error={error} />
+        ) : (
+          <Beginning problem={standing.problem} />
+        )
+      ) : runs.length === 0 ? (
+        <Beginning problem={standing.problem} />
+      ) : (
+        <>
+          {account.data !== null && <AccountCharts account={account.data} now={standing.now} />}
+          <ul class="runs" aria-label="Runs, the newest first">
+            {runs.map((run) => (
+              <RunRow key={run.id} run={run} now={now} />
+            ))}
+          </ul>
+          {olderError !== null && <Trouble error={olderError} />}
+          {next !== null && (
+            <p class="more">
+              <button type="button" onClick={more}>
+                Show older runs
+              </button>
+            </p>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Beginning({ problem }: { problem: string | null }) {
+  return (
+    <Empty title="Nothing has been made here yet">
+      {problem !== null && <p dir="auto">{visible(problem)}</p>}
+      <p>
+        Drop a sheet with a row for each picture, clip or sound. You see its price before anything is spent.
+      </p>
+      <p>
+        <a class="button main" href="#/start">
+          Start with a sheet
+        </a>
+      </p>
+    </Empty>
+  );
+}
+
+function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
+  const { run, job, counts, spent, cap, quota, since, newestFile } = live;
+  const total = itemsOf(counts);
+  const done = counts.archived ?? 0;
+  return (
+    <section class="panel live" aria-label={`Run ${run} in progress`}>
+      <header>
+        <i class="pulse" />
+        <h2>
+          <a href={link("runs", run)}>
+            <Words text={job} />
+          </a>
+        </h2>
+        <span class="quiet">
+          run {run} · for {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))} · process {live.pid} on{" "}
+          <Words text={live.host} />
+        </span>
+      </header>
+      <div class="live-figure">
+        <p class="figure">
+          {number(done)}
+          <span class="quiet"> of {number(total)} archived</span>
+        </p>
+        <p class="quiet">end: {endWords(live, now)}</p>
+      </div>
+      <Progress counts={counts} label={`Progress of run ${run}`} large />
+      <StateCountList counts={counts} />
+      <div class="gauges">
+        <Gauge label="Requests this minute" window={quota.minute} />
+        <Gauge label="Requests today" window={quota.day} />
+        <Gauge label="Credits" window={{ limit: cap, used: spent }} />
+      </div>
+      {quota.blockedUntil !== null && quota.blockedUntil > now && (
+        <p class="quiet">
+          The service has asked for a pause of {duration(Math.ceil((quota.blockedUntil - now) / 1_000) * 1_000)}.
+        </p>
+      )}
+      {newestFile !== null && (
+        <p class="quiet">
+          newest file: <Words text={newestFile} />
+        </p>
+      )}
+    </section>
+  );
+}
+
+function AccountCharts({ account: { stepMs, spent, requests }, now }: { account: AccountOverTime; now: number }) {
+  const times = [...spent, ...requests].map(({ at }) => at);
+  const [from, setFrom] = useState(0);
+  const first = Math.min(...times, now - stepMs * 12);
+  useEffect(() => setFrom(first), [first]);
+  const to = Math.ceil(now / stepMs) * stepMs;
+  const sum = (amounts: readonly { amount: number }[]) => amounts.reduce((all, { amount }) => all + amount, 0);
+  if (from === 0) return null;
+  const shape = { from: from - stepMs / 2, to, stepMs, kind: "steps", forecast: null, level: null } as const;
+  return (
+    <section class="charts" aria-label="The account over the last days">
+      <Chart label="Credits spent, last days" words={credits(sum(spent))} data={{ ...shape, amounts: spent }} />
+      <Chart
+        label="API requests, last days"
+        words={counted(sum(requests), "request")}
+        data={{ ...shape, amounts: requests }}
+      />
+    </section>
+  );
+}
+
+function RunRow({ run, now }: { run: RunEntry; now: number }) {
+  const { id, job, counts, charged, pending, startedAt, endedAt, alive, schedule, edition } = run;
+  return (
+    <li>
+      <a class="run" href={link("runs", id)}>
+        <span class="run-name">
+          <b>
+            <Words text={job} />
+          </b>
+          <span class="quiet">
+            run {id}
+            {edition !== "" && (
+              <>
+                {" "}
+                · edition <Words text={edition.replace(/^#/, "")} />
+              </>
+            )}
+            {schedule !== null && (
+              <>
+                {" "}
+                · schedule <Words text={schedule} />
+              </>
+            )}
+          </span>
+        </span>
+        <span class="run-progress">
+          <Progress counts={counts} label={`Run ${id}`} />
+          <StateCountList counts={counts} />
+        </span>
+        <span class="run-facts">
+          <span>{credits(charged)}</span>
+          {pending > 0 && <span class="quiet">{number(pending)} pending</span>}
+        </span>
+        <span class="run-facts">
+          <span class={`run-state ${alive ? "alive" : run.state}`}>{runStateWords(run)}</span>
+          <span class="quiet">
+            <Time at={startedAt} now={now} />
+            {endedAt !== null && `, ${duration(Math.max(1_000, endedAt - startedAt))}`}
+          </span>
+        </span>
+      </a>
+    </li>
+  );
+}
+

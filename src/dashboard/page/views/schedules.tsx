@@ -1,0 +1,132 @@
+import { localTime } from "../../../core/local-time.js";
+import type { ScheduleEntry, Standing } from "../../shapes.js";
+import { Empty, Waiting } from "../parts/empty.js";
+import { cronWords } from "../parts/cron.js";
+import { Time, useTime } from "../parts/time.js";
+import { visible, Words } from "../parts/words.js";
+import { link } from "../route.js";
+import { useAnswer } from "../server/answer.js";
+import { propose } from "../server/commands.js";
+
+/** The schedules of the workspace, with their next and past runs. */
+export function SchedulesView({ standing }: { standing: Standing }) {
+  const now = useTime();
+  const { data, error } = useAnswer<ScheduleEntry[]>("/api/schedules");
+  return (
+    <div class="view">
+      <header class="head">
+        <h1>Schedules</h1>
+        <a class="button" href="#/start">
+          Schedule a sheet
+        </a>
+      </header>
+      {data === null ? (
+        <Waiting error={error} />
+      ) : data.length === 0 ? (
+        <Empty title="Nothing is scheduled">
+          <p>Open a sheet and save it as a schedule: it is run by the clock, and only what is new in it is paid for.</p>
+        </Empty>
+      ) : (
+        <ul class="cards">
+          {data.map((schedule) => (
+            <ScheduleCard key={schedule.name} schedule={schedule} now={now} sandbox={standing.sandbox} />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function ScheduleCard({ schedule, now, sandbox }: { schedule: ScheduleEntry; now: number; sandbox: boolean }) {
+  const { name, manifest, cron, zone, flags, next, runs } = schedule;
+  return (
+    <li class="panel">
+      <header class="head">
+        <div>
+          <h2>
+            <Words text={name} />
+          </h2>
+          <p class="quiet">
+            {cronWords(cron)} · {zone}
+          </p>
+        </div>
+        <button
+          type="button"
+          onClick={() =>
+            propose({
+              title: `Remove the schedule ${visible(name)}`,
+              words: "It is not run by the clock any more. Its past runs and their files stay.",
+              act: { do: "unschedule", name },
+              price: null,
+              verb: "Remove it",
+              isGrave: true,
+            })
+          }
+        >
+          Remove…
+        </button>
+      </header>
+      <dl class="facts small">
+        <div>
+          <dt>next</dt>
+          <dd>
+            {next === null ? (
+              "never"
+            ) : (
+              <>
+                {localTime(next)}, <Time at={next} now={now} />
+              </>
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>sheet</dt>
+          <dd>
+            <a href={link("sheet", manifest)}>
+              <Words text={manifest} />
+            </a>
+          </dd>
+        </div>
+        {flags.length > 0 && (
+          <div>
+            <dt>flags</dt>
+            <dd class="code">
+              <Words text={flags.join(" ")} />
+            </dd>
+          </div>
+        )}
+      </dl>
+      {runs.length === 0 ? (
+        <p class="quiet">It has not been due yet.</p>
+      ) : (
+        <table class="table">
+          <caption class="unseen">Past runs</caption>
+          <thead>
+            <tr>
+              <th scope="col">due</th>
+              <th scope="col">state</th>
+              <th scope="col">run</th>
+              <th scope="col">note</th>
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map(({ dueAt, state, exit, note, run }) => (
+              <tr key={dueAt}>
+                <td>{localTime(dueAt)}</td>
+                <td>
+                  {state}
+                  {exit !== null && exit !== 0 && <span class="quiet"> (exit code {exit})</span>}
+                </td>
+                <td>{run !== null && <a href={link("runs", run)}>run {run}</a>}</td>
+                <td>{note !== null && <Words text={note} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="quiet small">
+        `bulkgen schedule start{sandbox ? " --sandbox" : ""}` runs what is due while it is open.
+      </p>
+    </li>
+  );
+}

@@ -1,0 +1,285 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Sheet, SheetProblem, SheetRows } from "../../shapes.js";
+import { number } from "../parts/amounts.js";
+import { Trouble } from "../parts/empty.js";
+import { useWindowing } from "../parts/windowing.js";
+import { visible } from "../parts/words.js";
+import { useRows } from "../server/answer.js";
+import { get, withQuery } from "../server/client.js";
+
+/** A cell by its row as a spreadsheet counts, and its column. */
+export interface Place {
+  row: number;
+  column: string;
+}
+
+export function cellKey(row: number, column: string): string {
+  return `${row} ${column}`;
+}
+
+interface GridProps {
+  sheet: Sheet;
+  problems: ReadonlyMap<string, SheetProblem[]>;
+  /** Cells that were changed here. */
+  edits: ReadonlyMap<string, string>;
+  place: Place | null;
+  onPlace: (place: Place) => void;
+  onEdit: (row: number, column: string, value: string) => void;
+}
+
+type Row = SheetRows["rows"][number];
+
+const rowHeight = 32;
+const headHeight = 34;
+const numberWidth = 60;
+/** Of a cell that is drawn; the editor has all of it. */
+const charactersMax = 200;
+
+/**
+ * The rows of a sheet, of which only those in view are drawn and loaded. The grid itself has the focus and says which
+ * cell is meant, because a cell that is scrolled away is no longer there.
+ */
+export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: GridProps) {
+  const { file, columns, rows: total, editable } = sheet;
+  const scroller = useRef<HTMLDivElement>(null);
+  const { list, first, last } = useWindowing<HTMLDivElement>(total, rowHeight);
+  const rows = useRows<Row>(file, first, last, async (from, limit, signal) => {
+    const found = await get<SheetRows>(withQuery("/api/sheet/rows", { file, from, limit }), signal);
+    return { rows: found.rows, total };
+  });
+  const [editing, setEditing] = useState<{ place: Place; value: string } | null>(null);
+  const firstNumber = rows.row(0)?.number ?? 2;
+  const index = place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total);
+  const column = place === null ? -1 : columns.indexOf(place.column);
+  const widths = useWidths(columns, rows.row, rows.total !== null);
+  const template = { gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `${width}px`).join(" ")}` };
+  const width = numberWidth + widths.reduce((sum, each) => sum + each, 0);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the cell that is meant is brought into view
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null || index < 0) return;
+    const top = index * rowHeight;
+    const visibleHeight = element.clientHeight - headHeight - rowHeight;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top > element.scrollTop + visibleHeight) element.scrollTop = top - visibleHeight;
+    const left = widths.slice(0, Math.max(0, column)).reduce((sum, each) => sum + each, 0);
+    const right = left + (widths[column] ?? 0);
+    if (left < element.scrollLeft) element.scrollLeft = left;
+    else if (right > element.scrollLeft + element.clientWidth - numberWidth)
+      element.scrollLeft = right - element.clientWidth + numberWidth;
+  }, [place]);
+
+  const valueAt = (row: Row, at: number): string => {
+    const name = columns[at] ?? "";
+    return edits.get(cellKey(row.number, name)) ?? row.cells[at] ?? "";
+  };
+  const move = (rowBy: number, columnBy: number) => {
+    const to = Math.min(total - 1, Math.max(0, (index < 0 ? 0 : index) + rowBy));
+    const at = Math.min(columns.length - 1, Math.max(0, (column < 0 ? 0 : column) + columnBy));
+    onPlace({ row: rows.row(to)?.number ?? firstNumber + to, column: columns[at] ?? "" });
+  };
+  const edit = (typed: string | null) => {
+    const row = rows.row(index);
+    if (!editable || place === null || row === undefined || column < 0) return;
+    setEditing({ place, value: typed ?? valueAt(row, column) });
+  };
+  const commit = (value: string, rowBy: number, columnBy: number) => {
+    if (editing === null) return;
+    const row = rows.row(index);
+    if (row !== undefined && valueAt(row, column) !== value) onEdit(editing.place.row, editing.place.column, value);
+    setEditing(null);
+    if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);
+    scroller.current?.focus();
+  };
+  const pressed = (event: KeyboardEvent) => {
+    if (editing !== null) return;
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2);
+    const far = event.ctrlKey || event.metaKey;
+    const moves: Record<string, [number, number]> = {
+      ArrowDown: [far ? total : 1, 0],
+      ArrowUp: [far ? -total : -1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      PageDown: [page, 0],
+      PageUp: [-page, 0],
+      Home: [far ? -total : 0, -columns.length],
+      End: [far ? total : 0, columns.length],
+    };
+    const by = moves[event.key];
+    if (by !== undefined) {
+      event.preventDefault();
+      move(...by);
+    } else if (event.key === "Enter" || event.key === "F2") {
+      event.preventDefault();
+      edit(null);
+    } else if (event.key === "Delete" || event.key === "Backspace") {
+      const row = rows.row(index);
+      if (editable && place !== null && row !== undefined && valueAt(row, column) !== "")
+        onEdit(place.row, place.column, "");
+    } else if (event.key.length === 1 && !far && !event.altKey) {
+      event.preventDefault();
+      edit(event.key);
+    }
+  };
+  const shown = Array.from({ length: Math.max(0, last - first) }, (_, offset) => first + offset);
+  return (
+    <>
+      {rows.error !== null && <Trouble error={rows.error} />}
+      {/* biome-ignore lint/a11y/useSemanticElements: a table of a hundred thousand rows, of which only some are drawn */}
+      <div
+        ref={scroller}
+        class="sheet"
+        role="grid"
+        tabIndex={0}
+        data-scroller
+        aria-label={`Rows of ${visible(file)}`}
+        aria-rowcount={total + 1}
+        aria-colcount={columns.length + 1}
+        aria-readonly={!editable}
+        aria-activedescendant={place === null ? undefined : `cell-${index}-${column}`}
+        onKeyDown={pressed}
+        onFocus={() => {
+          if (place === null && total > 0) move(0, 0);
+        }}
+      >
+        <div class="sheet-head" role="row" aria-rowindex={1} style={{ ...template, width: `${width}px` }}>
+          <span role="columnheader" class="corner">
+            <span class="unseen">row</span>
+          </span>
+          {columns.map((name) => (
+            <span key={name} role="columnheader" title={visible(name)} dir="auto">
+              {visible(name)}
+            </span>
+          ))}
+        </div>
+        <div ref={list} class="sheet-rows" role="rowgroup" style={{ height: `${total * rowHeight}px`, width: `${width}px` }}>
+          {shown.map((at) => {
+            const row = rows.row(at);
+            const style = { ...template, transform: `translateY(${at * rowHeight}px)` };
+            if (row === undefined)
+              return (
+                <div key={at} class="sheet-row" role="row" aria-rowindex={at + 2} style={style}>
+                  <span role="rowheader" class="corner">
+                    {number(firstNumber + at)}
+                  </span>
+                </div>
+              );
+            const ofRow = problems.get(cellKey(row.number, ""));
+            return (
+              <div key={at} class="sheet-row" role="row" aria-rowindex={at + 2} style={style}>
+                <span role="rowheader" class={ofRow === undefined ? "corner" : "corner bad"} title={ofRow?.[0]?.message}>
+                  {number(row.number)}
+                </span>
+                {columns.map((name, columnAt) => {
+                  const isMeant = place?.row === row.number && place.column === name;
+                  const found = problems.get(cellKey(row.number, name));
+                  const value = valueAt(row, columnAt);
+                  return (
+                    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid takes the keys
+                    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus and names the cell
+                    <span
+                      key={name}
+                      id={`cell-${at}-${columnAt}`}
+                      role="gridcell"
+                      dir="auto"
+                      class={`${found === undefined ? "" : "bad"} ${isMeant ? "meant" : ""}`}
+                      aria-selected={isMeant}
+                      aria-invalid={found !== undefined}
+                      title={found?.map(({ message }) => visible(message)).join("\n")}
+                      onClick={() => {
+                        if (isMeant) edit(null);
+                        else onPlace({ row: row.number, column: name });
+                      }}
+                    >
+                      {isMeant && editing !== null ? (
+                        <CellEditor name={name} value={editing.value} onCommit={commit} onCancel={() => {
+                          setEditing(null);
+                          scroller.current?.focus();
+                        }} />
+                      ) : (
+                        visible(value.slice(0, charactersMax).replace(/[\r\n]+/g, " ⏎ "))
+                      )}
+                    </span>
+                  );
+                })}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </>
+  );
+}
+
+interface EditorProps {
+  name: string;
+  value: string;
+  onCommit: (value: string, rowBy: number, columnBy: number) => void;
+  onCancel: () => void;
+}
+
+function CellEditor({ name, value: given, onCommit, onCancel }: EditorProps) {
+  const [value, setValue] = useState(given);
+  const input = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
+  const isDone = useRef(false);
+  useEffect(() => {
+    input.current?.focus();
+    const end = input.current?.value.length ?? 0;
+    input.current?.setSelectionRange(end, end);
+  }, []);
+  const done = (rowBy: number, columnBy: number) => {
+    if (isDone.current) return;
+    isDone.current = true;
+    onCommit(value, rowBy, columnBy);
+  };
+  const shared = {
+    ref: input,
+    value,
+    "aria-label": name,
+    class: "cell-editor",
+    onInput: (event: Event) => setValue((event.currentTarget as HTMLInputElement).value),
+    onBlur: () => done(0, 0),
+    onClick: (event: Event) => event.stopPropagation(),
+    onKeyDown: (event: KeyboardEvent) => {
+      event.stopPropagation();
+      if (event.key === "Escape") {
+        isDone.current = true;
+        onCancel();
+      } else if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        done(1, 0);
+      } else if (event.key === "Tab") {
+        event.preventDefault();
+        done(0, event.shiftKey ? -1 : 1);
+      }
+    },
+  };
+  const isLong = given.length > 60 || given.includes("\n") || name === "prompt";
+  return isLong ? <textarea {...shared} rows={4} /> : <input {...shared} list={name === "model" ? "models" : undefined} />;
+}
+
+/** Where a row is, by its number: rows follow each other, unless the file has empty ones. */
+function indexOf(
+  wanted: number,
+  firstNumber: number,
+  row: (index: number) => Row | undefined,
+  total: number,
+): number {
+  let index = Math.min(total - 1, Math.max(0, wanted - firstNumber));
+  for (let found = row(index); found !== undefined && found.number > wanted && index > 0; found = row(index)) index--;
+  return index;
+}
+
+/** As wide as what is in the first rows needs, within reason. */
+function useWidths(columns: readonly string[], row: (index: number) => Row | undefined, isRead: boolean): number[] {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: measured once, when the first rows are there
+  return useMemo(
+    () =>
+      columns.map((name, at) => {
+        const lengths = Array.from({ length: 40 }, (_, index) => row(index)?.cells[at]?.length ?? 0);
+        return Math.min(340, Math.max(88, 26 + 7.2 * Math.max(name.length, ...lengths)));
+      }),
+    [columns.join("\n"), isRead],
+  );
+}

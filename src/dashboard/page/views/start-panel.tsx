@@ -1,0 +1,251 @@
+import { useState } from "preact/hooks";
+import { forecastText } from "../../../report/forecast.js";
+import type { Check, LiveRun, ModelEntry, StartChoices } from "../../shapes.js";
+import { counted, credits, number } from "../parts/amounts.js";
+import { visible, Words } from "../parts/words.js";
+import { go } from "../route.js";
+import type { Checked } from "../server/check.js";
+import { type Proposal, propose } from "../server/commands.js";
+import { ScheduleDialog } from "./schedule-dialog.js";
+
+interface PanelProps {
+  choices: StartChoices;
+  setChoices: (choices: StartChoices) => void;
+  checked: Checked;
+  models: readonly ModelEntry[];
+  running: LiveRun | null;
+}
+
+/** What is set for the run, what it costs, and the buttons that start it. */
+export function StartPanel({ choices, setChoices, checked, models, running }: PanelProps) {
+  const [isScheduling, setScheduling] = useState(false);
+  const { check, error, isBusy } = checked;
+  const canStart = check?.ready === true && !isBusy;
+  return (
+    <aside class="panel start-panel" aria-label="Start this sheet">
+      <Price checked={checked} />
+      <div class="start-actions">
+        <button
+          type="button"
+          class="main"
+          disabled={!canStart}
+          onClick={() => {
+            if (check !== null) propose(startOf(choices, check));
+          }}
+        >
+          Run…
+        </button>
+        <button type="button" disabled={error !== null} onClick={() => setScheduling(true)}>
+          Save as a schedule…
+        </button>
+      </div>
+      {running !== null && (
+        <p class="quiet small">Run {running.run} is in progress. Another run of this workspace waits until it has ended.</p>
+      )}
+      <Choices choices={choices} setChoices={setChoices} models={models} />
+      {check !== null && (
+        <div>
+          <h3>The command</h3>
+          <p class="code">
+            <Words text={check.line} />
+          </p>
+        </div>
+      )}
+      {isScheduling && <ScheduleDialog choices={choices} onClose={() => setScheduling(false)} />}
+    </aside>
+  );
+}
+
+function startOf(
+  choices: StartChoices,
+  { job, due, archived, forecast, credits: { needed, after } }: Check,
+): Proposal {
+  const rest = archived === 0 ? "" : ` ${counted(archived, "item")} of it ${archived === 1 ? "is" : "are"} archived already and cost nothing.`;
+  const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
+  const left = after === null ? "" : ` After it, about ${credits(after)} are left.`;
+  return {
+    title: `Run ${visible(job)}`,
+    words: `${counted(due, "item")} of this sheet ${due === 1 ? "is" : "are"} made.${rest}${time}${left}`,
+    act: { do: "start", choices, price: 0 },
+    price: needed,
+    verb: "Run",
+    onDone: () => go("#/runs"),
+  };
+}
+
+function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
+  if (error !== null)
+    return (
+      <p class="alert" role="alert" dir="auto">
+        {visible(error)}
+      </p>
+    );
+  if (check === null) return <p class="quiet">Working out the price…</p>;
+  const { credits: money, due, archived, forecast, requests, models, blockers, warnings, notes } = check;
+  return (
+    <div class={isBusy ? "price-box busy" : "price-box"} aria-live="polite">
+      <p class="figure">
+        {number(money.needed)} <span class="quiet">{money.needed === 1 ? "credit" : "credits"}</span>
+      </p>
+      <p class="quiet">
+        {counted(due, "item")} to make
+        {archived > 0 && `, ${number(archived)} archived already`}
+        {money.balance !== null && ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
+      </p>
+      {forecast !== null && <p>{forecastText(forecast)}</p>}
+      {requests.plan !== null && (
+        <p class="quiet">
+          plan {requests.plan}
+          {requests.perMinute !== null && `: ${number(requests.perMinute)} requests a minute`}
+          {requests.perDay !== null && `, ${number(requests.perDay)} a day`}
+        </p>
+      )}
+      {blockers.map((text) => (
+        <p class="alert" key={text} dir="auto">
+          {visible(text)}
+        </p>
+      ))}
+      {warnings.map((text) => (
+        <p class="caution" key={text} dir="auto">
+          {visible(text)}
+        </p>
+      ))}
+      {notes.map((text) => (
+        <p class="quiet" key={text} dir="auto">
+          {visible(text)}
+        </p>
+      ))}
+      {models.length > 1 && (
+        <details>
+          <summary>By model</summary>
+          <table class="price">
+            <tbody>
+              {models.map(({ model, items, credits: cost }) => (
+                <tr key={model}>
+                  <td>
+                    <Words text={model} />
+                  </td>
+                  <td class="amount quiet">{number(items)}</td>
+                  <td class="amount">{number(cost)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "setChoices" | "models">) {
+  const { model = "", prompt = "", maxCredits, edition = "" } = choices;
+  const set = <Name extends keyof StartChoices>(name: Name, value: StartChoices[Name] | undefined) => {
+    const { [name]: _, ...rest } = choices;
+    setChoices((value === undefined || value === "" || value === false ? rest : { ...rest, [name]: value }) as StartChoices);
+  };
+  const flags = [
+    ["skipInvalid", "Skip rows with problems"],
+    ["repair", "Repair values that are nearly right"],
+    ["canary", "Make one item of each kind first"],
+    ["fresh", "Make everything anew, as a new edition"],
+  ] as const;
+  const known = models.find(({ id }) => id === model);
+  return (
+    <div class="choices">
+      <h3>For rows that do not say it</h3>
+      <label>
+        Model
+        <input list="models" value={model} placeholder="from the sheet" onChange={(event) => set("model", event.currentTarget.value.trim())} />
+      </label>
+      {known !== undefined && (
+        <p class="quiet small">
+          <Words text={known.name} />, {known.category}, {credits(known.credits)}
+        </p>
+      )}
+      <label>
+        Prompt
+        <textarea
+          rows={2}
+          value={prompt}
+          placeholder="from the sheet; {{column}} stands for a cell"
+          onChange={(event) => set("prompt", event.currentTarget.value)}
+        />
+      </label>
+      <Params params={choices.params ?? {}} onChange={(params) => set("params", Object.keys(params).length === 0 ? undefined : params)} />
+      <h3>Limits</h3>
+      <label>
+        Spend at most (credits)
+        <input
+          type="number"
+          min="0"
+          step="any"
+          inputMode="decimal"
+          value={maxCredits ?? ""}
+          placeholder="no cap"
+          onChange={(event) => {
+            const { value, valueAsNumber } = event.currentTarget;
+            set("maxCredits", value === "" || !(valueAsNumber >= 0) ? undefined : valueAsNumber);
+          }}
+        />
+      </label>
+      <label>
+        Edition
+        <input value={edition} placeholder="none" onChange={(event) => set("edition", event.currentTarget.value.trim())} />
+      </label>
+      <fieldset>
+        <legend class="unseen">Options</legend>
+        {flags.map(([name, words]) => (
+          <label class="tick" key={name}>
+            <input type="checkbox" checked={choices[name] === true} onChange={(event) => set(name, event.currentTarget.checked)} />
+            {words}
+          </label>
+        ))}
+      </fieldset>
+    </div>
+  );
+}
+
+function Params({ params, onChange }: { params: Record<string, string>; onChange: (params: Record<string, string>) => void }) {
+  const [name, setName] = useState("");
+  const [value, setValue] = useState("");
+  const add = () => {
+    if (name.trim() === "") return;
+    onChange({ ...params, [name.trim()]: value });
+    setName("");
+    setValue("");
+  };
+  return (
+    <fieldset class="params">
+      <legend>Parameters</legend>
+      {Object.entries(params).map(([key, each]) => (
+        <p key={key} class="param">
+          <span>
+            <b>{visible(key)}</b> {visible(each)}
+          </span>
+          <button
+            type="button"
+            class="link"
+            onClick={() => onChange(Object.fromEntries(Object.entries(params).filter(([other]) => other !== key)))}
+          >
+            Remove<span class="unseen"> {key}</span>
+          </button>
+        </p>
+      ))}
+      <div class="param-new">
+        <input aria-label="Parameter" placeholder="aspect_ratio" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+        <input
+          aria-label="Value of the parameter"
+          placeholder="16:9"
+          value={value}
+          onInput={(event) => setValue(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") add();
+          }}
+        />
+        <button type="button" disabled={name.trim() === ""} onClick={add}>
+          Add
+        </button>
+      </div>
+    </fieldset>
+  );
+}
