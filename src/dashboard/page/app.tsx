@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Standing } from "../shapes.js";
-import { number } from "./parts/amounts.js";
 import { lazy } from "./lazy.js";
+import { number } from "./parts/amounts.js";
 import { Dialog, Icon, type IconName } from "./parts/dialog.js";
 import { DropAnywhere } from "./parts/drop.js";
 import { LiveCard } from "./parts/live.js";
@@ -9,7 +9,7 @@ import { Notices, RecentCommands } from "./parts/notices.js";
 import { ProposalDialog } from "./parts/proposal.js";
 import { useTime } from "./parts/time.js";
 import { Words } from "./parts/words.js";
-import { link, type Route, useRoute } from "./route.js";
+import { link, useRoute, type ViewRoute } from "./route.js";
 import { useDoing } from "./server/commands.js";
 import { type Connection, tryAgain, useConnection } from "./server/standing.js";
 import { DecideView } from "./views/decide.js";
@@ -30,7 +30,7 @@ export function App() {
   const main = useRef<HTMLElement>(null);
   const place = route.parts.join("/");
   const isFirst = useRef(true);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another place is read from its top
+  // Another place is read from its top.
   useEffect(() => {
     if (!isFirst.current) {
       main.current?.scrollTo(0, 0);
@@ -41,16 +41,9 @@ export function App() {
   const { standing, state } = connection;
   return (
     <>
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          main.current?.focus();
-        }}
-      >
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <Navigation route={route} standing={standing} />
       <main ref={main} id="main" tabIndex={-1} data-scroller>
         {state === "token" ? (
@@ -75,7 +68,7 @@ export function App() {
   );
 }
 
-function View({ route: { parts, query }, standing }: { route: Route; standing: Standing }) {
+function View({ route: { parts, query }, standing }: { route: ViewRoute; standing: Standing }) {
   const [name = "runs", argument = ""] = parts;
   const id = Number(argument);
   switch (name) {
@@ -116,11 +109,12 @@ const sections: { name: string; icon: IconName; words: string; also: string[] }[
   { name: "schedules", icon: "schedules", words: "Schedules", also: [] },
 ];
 
-function Navigation({ route, standing }: { route: Route; standing: Standing | null }) {
+function Navigation({ route, standing }: { route: ViewRoute; standing: Standing | null }) {
   const [name = "runs"] = route.parts;
   const [isListOpen, setListOpen] = useState(false);
   const now = useTime();
-  const waiting = standing === null ? 0 : standing.waiting.held + standing.waiting.failed + standing.waiting.approval;
+  const waiting =
+    standing === null ? 0 : standing.waiting.held + standing.waiting.failed + standing.waiting.approval;
   const commands = standing?.commands ?? [];
   const busy = commands.filter(({ exit }) => exit === null).length;
   return (

@@ -22,6 +22,7 @@ export function Dialog({ title, onClose, children, class: name = "" }: DialogPro
     };
   }, []);
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, which cancels
     <dialog
       ref={element}
       class={`dialog ${name}`}

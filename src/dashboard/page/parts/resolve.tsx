@@ -63,7 +63,12 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
       >
         <label>
           Task id at the service
-          <input value={task} onInput={(event) => setTask(event.currentTarget.value)} autocomplete="off" spellcheck={false} />
+          <input
+            value={task}
+            onInput={(event) => setTask(event.currentTarget.value)}
+            autocomplete="off"
+            spellcheck={false}
+          />
         </label>
         <button type="submit" disabled={task.trim() === ""}>
           Adopt…
@@ -104,7 +109,8 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
           onClick={() =>
             propose({
               title: `Skip ${shown}`,
-              words: "The item is dropped without a file. What it may have cost stays in the account's record.",
+              words:
+                "The item is dropped without a file. What it may have cost stays in the account's record.",
               act: { do: "skip", items: [name] },
               price: null,
               verb: "Skip it",

@@ -6,8 +6,9 @@ import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Empty, Trouble, Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
-import { Progress, StateCountList } from "../parts/states.js";
+import { NewestFiles } from "../parts/newest.js";
 import { runStateWords } from "../parts/run-words.js";
+import { Progress, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { visible, Words } from "../parts/words.js";
 import { link } from "../route.js";
@@ -23,7 +24,7 @@ export function RunsView({ standing }: { standing: Standing }) {
   const [olderError, setOlderError] = useState<Error | null>(null);
   const shownUntil = data?.older ?? null;
   // Older pages fit only to the first page that they follow.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: that is when they are dropped
+  // That is when they are dropped.
   useEffect(() => setOlder([]), [shownUntil]);
   const next = older.length > 0 ? (older.at(-1)?.older ?? null) : shownUntil;
   const more = () => {
@@ -47,6 +48,7 @@ export function RunsView({ standing }: { standing: Standing }) {
         <Beginning problem={standing.problem} />
       ) : (
         <>
+          <NewestFiles />
           {account.data !== null && <AccountCharts account={account.data} now={standing.now} />}
           <ul class="runs" aria-label="Runs, the newest first">
             {runs.map((run) => (
@@ -97,8 +99,8 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
           </a>
         </h2>
         <span class="quiet">
-          run {run} · for {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))} · process {live.pid} on{" "}
-          <Words text={live.host} />
+          run {run} · for {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))} · process{" "}
+          {live.pid} on <Words text={live.host} />
         </span>
       </header>
       <div class="live-figure">
@@ -117,7 +119,8 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
       </div>
       {quota.blockedUntil !== null && quota.blockedUntil > now && (
         <p class="quiet">
-          The service has asked for a pause of {duration(Math.ceil((quota.blockedUntil - now) / 1_000) * 1_000)}.
+          The service has asked for a pause of{" "}
+          {duration(Math.ceil((quota.blockedUntil - now) / 1_000) * 1_000)}.
         </p>
       )}
       {newestFile !== null && (
@@ -129,23 +132,36 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
   );
 }
 
-function AccountCharts({ account: { stepMs, spent, requests }, now }: { account: AccountOverTime; now: number }) {
+function AccountCharts({
+  account: { stepMs, spent, requests },
+  now,
+}: {
+  account: AccountOverTime;
+  now: number;
+}) {
   const times = [...spent, ...requests].map(({ at }) => at);
   const [from, setFrom] = useState(0);
   const first = Math.min(...times, now - stepMs * 12);
   useEffect(() => setFrom(first), [first]);
   const to = Math.ceil(now / stepMs) * stepMs;
-  const sum = (amounts: readonly { amount: number }[]) => amounts.reduce((all, { amount }) => all + amount, 0);
+  const sum = (amounts: readonly { amount: number }[]) =>
+    amounts.reduce((all, { amount }) => all + amount, 0);
   if (from === 0) return null;
   const shape = { from: from - stepMs / 2, to, stepMs, kind: "steps", forecast: null, level: null } as const;
   return (
     <section class="charts" aria-label="The account over the last days">
-      <Chart label="Credits spent, last days" words={credits(sum(spent))} data={{ ...shape, amounts: spent }} />
       <Chart
-        label="API requests, last days"
-        words={counted(sum(requests), "request")}
-        data={{ ...shape, amounts: requests }}
+        label="Credits spent, last days"
+        words={credits(sum(spent))}
+        data={{ ...shape, amounts: spent }}
       />
+      {requests.length > 0 && (
+        <Chart
+          label="API requests, last days"
+          words={counted(sum(requests), "request")}
+          data={{ ...shape, amounts: requests }}
+        />
+      )}
     </section>
   );
 }
@@ -194,4 +210,3 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
     </li>
   );
 }
-
