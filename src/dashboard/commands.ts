@@ -154,8 +154,13 @@ function told({
 
 /** While a command runs, its last line of progress; in the end what it printed, or why it could not do it. */
 function messageOf({ stdout, stderr }: LaunchedCommand, exit: number | null): string {
-  const errors = stderr().trim();
-  if (exit === null) return errors.split("\n").at(-1)?.slice(0, messageCharactersMax) ?? "";
-  const said = exit === 0 ? stdout().trim() || errors : errors || stdout().trim();
-  return said.replace(/^bulkgen: /gm, "").slice(-messageCharactersMax);
+  const [said, errors] = [stdout().trim(), stderr().trim()];
+  if (exit === null) return shortened(errors.split("\n").at(-1) ?? "");
+  // A plan or a log may come before the error.
+  const [, reason] = /(?:^|[^]*\n)bulkgen: ([^]*)$/.exec(errors) ?? [];
+  return shortened(exit === 0 ? said || errors : (reason ?? (said || errors)));
+}
+
+function shortened(text: string): string {
+  return text.slice(-messageCharactersMax);
 }

@@ -65,12 +65,14 @@ const headers = {
 /** Puts the guard in front of everything that the app answers. */
 export function guarded(app: Hono, guard: Guard): void {
   app.use(async (context, next) => {
-    for (const [name, value] of Object.entries(headers)) context.header(name, value);
+    await next();
+    for (const [name, value] of Object.entries(headers)) context.res.headers.set(name, value);
+    if (context.req.path.startsWith("/api/")) context.res.headers.set("Cache-Control", "no-store");
+  });
+  app.use(async (context, next) => {
     const objection = objectionTo(context);
     if (objection !== null) return context.json({ error: { kind: "refused", message: objection } }, 403);
-    if (!context.req.path.startsWith("/api/")) return next();
-    context.header("Cache-Control", "no-store");
-    if (guard.hasToken(context)) return next();
+    if (!context.req.path.startsWith("/api/") || guard.hasToken(context)) return next();
     const message = "Open the link that `bulkgen dashboard` printed when it started.";
     return context.json({ error: { kind: "token", message } }, 401);
   });

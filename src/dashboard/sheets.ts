@@ -118,7 +118,7 @@ export class Sheets {
   /** The absolute path of a sheet of the workspace. Throws Refused. */
   pathOf(file: string): string {
     const path = resolve(this.root, file);
-    if (isBelow(relative(this.root, path)) && isManifest(path)) return path;
+    if (isBelow(relative(this.root, path)) && isManifest(path) && !path.includes("\0")) return path;
     throw new Refused(`expected a sheet of the workspace, got ${JSON.stringify(file.slice(0, 200))}`);
   }
 

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { inflateRawSync } from "node:zlib";
 
 /** The files of a zip archive (and a workbook is one), by name: read from its directory at the end, as readers do. */
-export function unzip(path: string): Map<string, Buffer> {
-  const zip = readFileSync(path);
+export function unzip(archive: string | Buffer): Map<string, Buffer> {
+  const zip = typeof archive === "string" ? readFileSync(archive) : archive;
   const end = zip.lastIndexOf(Buffer.from("PK\x05\x06", "latin1"));
   const files = new Map<string, Buffer>();
   let at = zip.readUInt32LE(end + 16);

@@ -1,0 +1,361 @@
+import { renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type {
+  DroppedSheet,
+  FilePage,
+  ItemPage,
+  ItemStory,
+  OfferedPrice,
+  ProgressOverTime,
+  RunDetail,
+  RunPage,
+  ScheduleEntry,
+  SheetCheck,
+  SheetEntry,
+  SheetRows,
+  Standing,
+  WaitingPage,
+  ZipReady,
+} from "../../src/dashboard/shapes.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { unzip } from "../e2e/unzip.js";
+import { openDashboard } from "./place.js";
+
+const sheet = "id,model,prompt\ncup,plain-image,a cup\njar,plain-imag,a jar\n";
+
+async function dropped(text: string, name = "autumn.csv", options: Parameters<typeof openDashboard>[0] = {}) {
+  const dashboard = await openDashboard(options);
+  const answer = await dashboard.ask(`/api/sheets?name=${encodeURIComponent(name)}`, {
+    method: "POST",
+    body: text,
+  });
+  const kept = (await answer.json()) as DroppedSheet;
+  return { ...dashboard, kept };
+}
+
+/** A sheet with two pictures, made. */
+async function madeTwo(options: Parameters<typeof openDashboard>[0] = {}) {
+  const dashboard = await dropped(sheet.replace("plain-imag,", "plain-image,"), "autumn.csv", options);
+  const started = await dashboard.act({ do: "start", choices: { file: dashboard.kept.file }, price: 10 });
+  return { ...dashboard, started };
+}
+
+describe("start work", () => {
+  test("a dropped sheet is kept, its problem shown in its cell with fixes, mended, priced and run", async () => {
+    const { kept, get, post, act, service, place } = await dropped(sheet);
+    expect(kept).toMatchObject({
+      file: "sheets/autumn.csv",
+      editable: true,
+      columns: ["id", "model", "prompt"],
+      rows: 2,
+    });
+    const wrong = await post<SheetCheck>("/api/check", { file: kept.file });
+    expect(wrong).toMatchObject({ ready: false, problemCount: 1, credits: { needed: 2 } });
+    expect(wrong.problems[0]).toMatchObject({ row: 3, column: "model", id: "jar", got: "plain-imag" });
+    expect(wrong.problems[0]?.fixes[0]).toBe("plain-image");
+    const query = `file=${encodeURIComponent(kept.file)}`;
+    await post(`/api/sheet/cells?${query}`, [{ row: 3, column: "model", value: "plain-image" }]);
+    const { rows } = await get<SheetRows>(`/api/sheet/rows?${query}`);
+    expect(rows[1]).toEqual({ number: 3, cells: ["jar", "plain-image", "a jar"] });
+    const checked = await post<SheetCheck>("/api/check", { file: kept.file, maxCredits: 50 });
+    expect(checked).toMatchObject({
+      ready: true,
+      due: 2,
+      credits: { needed: 4, balance: 100 },
+      line: "bulkgen run sheets/autumn.csv --max-credits=50",
+    });
+    expect(service.count("POST generate")).toBe(0);
+    const started = await act({ do: "start", choices: { file: kept.file, maxCredits: 50 }, price: 4 });
+    expect(started, started.message).toMatchObject({
+      exit: 0,
+      line: "bulkgen run sheets/autumn.csv --max-credits=50 --max-price=4",
+    });
+    expect(service.made.map(({ prompt }) => prompt)).toEqual(["a cup", "a jar"]);
+    expect(place.read("sheets/autumn.csv")).toContain("jar,plain-image,a jar");
+  });
+
+  test("a price that has risen since it was shown is refused, and nothing is paid", async () => {
+    const { kept, act, service } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
+    const started = await act({ do: "start", choices: { file: kept.file }, price: 1 });
+    expect(started).toMatchObject({
+      exit: 2,
+      message: "the price is 4 credits, more than --max-price 1 allows. Nothing was submitted.",
+    });
+    expect(service.count("POST generate")).toBe(0);
+  });
+
+  test("a job file is shown with the rows that it lists, and changed in an editor", async () => {
+    const job = "rows:\n  - { id: cup, model: plain-image, prompt: a cup }\n";
+    const { kept, refusal, post } = await dropped(job, "set.yaml");
+    expect(kept).toMatchObject({ file: "sheets/set.yaml", editable: false, rows: 1 });
+    expect(await post<SheetCheck>("/api/check", { file: kept.file })).toMatchObject({ ready: true, due: 1 });
+    const [status, message] = await refusal("/api/sheet/cells?file=sheets/set.yaml", {
+      method: "POST",
+      body: JSON.stringify([{ row: 1, column: "id", value: "x" }]),
+    });
+    expect([status, message]).toEqual([422, "sheets/set.yaml is changed in an editor, not here"]);
+  });
+
+  test("a file that is no sheet is refused, and one that cannot be read says why", async () => {
+    const { refusal } = await openDashboard();
+    expect(await refusal("/api/sheets?name=photo.png", { method: "POST", body: "x" })).toEqual([
+      422,
+      expect.stringContaining(
+        'expected a sheet (.csv, .tsv, .json, .jsonl, .yaml, .yml, .xlsx), got "photo.png"',
+      ),
+    ]);
+    const { kept } = await dropped("{", "broken.json");
+    expect(kept.trouble).toMatch(/expected/);
+  });
+
+  test("the name of a dropped file leads nowhere else", async () => {
+    const { kept } = await dropped(sheet, "../../.bulkgen/..\\evil.csv");
+    expect(kept.file).toBe("sheets/evil.csv");
+  });
+
+  test("100,000 rows are read in pieces", async () => {
+    const rows = Array.from({ length: 100_000 }, (_, index) => `r${index},plain-image,picture ${index}`);
+    const { kept, get } = await dropped(["id,model,prompt", ...rows].join("\n"));
+    expect(kept.rows).toBe(100_000);
+    const { rows: last } = await get<SheetRows>("/api/sheet/rows?file=sheets/autumn.csv&from=99999&limit=10");
+    expect(last).toEqual([{ number: 100_001, cells: ["r99999", "plain-image", "picture 99999"] }]);
+  });
+
+  test("a sheet of the user's own is not changed: the copy beside it is", async () => {
+    const { place, post, get } = await openDashboard();
+    place.write("mine.csv", sheet);
+    expect((await get<SheetEntry[]>("/api/sheets")).map(({ file }) => file)).toEqual(["mine.csv"]);
+    const changed = await post<DroppedSheet>("/api/sheet/cells?file=mine.csv", [
+      { row: 2, column: "prompt", value: "=1+1" },
+      { row: 2, column: "priority", value: "5" },
+    ]);
+    expect(changed).toMatchObject({
+      file: "sheets/mine.csv",
+      columns: ["id", "model", "prompt", "priority"],
+    });
+    expect(place.read("mine.csv")).toBe(sheet);
+    expect(place.read("sheets/mine.csv")).toContain("'=1+1");
+    const { rows } = await get<SheetRows>("/api/sheet/rows?file=sheets/mine.csv");
+    expect(rows[0]?.cells).toEqual(["cup", "plain-image", "=1+1", "5"]);
+  });
+
+  test("a sheet is saved as a schedule, which is listed with its next run, and removed", async () => {
+    const { act, get, kept } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
+    const when = { cron: "0 6 * * *", zone: "Europe/Berlin" };
+    const added = await act({
+      do: "schedule",
+      choices: { file: kept.file, fresh: true },
+      name: "morning",
+      ...when,
+    });
+    expect(added, added.message).toMatchObject({ exit: 0 });
+    const [morning] = await get<ScheduleEntry[]>("/api/schedules");
+    expect(morning).toMatchObject({
+      name: "morning",
+      manifest: "sheets/autumn.csv",
+      ...when,
+      flags: ["--fresh"],
+      runs: [],
+    });
+    expect(morning?.next).toBeGreaterThan(0);
+    expect(await act({ do: "unschedule", name: "morning" })).toMatchObject({ exit: 0 });
+    expect(await get("/api/schedules")).toEqual([]);
+  });
+});
+
+describe("watch", () => {
+  test("a run, its items, an item's story, and the credits and requests over time", async () => {
+    // Requests are on record only where something limits them.
+    const { get, started } = await madeTwo({ plan: "Starter" });
+    expect(started, started.message).toMatchObject({ exit: 0 });
+    const { runs, older } = await get<RunPage>("/api/runs");
+    expect(runs).toMatchObject([
+      { id: 1, job: "autumn", counts: { archived: 2 }, charged: 4, pending: 0, alive: false },
+    ]);
+    expect(older).toBeNull();
+    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({ canResume: false, trouble: [] });
+    const page = await get<ItemPage>("/api/runs/1/items?text=jar");
+    expect(page).toMatchObject({
+      total: 1,
+      items: [{ rowId: "jar", state: "archived", price: 2, mime: "image/png" }],
+    });
+    const story = await get<ItemStory>(`/api/items/${page.items[0]?.id}`);
+    expect(story.events.map(({ event }) => event)).toEqual(["intended", "accepted", "completed", "saved"]);
+    expect(story.attempts).toMatchObject([{ number: 1, charged: 2, outcome: "accepted" }]);
+    expect(story.files).toMatchObject([{ file: "jar.png", bytes: expect.any(Number) }]);
+    const progress = await get<ProgressOverTime>("/api/runs/1/progress");
+    const sum = (amounts: { amount: number }[]) => amounts.reduce((all, { amount }) => all + amount, 0);
+    expect(sum(progress.archived)).toBe(2);
+    expect(sum(progress.credits)).toBe(4);
+    expect(sum(progress.requests)).toBeGreaterThanOrEqual(4);
+    for (const { at } of [...progress.archived, ...progress.requests]) expect(at % progress.stepMs).toBe(0);
+    expect(await get("/api/account")).toMatchObject({ spent: [{ amount: 4 }] });
+  });
+
+  test("a workspace without runs, one that is deleted under the page, and one of a newer bulkgen say what they are", async () => {
+    const { get, place } = await openDashboard();
+    expect(await get<Standing>("/api/standing")).toMatchObject({
+      running: null,
+      problem: expect.stringMatching(/^nothing has been run in .* yet$/),
+    });
+    const made = await madeTwo();
+    expect(await made.get<Standing>("/api/standing")).toMatchObject({
+      problem: null,
+      sandbox: false,
+      version: "1.2.3",
+    });
+    const marker = join(made.place.folder, ".bulkgen");
+    renameSync(marker, `${marker}-away`);
+    expect(await made.get<Standing>("/api/standing")).toMatchObject({
+      problem: expect.stringContaining("nothing"),
+    });
+    expect((await made.refusal("/api/runs/1"))[0]).toBe(404);
+    renameSync(`${marker}-away`, marker);
+    expect(await made.get<Standing>("/api/standing")).toMatchObject({ problem: null });
+    const db = openSqlite(join(marker, "state.db"));
+    db.pragma("user_version = 99");
+    db.close();
+    const other = await openDashboard();
+    rmSync(join(other.place.folder, ".bulkgen"), { recursive: true, force: true });
+    renameSync(marker, join(other.place.folder, ".bulkgen"));
+    expect(await other.get<Standing>("/api/standing")).toMatchObject({
+      problem: expect.stringContaining("was written by a newer bulkgen"),
+    });
+    expect(place.files()).not.toContain("state.db");
+  });
+
+  test("the page is told when something has changed", async () => {
+    const { ask, kept, post } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
+    const answer = await ask("/api/events");
+    expect(answer.headers.get("content-type")).toContain("text/event-stream");
+    const events = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    const told = async (pattern: RegExp) => {
+      while (!pattern.test(text)) {
+        const { value, done } = (await events?.read()) ?? { done: true };
+        if (done) throw new Error(`the stream ended with ${text}`);
+        text += value;
+      }
+    };
+    await told(/"problem":"nothing/);
+    await post("/api/act", { do: "start", choices: { file: kept.file }, price: 4 });
+    await told(/"problem":null/);
+    await told(/"commands":\[\{"id":1,[^\]]*"exit":0/);
+    await events?.cancel();
+    expect(text).toMatch(/^event: standing$/m);
+  });
+});
+
+describe("decide", () => {
+  const toApprove =
+    "name: set\nrows: [{ id: cup, prompt: a cup }]\ndefaults: { model: plain-image }\nsteps:\n  - { name: draft, approve: true }\n  - { name: final, image_url: '@draft' }\n";
+
+  test("what waits is approved with its picture in view, and the run goes on when it is resumed", async () => {
+    const { kept, act, get, ask, post, service } = await dropped(toApprove, "set.yaml");
+    expect(await act({ do: "start", choices: { file: kept.file }, price: 4 })).toMatchObject({ exit: 10 });
+    expect(await get<Standing>("/api/standing")).toMatchObject({
+      waiting: { approval: 1, held: 0, failed: 0 },
+    });
+    const { items } = await get<WaitingPage>("/api/waiting?what=approval");
+    const [draft] = items;
+    expect(draft).toMatchObject({ rowId: "cup-draft", approval: "waiting" });
+    expect(
+      (await ask(String(draft?.src), { headers: { authorization: "" } })).headers.get("content-type"),
+    ).toBe("image/png");
+    expect(await act({ do: "approve", items: [String(draft?.name)] })).toMatchObject({ exit: 0 });
+    const offer = await post<OfferedPrice>("/api/offer", { do: "resume", run: 1, price: 0 });
+    expect(offer).toMatchObject({ rest: { items: 1, credits: 2 }, total: 2 });
+    expect(await act({ do: "resume", run: 1, price: offer.total })).toMatchObject({ exit: 0 });
+    expect(service.made).toHaveLength(2);
+  });
+
+  test("a redo is priced first, made at that price, and refused at a lower one", async () => {
+    const { act, get, post, service } = await madeTwo();
+    const { files } = await get<FilePage>("/api/files");
+    const jar = String(files.find(({ rowId }) => rowId === "jar")?.name);
+    const offer = await post<OfferedPrice>("/api/offer", { do: "redo", items: [jar], price: 0 });
+    expect(offer).toMatchObject({ items: [{ rowId: "jar-v2", price: 2 }], credits: 2, total: 2 });
+    expect(service.made).toHaveLength(2);
+    expect(await act({ do: "redo", items: [jar], price: 0 })).toMatchObject({
+      exit: 2,
+      message: expect.stringContaining("--max-price"),
+    });
+    expect(service.made).toHaveLength(2);
+    expect(await act({ do: "redo", items: [jar], price: offer.total })).toMatchObject({ exit: 0 });
+    expect(service.made.map(({ prompt }) => prompt)).toEqual(["a cup", "a jar", "a jar"]);
+  });
+
+  test("a pick is kept, and taken back", async () => {
+    const { act, get } = await madeTwo();
+    const name = String((await get<FilePage>("/api/files")).files[0]?.name);
+    const picked = async () => (await get<FilePage>("/api/files")).files.filter((file) => file.picked).length;
+    expect(await act({ do: "pick", items: [name] })).toMatchObject({ exit: 0 });
+    expect(await picked()).toBe(1);
+    expect(await act({ do: "unpick", items: [name] })).toMatchObject({ exit: 0 });
+    expect(await picked()).toBe(0);
+  });
+
+  test("a held item is shown with its evidence, and skipped or submitted again at its price", async () => {
+    const held = await openDashboard({
+      script: ({ what, before }) => (what === "POST generate" && before === 0 ? "serve and cut" : "serve"),
+    });
+    const { act, get, post, place, service } = held;
+    place.write("one.csv", "id,model,prompt\ncup,plain-image,a cup\n");
+    expect(await act({ do: "start", choices: { file: "one.csv" }, price: 2 })).toMatchObject({ exit: 10 });
+    const { items } = await get<WaitingPage>("/api/waiting?what=held");
+    expect(items).toMatchObject([
+      { rowId: "cup", state: "held", evidence: { bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/) } },
+    ]);
+    const name = String(items[0]?.name);
+    const offer = await post<OfferedPrice>("/api/offer", { do: "resubmit", items: [name], price: 0 });
+    expect(offer).toMatchObject({ total: 2, note: expect.stringContaining("charged before") });
+    expect(await act({ do: "resubmit", items: [name], price: offer.total })).toMatchObject({ exit: 0 });
+    expect(service.made).toHaveLength(2);
+  });
+
+  test("an offer for what cannot be done says why", async () => {
+    const { post } = await madeTwo();
+    await expect(post("/api/offer", { do: "retry", run: 1, price: 0 })).rejects.toThrow(
+      "nothing to retry in run 1: no item has failed",
+    );
+    await expect(post("/api/offer", { do: "redo", items: ["nobody"], price: 0 })).rejects.toThrow("no item");
+  });
+});
+
+describe("look back", () => {
+  test("a file is sent whole, in parts, and small; without its key, and once it is gone, it is not", async () => {
+    const { get, ask, place } = await madeTwo();
+    const { files } = await get<FilePage>("/api/files?text=cup");
+    expect(files).toHaveLength(1);
+    const [{ src, thumbnail, bytes }] = files as [FilePage["files"][0]];
+    const anybody = { authorization: "" };
+    const whole = new Uint8Array(await (await ask(src, { headers: anybody })).arrayBuffer());
+    expect(whole).toHaveLength(bytes);
+    const part = await ask(src, { headers: { ...anybody, range: "bytes=2-5" } });
+    expect([part.status, part.headers.get("content-range")]).toEqual([206, `bytes 2-5/${bytes}`]);
+    expect(new Uint8Array(await part.arrayBuffer())).toEqual(whole.slice(2, 6));
+    const tail = await ask(src, { headers: { range: "bytes=-3" } });
+    expect(new Uint8Array(await tail.arrayBuffer())).toEqual(whole.slice(-3));
+    expect((await ask(src, { headers: { range: `bytes=${bytes}-` } })).status).toBe(416);
+    expect((await ask(String(thumbnail), { headers: anybody })).headers.get("content-type")).toBe(
+      "image/webp",
+    );
+    expect((await ask(src.replace(/files\/../, "files/zz"), { headers: anybody })).status).toBe(404);
+    rmSync(join(place.folder, "outputs", "autumn", "cup.png"));
+    expect((await ask(src, { headers: anybody })).status).toBe(404);
+  });
+
+  test("a run is loaded as one ZIP", async () => {
+    const { post, ask } = await madeTwo();
+    const ready = await post<ZipReady>("/api/zip", { run: 1 });
+    expect(ready.name).toBe("autumn.zip");
+    const answer = await ask(ready.src, { headers: { authorization: "" } });
+    expect(answer.headers.get("content-type")).toBe("application/zip");
+    const packed = unzip(Buffer.from(await answer.arrayBuffer()));
+    expect([...packed.keys()].toSorted()).toEqual(["autumn/cup.png", "autumn/jar.png"]);
+    await expect(post("/api/zip", { files: [{ item: 99, number: 1 }] })).rejects.toThrow(
+      "there are no files to pack",
+    );
+  });
+});

@@ -1,0 +1,103 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dashboardApp } from "../../src/dashboard/app.js";
+import { Commands } from "../../src/dashboard/commands.js";
+import { PageFiles } from "../../src/dashboard/page-files.js";
+import type { Act, RefusedAnswer, StartedCommand } from "../../src/dashboard/shapes.js";
+import { WorkspaceWatch } from "../../src/dashboard/standing.js";
+import { findWorkspace } from "../../src/job/workspace/workspace.js";
+import { openSchedules } from "../../src/store/schedules.js";
+import { systemClock } from "../../src/system.js";
+import { afterThisFile } from "../after-file.js";
+import { newPlace, type Place, started } from "../e2e/command.js";
+import { type ScriptedService, startService } from "../e2e/service.js";
+
+export const token = "0123456789abcdef";
+
+/** The dashboard of a place, asked without a port. The commands that it starts run in this process. */
+export interface OpenDashboard {
+  place: Place;
+  service: ScriptedService;
+  /** Asks as the page does, or with other headers. */
+  ask(path: string, init?: RequestInit): Promise<Response>;
+  /** The answer to a GET. */
+  get<Answer>(path: string): Promise<Answer>;
+  post<Answer>(path: string, body: unknown): Promise<Answer>;
+  /** Why a request was refused, with its status. */
+  refusal(path: string, init?: RequestInit): Promise<[status: number, message: string]>;
+  /** Acts, and waits until its command has ended. */
+  act(act: Act): Promise<StartedCommand>;
+}
+
+export async function openDashboard(
+  options: Parameters<typeof startService>[0] = {},
+): Promise<OpenDashboard> {
+  const service = await startService(options);
+  const place = newPlace();
+  const workspace = findWorkspace({ cwd: place.folder, named: place.folder, sandbox: false, env: place.env });
+  const running = new Set<Promise<unknown>>();
+  const commands = new Commands(
+    (words) => {
+      const command = started(place, words, service);
+      const ended = command.ended.then(({ code }) => code);
+      running.add(ended);
+      return { stdout: command.stdout, stderr: command.stderr, ended };
+    },
+    { sandbox: false, now: () => systemClock.now() },
+  );
+  const watch = new WorkspaceWatch({
+    workspace,
+    sandbox: false,
+    version: "1.2.3",
+    commands,
+    now: () => systemClock.now(),
+  });
+  const pageFolder = mkdtempSync(join(tmpdir(), "bulkgen-page-"));
+  writeFileSync(join(pageFolder, "index.html"), "<!doctype html><title>bulkgen</title>");
+  const end = new AbortController();
+  afterThisFile(async () => {
+    end.abort();
+    await Promise.allSettled(running);
+    watch.close();
+  });
+  const app = dashboardApp({
+    workspace,
+    token,
+    clock: systemClock,
+    watch,
+    commands,
+    page: new PageFiles(pageFolder),
+    schedules: () => openSchedules(join(workspace.markerFolder, "schedules.db"), systemClock),
+    signal: end.signal,
+  });
+  const ask: OpenDashboard["ask"] = async (path, init = {}) =>
+    app.request(path, {
+      ...init,
+      headers: { host: "127.0.0.1:4000", authorization: `Bearer ${token}`, ...init.headers },
+    });
+  const json = async (path: string, init?: RequestInit) => {
+    const answer = await ask(path, init);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${answer.status} ${text}`);
+    return JSON.parse(text);
+  };
+  const post = (path: string, body: unknown) => json(path, { method: "POST", body: JSON.stringify(body) });
+  return {
+    place,
+    service,
+    ask,
+    get: json,
+    post,
+    async refusal(path, init) {
+      const answer = await ask(path, init);
+      return [answer.status, ((await answer.json()) as RefusedAnswer).error.message];
+    },
+    async act(act) {
+      const command = (await post("/api/act", act)) as StartedCommand;
+      await Promise.allSettled(running);
+      const { commands: all } = await json("/api/standing");
+      return all.find(({ id }: StartedCommand) => id === command.id);
+    },
+  };
+}
