@@ -46,7 +46,7 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
         </p>
       )}
       <footer>
-        <button type="button" onClick={withdraw}>
+        <button type="button" data-first onClick={withdraw}>
           Back
         </button>
         <button

@@ -43,7 +43,14 @@ export function EvidenceList({ evidence }: { evidence: WaitingPage["items"][numb
   );
 }
 
-export function Resolve({ rowId, name }: { rowId: string; name: string }) {
+interface ResolveProps {
+  rowId: string;
+  name: string;
+  /** Its task is known, so its files can be fetched. */
+  hasTask: boolean;
+}
+
+export function Resolve({ rowId, name, hasTask }: ResolveProps) {
   const [task, setTask] = useState("");
   const shown = visible(rowId);
   return (
@@ -90,20 +97,22 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
         >
           Submit again…
         </button>
-        <button
-          type="button"
-          onClick={() =>
-            propose({
-              title: `Fetch ${shown} again`,
-              words: "The files of its task are fetched once more. Nothing is paid.",
-              act: { do: "refetch", items: [name] },
-              price: null,
-              verb: "Fetch again",
-            })
-          }
-        >
-          Fetch again…
-        </button>
+        {hasTask && (
+          <button
+            type="button"
+            onClick={() =>
+              propose({
+                title: `Fetch ${shown} again`,
+                words: "The files of its task are fetched once more. Nothing is paid.",
+                act: { do: "refetch", items: [name] },
+                price: null,
+                verb: "Fetch again",
+              })
+            }
+          >
+            Fetch again…
+          </button>
+        )}
         <button
           type="button"
           onClick={() =>

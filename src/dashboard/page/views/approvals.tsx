@@ -137,6 +137,12 @@ export function ApprovalDesk() {
           What is approved is taken by the steps that wait for it. What is rejected stays in the archive, and
           nothing is made from it. Approving and rejecting cost nothing by themselves.
         </p>
+        {current.runId !== null && (
+          <p class="quiet small">
+            When you are done, <a href={link("runs", current.runId)}>resume run {current.runId}</a>: it makes
+            what waited. A run in progress goes on by itself.
+          </p>
+        )}
       </aside>
       {items.length > 1 && (
         <fieldset class="strip" aria-label="All that wait">

@@ -104,7 +104,7 @@ function HeldItems() {
               </div>
             )}
             <EvidenceList evidence={item.evidence} />
-            <Resolve rowId={item.rowId} name={item.name} />
+            <Resolve rowId={item.rowId} name={item.name} hasTask={item.evidence?.taskId != null} />
           </li>
         ))}
       </ul>

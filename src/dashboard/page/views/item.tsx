@@ -60,7 +60,7 @@ export function ItemView({ id, standing }: { id: number; standing: Standing }) {
             <section class="panel" aria-label="Decide">
               <h2>Decide about this item</h2>
               <EvidenceList evidence={story.evidence} />
-              <Resolve rowId={item.rowId} name={story.name} />
+              <Resolve rowId={item.rowId} name={story.name} hasTask={story.evidence?.taskId != null} />
             </section>
           )}
           <section class="panel" aria-label="Prompt">
@@ -252,7 +252,7 @@ const eventWords: Partial<Record<ItemStory["events"][number]["event"], string>> 
   completed: "the service has finished it",
   task_failed: "the task failed",
   window_passed: "still processing, polled less often",
-  saved: "archived",
+  saved: "the file was saved",
   url_expired: "the address of the file expired",
   unfetchable: "the file cannot be fetched",
   retry: "to be tried again",
@@ -272,14 +272,20 @@ function History({
 }) {
   const entries = [
     ...events.map((event, index) => ({ at: event.at, rank: index, event, attempt: null })),
-    ...attempts.map((attempt, index) => ({ at: attempt.sentAt, rank: index, event: null, attempt })),
+    ...attempts.map((attempt, index) => ({
+      at: sentAtOf(attempt, events),
+      rank: events.length + index,
+      event: null,
+      attempt,
+    })),
   ].sort((a, b) => a.at - b.at || a.rank - b.rank);
   const waits = item.nextAt > standing.now && (item.state === "processing" || item.state === "overdue");
   return (
     <section class="panel history" aria-label="History">
       <h2>From row to file</h2>
       <p class="quiet">
-        {counted(attempts.length, "request")}, {counted(item.polls, "poll")}
+        {counted(attempts.length, "paid request")}
+        {item.polls > 0 && `, ${counted(item.polls, "poll")}`}
         {waits && `; next poll in ${duration(Math.max(1_000, item.nextAt - now))}`}
       </p>
       <ol>
@@ -303,6 +309,15 @@ function History({
       </ol>
     </section>
   );
+}
+
+/** A request comes after the event that recorded it, however close they are. */
+function sentAtOf(
+  { number: count, sentAt }: ItemStory["attempts"][number],
+  events: ItemStory["events"],
+): number {
+  const recorded = events.find(({ event, attempt }) => event === "intended" && attempt === count);
+  return Math.max(sentAt, recorded?.at ?? 0);
 }
 
 function Attempt({ attempt, now }: { attempt: ItemStory["attempts"][number]; now: number }) {

@@ -4,13 +4,13 @@ import { duration } from "../../../text/amounts.js";
 import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
-import { Empty, Trouble, Waiting } from "../parts/empty.js";
+import { Beginning, Trouble, Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
-import { visible, Words } from "../parts/words.js";
+import { Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
@@ -39,13 +39,9 @@ export function RunsView({ standing }: { standing: Standing }) {
       <h1>Runs</h1>
       {standing.running !== null && <LiveRunPanel live={standing.running} now={now} />}
       {data === null ? (
-        standing.problem === null ? (
-          <Waiting error={error} />
-        ) : (
-          <Beginning problem={standing.problem} />
-        )
+        <Waiting error={error} />
       ) : runs.length === 0 ? (
-        <Beginning problem={standing.problem} />
+        <Beginning problem={null} />
       ) : (
         <>
           <NewestFiles />
@@ -66,22 +62,6 @@ export function RunsView({ standing }: { standing: Standing }) {
         </>
       )}
     </div>
-  );
-}
-
-function Beginning({ problem }: { problem: string | null }) {
-  return (
-    <Empty title="Nothing has been made here yet">
-      {problem !== null && <p dir="auto">{visible(problem)}</p>}
-      <p>
-        Drop a sheet with a row for each picture, clip or sound. You see its price before anything is spent.
-      </p>
-      <p>
-        <a class="button main" href="#/start">
-          Start with a sheet
-        </a>
-      </p>
-    </Empty>
   );
 }
 

@@ -48,7 +48,7 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
       >
         <label>
           Name
-          <input value={name} required onInput={(event) => setName(event.currentTarget.value)} />
+          <input data-first value={name} required onInput={(event) => setName(event.currentTarget.value)} />
         </label>
         <div class="form-row">
           <label>

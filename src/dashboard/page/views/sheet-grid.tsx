@@ -48,6 +48,8 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
     return { rows: found.rows, total };
   });
   const [editing, setEditing] = useState<{ place: CellPlace; value: string } | null>(null);
+  /** Which cell was meant before the pointer came down: the first press chooses a cell, the next one edits it. */
+  const pressedOn = useRef<CellPlace | null>(null);
   const firstNumber = rows.row(0)?.number ?? 2;
   const index = place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total);
   const column = place === null ? -1 : columns.indexOf(place.column);
@@ -141,6 +143,9 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
         aria-readonly={!editable}
         aria-activedescendant={place === null ? undefined : `cell-${index}-${column}`}
         onKeyDown={pressed}
+        onPointerDown={() => {
+          pressedOn.current = place;
+        }}
         onFocus={() => {
           if (place === null && total > 0) move(0, 0);
         }}
@@ -197,7 +202,8 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
                       aria-invalid={found !== undefined}
                       title={found?.map(({ message }) => visible(message)).join("\n")}
                       onClick={() => {
-                        if (isMeant) edit(null);
+                        const before = pressedOn.current;
+                        if (before?.row === row.number && before.column === name) edit(null);
                         else onPlace({ row: row.number, column: name });
                       }}
                     >

@@ -50,7 +50,7 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
       <Choices choices={choices} setChoices={setChoices} models={models} />
       {check !== null && (
         <div>
-          <h3>The command</h3>
+          <h2 class="sub">The command</h2>
           <p class="code">
             <Words text={check.line} />
           </p>
@@ -181,7 +181,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   const known = models.find(({ id }) => id === model);
   return (
     <div class="choices">
-      <h3>For rows that do not say it</h3>
+      <h2 class="sub">For rows that do not say it</h2>
       <label>
         Model
         <input
@@ -209,7 +209,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
         params={choices.params ?? {}}
         onChange={(params) => set("params", Object.keys(params).length === 0 ? undefined : params)}
       />
-      <h3>Limits</h3>
+      <h2 class="sub">Limits</h2>
       <label>
         Spend at most (credits)
         <input
