@@ -8,7 +8,7 @@ import type { Finding } from "./tidy/syntax.js";
 import { checkCircles, checkFolderSizes, checkSpreads, checkTypeNames } from "./tidy/tree.js";
 
 const files = checkoutFiles();
-const sources = files.filter((file) => /^(src|test)\/.*\.ts$/.test(file.path));
+const sources = files.filter((file) => /^(src|test)\/.*\.tsx?$/.test(file.path));
 
 describe("this checkout", () => {
   test("has sources to check", () => {

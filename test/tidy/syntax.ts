@@ -31,7 +31,11 @@ const parsed = new WeakMap<SourceFile, SyntaxNode>();
 export function parse(file: SourceFile): SyntaxNode {
   let tree = parsed.get(file);
   if (tree === undefined) {
-    tree = parseAst(file.text, { lang: "ts" }, file.path) as unknown as SyntaxNode;
+    tree = parseAst(
+      file.text,
+      { lang: file.path.endsWith(".tsx") ? "tsx" : "ts" },
+      file.path,
+    ) as unknown as SyntaxNode;
     parsed.set(file, tree);
   }
   return tree;

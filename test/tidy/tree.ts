@@ -33,8 +33,8 @@ export function checkCircles(files: readonly SourceFile[]): Finding[] {
 function importedBy(file: SourceFile, sources: ReadonlyMap<string, SourceFile>): string[] {
   return importsOf(file).flatMap(({ from }) => {
     if (from === null || !from.startsWith(".")) return [];
-    const path = posix.join(posix.dirname(file.path), from).replace(/\.js$/, ".ts");
-    return sources.has(path) ? [path] : [];
+    const path = posix.join(posix.dirname(file.path), from);
+    return [".ts", ".tsx"].map((ending) => path.replace(/\.js$/, ending)).filter((each) => sources.has(each));
   });
 }
 
@@ -109,5 +109,5 @@ export function checkSpreads(files: readonly SourceFile[]): Finding[] {
 }
 
 function sourcesOf(files: readonly SourceFile[]): SourceFile[] {
-  return files.filter(({ path }) => /^src\/.*\.ts$/.test(path));
+  return files.filter(({ path }) => /^src\/.*\.tsx?$/.test(path));
 }

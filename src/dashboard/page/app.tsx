@@ -1,15 +1,17 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { itemsOf } from "../../report/state-words.js";
 import type { Standing } from "../shapes.js";
-import { number } from "./parts/amounts.js";
 import { lazy } from "./lazy.js";
+import { number } from "./parts/amounts.js";
 import { Dialog, Icon, type IconName } from "./parts/dialog.js";
 import { DropAnywhere } from "./parts/drop.js";
+import { Beginning } from "./parts/empty.js";
 import { LiveCard } from "./parts/live.js";
 import { Notices, RecentCommands } from "./parts/notices.js";
 import { ProposalDialog } from "./parts/proposal.js";
 import { useTime } from "./parts/time.js";
-import { Words } from "./parts/words.js";
-import { link, type Route, useRoute } from "./route.js";
+import { visible, Words } from "./parts/words.js";
+import { link, useRoute, type ViewRoute } from "./route.js";
 import { useDoing } from "./server/commands.js";
 import { type Connection, tryAgain, useConnection } from "./server/standing.js";
 import { DecideView } from "./views/decide.js";
@@ -30,7 +32,7 @@ export function App() {
   const main = useRef<HTMLElement>(null);
   const place = route.parts.join("/");
   const isFirst = useRef(true);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another place is read from its top
+  // Another place is read from its top.
   useEffect(() => {
     if (!isFirst.current) {
       main.current?.scrollTo(0, 0);
@@ -41,16 +43,9 @@ export function App() {
   const { standing, state } = connection;
   return (
     <>
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          main.current?.focus();
-        }}
-      >
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <Navigation route={route} standing={standing} />
       <main ref={main} id="main" tabIndex={-1} data-scroller>
         {state === "token" ? (
@@ -68,6 +63,7 @@ export function App() {
           </>
         )}
       </main>
+      <Announcement standing={standing} />
       <Notices />
       <DropAnywhere />
       {proposal !== null && <ProposalDialog proposal={proposal} key={proposal.title} />}
@@ -75,9 +71,39 @@ export function App() {
   );
 }
 
-function View({ route: { parts, query }, standing }: { route: Route; standing: Standing }) {
+/** The progress of a run for those who hear the page: every tenth of it, and in the title. */
+function Announcement({ standing }: { standing: Standing | null }) {
+  const live = standing?.running ?? null;
+  const total = live === null ? 0 : itemsOf(live.counts);
+  const done = live?.counts.archived ?? 0;
+  const title =
+    standing === null
+      ? "bulkgen"
+      : live === null
+        ? `${visible(folderName(standing.workspace))} · bulkgen`
+        : `${number(done)}/${number(total)} · bulkgen`;
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  const tenths = total === 0 ? 0 : Math.floor((done / total) * 10) * 10;
+  return (
+    <p class="unseen" aria-live="polite">
+      {live !== null && `run ${live.run} in progress, ${tenths} % archived`}
+    </p>
+  );
+}
+
+function View({ route: { parts, query }, standing }: { route: ViewRoute; standing: Standing }) {
   const [name = "runs", argument = ""] = parts;
   const id = Number(argument);
+  const needsRuns = ["runs", "items", "decide", "gallery"].includes(name);
+  if (standing.problem !== null && needsRuns)
+    return (
+      <div class="view">
+        <h1>{sections.find((section) => section.name === name)?.words ?? "Item"}</h1>
+        <Beginning problem={standing.problem} />
+      </div>
+    );
   switch (name) {
     case "runs":
       return Number.isInteger(id) && id > 0 ? (
@@ -116,11 +142,12 @@ const sections: { name: string; icon: IconName; words: string; also: string[] }[
   { name: "schedules", icon: "schedules", words: "Schedules", also: [] },
 ];
 
-function Navigation({ route, standing }: { route: Route; standing: Standing | null }) {
+function Navigation({ route, standing }: { route: ViewRoute; standing: Standing | null }) {
   const [name = "runs"] = route.parts;
   const [isListOpen, setListOpen] = useState(false);
   const now = useTime();
-  const waiting = standing === null ? 0 : standing.waiting.held + standing.waiting.failed + standing.waiting.approval;
+  const waiting =
+    standing === null ? 0 : standing.waiting.held + standing.waiting.failed + standing.waiting.approval;
   const commands = standing?.commands ?? [];
   const busy = commands.filter(({ exit }) => exit === null).length;
   return (

@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 
 /** Which view is shown, from the fragment of the address: `#/runs/7?state=failed`. */
-export interface Route {
+export interface ViewRoute {
   parts: string[];
   query: URLSearchParams;
 }
 
-export function routeOf(hash: string): Route {
+export function routeOf(hash: string): ViewRoute {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   return {
     parts: path.split("/").filter(Boolean).map(decoded),
@@ -22,7 +22,7 @@ function decoded(part: string): string {
   }
 }
 
-export function useRoute(): Route {
+export function useRoute(): ViewRoute {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const changed = () => setHash(location.hash);
@@ -39,4 +39,9 @@ export function link(...parts: (string | number)[]): string {
 
 export function go(hash: string): void {
   location.hash = hash;
+}
+
+/** Goes there, and forgets where the page was. */
+export function goInstead(hash: string): void {
+  location.replace(hash);
 }

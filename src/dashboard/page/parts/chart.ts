@@ -1,6 +1,8 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { localMinute } from "../../../core/local-time.js";
 import type { Amount } from "../../../store/accounts/quota-reader.js";
+import { exactTime } from "./amounts.js";
 
 export interface ChartData {
   /** UTC ms. */
@@ -41,11 +43,14 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
       height,
       legend: { show: false },
       cursor: { show: false },
-      padding: [8, 4, 0, 0],
-      scales: { x: { time: true, range: [data.from / 1_000, data.to / 1_000] }, y: { range: [0, most * 1.05] } },
+      padding: [8, 24, 0, 0],
+      scales: {
+        x: { time: true, range: [data.from / 1_000, data.to / 1_000] },
+        y: { range: [0, most * 1.05] },
+      },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, size: 26 },
-        { ...axis, grid: { stroke: line, width: 1 }, size: 44, space: 34 },
+        { ...axis, grid: { show: false }, space: 64, size: 26, values: (_, ticks) => labelsOf(ticks) },
+        { ...axis, grid: { stroke: line, width: 1 }, size: 44, space: 28 },
       ],
       series: [
         {},
@@ -65,6 +70,16 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
     observer.disconnect();
     chart.destroy();
   };
+}
+
+/** Ticks (in seconds) as short as tells them apart: the day, the minute or the second. */
+function labelsOf(ticks: readonly number[]): string[] {
+  const step = (ticks[1] ?? 0) - (ticks[0] ?? 0);
+  return ticks.map((tick) => {
+    const minute = localMinute(tick * 1_000);
+    if (step >= 86_400) return minute.slice(5, 10);
+    return step >= 60 ? minute.slice(11) : exactTime(tick * 1_000).slice(0, 8);
+  });
 }
 
 type Column = (number | null)[];

@@ -7,7 +7,7 @@ export function Chart({ data, label, words }: { data: ChartData; label: string; 
   const [isMissing, setMissing] = useState(false);
   // It is drawn again only if it would look different.
   const key = JSON.stringify(data);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the data
+  // The key stands for the data.
   useEffect(() => {
     let isGone = false;
     let remove: () => void = () => undefined;

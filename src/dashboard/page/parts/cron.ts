@@ -11,7 +11,15 @@ export const presetWords: Readonly<Record<CronPreset, string>> = {
   own: "a cron expression",
 };
 
-export const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
+export const weekdays = [
+  "Sunday",
+  "Monday",
+  "Tuesday",
+  "Wednesday",
+  "Thursday",
+  "Friday",
+  "Saturday",
+] as const;
 
 /** The cron expression; `time` is `06:00`. */
 export function cronOf(preset: Exclude<CronPreset, "own">, time: string, weekday: number): string {

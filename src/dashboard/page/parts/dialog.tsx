@@ -11,17 +11,21 @@ interface DialogProps {
 /** A modal dialog; the browser keeps the focus inside and gives it back. */
 export function Dialog({ title, onClose, children, class: name = "" }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
+  const body = useRef<HTMLDivElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
     if (dialog !== null && !dialog.open) dialog.showModal();
+    // Not the button that closes it, and none that spends.
+    (dialog?.querySelector<HTMLElement>("[data-first]") ?? body.current)?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, which cancels
     <dialog
       ref={element}
       class={`dialog ${name}`}
@@ -34,7 +38,7 @@ export function Dialog({ title, onClose, children, class: name = "" }: DialogPro
         if (event.target === element.current) onClose();
       }}
     >
-      <div class="dialog-body">
+      <div ref={body} class="dialog-body" tabIndex={-1}>
         <header>
           <h2 id={id} dir="auto">
             {title}

@@ -31,3 +31,20 @@ export function Empty({ title, children }: { title: string; children?: Component
     </div>
   );
 }
+
+/** What a workspace shows before there is anything to see: why, and how to begin. */
+export function Beginning({ problem }: { problem: string | null }) {
+  return (
+    <Empty title="Nothing to show yet">
+      {problem !== null && <p dir="auto">{visible(problem)}</p>}
+      <p>
+        Drop a sheet with a row for each picture, clip or sound. You see its price before anything is spent.
+      </p>
+      <p>
+        <a class="button main" href="#/start">
+          Start with a sheet
+        </a>
+      </p>
+    </Empty>
+  );
+}

@@ -4,7 +4,8 @@ export function onKeys(keys: Readonly<Record<string, () => void>>, isInDialog = 
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const { target } = event;
     if (!(target instanceof Element)) return;
-    if (target.closest("input, textarea, select, audio, video, [contenteditable], [role=grid]") !== null) return;
+    if (target.closest("input, textarea, select, audio, video, [contenteditable], [role=grid]") !== null)
+      return;
     if (!isInDialog && target.closest("dialog") !== null) return;
     const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (act === undefined) return;

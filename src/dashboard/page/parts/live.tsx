@@ -17,7 +17,8 @@ export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
       </span>
       <Progress counts={counts} label="Progress of the run" />
       <span class="quiet">
-        {number(counts.archived ?? 0)} of {number(itemsOf(counts))} · {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))}
+        {number(counts.archived ?? 0)} of {number(itemsOf(counts))} ·{" "}
+        {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))}
       </span>
     </a>
   );

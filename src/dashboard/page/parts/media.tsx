@@ -15,11 +15,27 @@ export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
   const [isBroken, setBroken] = useState(false);
   const picture = thumbnail ?? (mime.startsWith("image/") ? src : null);
   if (picture !== null && !isBroken)
-    return <img class="thumbnail" src={picture} alt={name} loading="lazy" decoding="async" onError={() => setBroken(true)} />;
+    return (
+      <img
+        class="thumbnail"
+        src={picture}
+        alt={name}
+        loading="lazy"
+        decoding="async"
+        onError={() => setBroken(true)}
+      />
+    );
   if (mime.startsWith("video/") && !isBroken)
     return (
       <span class="thumbnail">
-        <video src={`${src}#t=0.1`} preload="metadata" muted tabIndex={-1} aria-label={name} onError={() => setBroken(true)} />
+        <video
+          src={`${src}#t=0.1`}
+          preload="metadata"
+          muted
+          tabIndex={-1}
+          aria-label={name}
+          onError={() => setBroken(true)}
+        />
         <span class="kind">
           <Icon name="play" />
         </span>
@@ -35,12 +51,24 @@ export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
 
 export function Medium({ src, mime, name }: Omit<Shown, "thumbnail">) {
   const [broken, setBroken] = useState<string | null>(null);
-  if (broken === src) return <p class="missing">This file cannot be shown. It may have been moved or deleted.</p>;
+  if (broken === src)
+    return <p class="missing">This file cannot be shown. It may have been moved or deleted.</p>;
   const lost = () => setBroken(src);
   if (mime.startsWith("image/")) return <img class="medium" key={src} src={src} alt={name} onError={lost} />;
   if (mime.startsWith("video/"))
-    // biome-ignore lint/a11y/useMediaCaption: a generated clip has no captions
-    return <video class="medium" key={src} src={src} controls loop preload="metadata" aria-label={name} onError={lost} />;
+    return (
+      // biome-ignore lint/a11y/useMediaCaption: a generated clip has no captions
+      <video
+        class="medium"
+        key={src}
+        src={src}
+        controls
+        loop
+        preload="metadata"
+        aria-label={name}
+        onError={lost}
+      />
+    );
   if (mime.startsWith("audio/"))
     return (
       <div class="medium sound">

@@ -11,9 +11,11 @@ export function Notices() {
   const { notices } = useDoing();
   return (
     <section class="notices" aria-label="Notices" aria-live="polite">
-      {notices.map((notice) => (
-        <NoticeCard key={notice.key} notice={notice} />
-      ))}
+      {notices
+        .filter(({ isHidden }) => !isHidden)
+        .map((notice) => (
+          <NoticeCard key={notice.key} notice={notice} />
+        ))}
     </section>
   );
 }
@@ -21,8 +23,10 @@ export function Notices() {
 const shownMs = 7_000;
 
 function NoticeCard({ notice: { key, command, error } }: { notice: Notice }) {
-  const isFine = command?.exit === 0;
-  useEffect(() => (isFine ? after(shownMs, () => dismiss(key)) : undefined), [isFine, key]);
+  const exit = command?.exit ?? null;
+  const goesAway = command !== null && (exit === null || exit === 0);
+  // An ending is shown as long as a beginning.
+  useEffect(() => (goesAway ? after(shownMs, () => dismiss(key)) : undefined), [goesAway, exit, key]);
   return (
     <div class={`notice ${error !== null ? "failed" : outcomeOf(command)}`}>
       <div>
@@ -53,7 +57,8 @@ function messageOf(command: StartedCommand | null): string {
 }
 
 export function RecentCommands({ commands, now }: { commands: StartedCommand[]; now: number }) {
-  if (commands.length === 0) return <p class="quiet">Commands that you start here are listed with how they ended.</p>;
+  if (commands.length === 0)
+    return <p class="quiet">Commands that you start here are listed with how they ended.</p>;
   return (
     <ol class="commands">
       {commands.map((command) => (

@@ -7,7 +7,7 @@ import { visible, Words } from "./words.js";
 
 /** Asks a person to agree to an act: what would happen, what it costs, and only then the button. */
 export function ProposalDialog({ proposal }: { proposal: Proposal }) {
-  const { act, price: given, title, words, verb, isGrave = false, onDone } = proposal;
+  const { act, price: given, title, words, verb, isGrave = false, line, onDone } = proposal;
   const [price, setPrice] = useState<OfferedPrice | null>(null);
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -35,16 +35,26 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
       <p dir="auto">{visible(words)}</p>
       {given === "asked" && price === null && error === null && <p class="quiet">Asking for the price…</p>}
       {price !== null && <PriceTable price={price} />}
+      {line !== undefined && (
+        <p class="line">
+          <Words text={line} />
+        </p>
+      )}
       {error !== null && (
         <p class="alert" role="alert" dir="auto">
           {visible(error)}
         </p>
       )}
       <footer>
-        <button type="button" onClick={withdraw}>
+        <button type="button" data-first onClick={withdraw}>
           Back
         </button>
-        <button type="button" class={isGrave ? "grave" : "main"} disabled={!isReady} onClick={() => void agree()}>
+        <button
+          type="button"
+          class={isGrave ? "grave" : "main"}
+          disabled={!isReady}
+          onClick={() => void agree()}
+        >
           {isBusy ? "Working…" : total === null ? verb : `${verb} for ${credits(total)}`}
         </button>
       </footer>
@@ -61,7 +71,7 @@ function PriceTable({ price: { items, credits: own, rest, note, total } }: { pri
       <table class="price">
         <tbody>
           {items.slice(0, itemsMax).map(({ rowId, model, price }, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a list that never changes, whose ids may repeat
+            // A list that never changes, whose ids may repeat.
             <tr key={index}>
               <td>
                 <Words text={rowId} />
@@ -84,7 +94,9 @@ function PriceTable({ price: { items, credits: own, rest, note, total } }: { pri
           )}
           {rest.items > 0 && (
             <tr>
-              <td colSpan={2}>{counted(rest.items, "item")} submitted along with them, as their run continues</td>
+              <td colSpan={2}>
+                {counted(rest.items, "item")} submitted along with them, as their run continues
+              </td>
               <td class="amount">{credits(rest.credits)}</td>
             </tr>
           )}

@@ -43,7 +43,14 @@ export function EvidenceList({ evidence }: { evidence: WaitingPage["items"][numb
   );
 }
 
-export function Resolve({ rowId, name }: { rowId: string; name: string }) {
+interface ResolveProps {
+  rowId: string;
+  name: string;
+  /** Its task is known, so its files can be fetched. */
+  hasTask: boolean;
+}
+
+export function Resolve({ rowId, name, hasTask }: ResolveProps) {
   const [task, setTask] = useState("");
   const shown = visible(rowId);
   return (
@@ -63,7 +70,12 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
       >
         <label>
           Task id at the service
-          <input value={task} onInput={(event) => setTask(event.currentTarget.value)} autocomplete="off" spellcheck={false} />
+          <input
+            value={task}
+            onInput={(event) => setTask(event.currentTarget.value)}
+            autocomplete="off"
+            spellcheck={false}
+          />
         </label>
         <button type="submit" disabled={task.trim() === ""}>
           Adopt…
@@ -85,26 +97,29 @@ export function Resolve({ rowId, name }: { rowId: string; name: string }) {
         >
           Submit again…
         </button>
-        <button
-          type="button"
-          onClick={() =>
-            propose({
-              title: `Fetch ${shown} again`,
-              words: "The files of its task are fetched once more. Nothing is paid.",
-              act: { do: "refetch", items: [name] },
-              price: null,
-              verb: "Fetch again",
-            })
-          }
-        >
-          Fetch again…
-        </button>
+        {hasTask && (
+          <button
+            type="button"
+            onClick={() =>
+              propose({
+                title: `Fetch ${shown} again`,
+                words: "The files of its task are fetched once more. Nothing is paid.",
+                act: { do: "refetch", items: [name] },
+                price: null,
+                verb: "Fetch again",
+              })
+            }
+          >
+            Fetch again…
+          </button>
+        )}
         <button
           type="button"
           onClick={() =>
             propose({
               title: `Skip ${shown}`,
-              words: "The item is dropped without a file. What it may have cost stays in the account's record.",
+              words:
+                "The item is dropped without a file. What it may have cost stays in the account's record.",
               act: { do: "skip", items: [name] },
               price: null,
               verb: "Skip it",

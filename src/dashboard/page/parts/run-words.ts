@@ -12,9 +12,10 @@ const endings: Partial<Record<ExitName, string>> = {
 };
 
 /** How a run stands. One that says it is running while no process works on it has been broken off. */
-export function runStateWords({ state, alive, exit }: Pick<RunEntry, "state" | "alive" | "exit">): string {
+export function runStateWords({ state, alive, exit, counts }: RunEntry): string {
   if (alive) return "in progress";
   if (state === "running") return "broken off";
   if (state === "cancelled" || state === "paused") return state;
+  if (exit === "held" && (counts.held ?? 0) === 0) return "waits for approval";
   return endings[exit as ExitName] ?? state;
 }

@@ -19,7 +19,15 @@ const barOrder: readonly ItemState[] = [
   "blocked",
 ];
 
-export function Progress({ counts, label, large = false }: { counts: StateCounts; label: string; large?: boolean }) {
+export function Progress({
+  counts,
+  label,
+  large = false,
+}: {
+  counts: StateCounts;
+  label: string;
+  large?: boolean;
+}) {
   const total = itemsOf(counts);
   const done = counts.archived ?? 0;
   return (

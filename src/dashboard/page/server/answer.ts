@@ -29,7 +29,7 @@ export function useChanges(then: () => void): void {
   }, []);
 }
 
-export interface Answer<T> {
+export interface ReadAnswer<T> {
   /** Null until there is one; the last one while it is asked for again. */
   data: T | null;
   error: Error | null;
@@ -37,7 +37,7 @@ export interface Answer<T> {
 }
 
 /** The answer to a GET of this path; null asks nothing. */
-export function useAnswer<T>(path: string | null): Answer<T> {
+export function useAnswer<T>(path: string | null): ReadAnswer<T> {
   const [state, setState] = useState<{ path: string | null; data: T | null; error: Error | null }>({
     path: null,
     data: null,
@@ -46,7 +46,7 @@ export function useAnswer<T>(path: string | null): Answer<T> {
   const [turn, setTurn] = useState(0);
   const again = useCallback(() => setTurn((number) => number + 1), []);
   useChanges(again);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn asks again
+  // A turn asks again.
   useEffect(() => {
     if (path === null) return;
     const abort = new AbortController();
@@ -65,7 +65,7 @@ export function useAnswer<T>(path: string | null): Answer<T> {
     : { data: null, error: null, again };
 }
 
-export interface Window<T> {
+export interface RowWindow<T> {
   /** Of the wanted rows; undefined where one is not there yet. */
   row: (index: number) => T | undefined;
   total: number | null;
@@ -84,11 +84,16 @@ export function useRows<T>(
   first: number,
   last: number,
   load: (from: number, limit: number, signal: AbortSignal) => Promise<{ rows: T[]; total: number }>,
-): Window<T> {
+): RowWindow<T> {
   const pages = useRef(new Map<number, { rows: T[]; turn: number }>());
   const loading = useRef(new Set<number>());
   const abort = useRef(new AbortController());
-  const [shown, setShown] = useState<{ key: string; total: number | null; error: Error | null; version: number }>({
+  const [shown, setShown] = useState<{
+    key: string;
+    total: number | null;
+    error: Error | null;
+    version: number;
+  }>({
     key,
     total: null,
     error: null,
@@ -100,7 +105,7 @@ export function useRows<T>(
   const latest = useRef(load);
   latest.current = load;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list starts anew
+  // Another list starts anew.
   useEffect(() => {
     abort.current = new AbortController();
     pages.current = new Map();
@@ -109,7 +114,7 @@ export function useRows<T>(
     return () => abort.current.abort();
   }, [key]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version may have made room for other pages
+  // A new version may have made room for other pages.
   useEffect(() => {
     const { signal } = abort.current;
     const from = Math.max(0, Math.floor(first / pageRows));

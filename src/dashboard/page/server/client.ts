@@ -1,4 +1,4 @@
-import type { Refusal } from "../../shapes.js";
+import type { RefusedAnswer } from "../../shapes.js";
 import { remember, remembered, request } from "../system.js";
 
 /** Every request to the dashboard's server. The token goes in a header, which no other site can set. */
@@ -15,7 +15,7 @@ export function takeToken(): void {
 export class ServerRefusal extends Error {
   override readonly name = "ServerRefusal";
   constructor(
-    readonly kind: Refusal["error"]["kind"],
+    readonly kind: RefusedAnswer["error"]["kind"],
     message: string,
   ) {
     super(message);
@@ -52,7 +52,7 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
     throw new NoServer("bulkgen dashboard has ended; start it again");
   }
   if (answer.ok) return answer;
-  const refusal = (await answer.json().catch(() => null)) as Refusal | null;
+  const refusal = (await answer.json().catch(() => null)) as RefusedAnswer | null;
   const { kind, message } = refusal?.error ?? {
     kind: answer.status === 404 ? ("missing" as const) : ("broken" as const),
     message: `the dashboard answered ${answer.status}`,

@@ -16,6 +16,8 @@ export interface Proposal {
   /** What the button says; the price is added. */
   verb: string;
   isGrave?: boolean;
+  /** The command, where it is known beforehand. */
+  line?: string;
   onDone?: (command: StartedCommand) => void;
 }
 
@@ -24,6 +26,8 @@ export interface Notice {
   command: StartedCommand | null;
   /** What went wrong before there was a command. */
   error: string | null;
+  /** Until the command ends. */
+  isHidden: boolean;
 }
 
 export interface Doing {
@@ -62,8 +66,13 @@ export function withdraw(): void {
   change({ proposal: null });
 }
 
+/** A command that still runs is shown again when it has ended. */
 export function dismiss(key: string): void {
-  change({ notices: doing.notices.filter((notice) => notice.key !== key) });
+  const notices = doing.notices.flatMap((notice) => {
+    if (notice.key !== key) return [notice];
+    return notice.command?.exit === null ? [{ ...notice, isHidden: true }] : [];
+  });
+  change({ notices });
 }
 
 export function priceOf(act: Act): Promise<OfferedPrice> {
@@ -80,7 +89,7 @@ export function perform(act: Act): Promise<StartedCommand> {
     .finally(() => change({ waiting: doing.waiting - 1 }));
   last = done.catch(() => undefined);
   return done.then((command) => {
-    show({ key: `command ${command.id}`, command, error: null });
+    show({ key: `command ${command.id}`, command, error: null, isHidden: false });
     return command;
   });
 }
@@ -100,7 +109,7 @@ let errors = 0;
 
 export function tellError(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  show({ key: `error ${++errors}`, command: null, error: message });
+  show({ key: `error ${++errors}`, command: null, error: message, isHidden: false });
 }
 
 const noticesMax = 4;
@@ -120,9 +129,10 @@ export function followCommands(): void {
       return newer !== undefined && (newer.exit !== command?.exit || newer.message !== command?.message);
     };
     if (!doing.notices.some(isNews)) return;
-    const notices = doing.notices.map((notice) =>
-      notice.command === null ? notice : { ...notice, command: news.get(notice.command.id) ?? notice.command },
-    );
+    const notices = doing.notices.map((notice) => {
+      const command = notice.command === null ? null : (news.get(notice.command.id) ?? notice.command);
+      return { ...notice, command, isHidden: notice.isHidden && command?.exit === null };
+    });
     change({ notices });
   });
 }

@@ -1,4 +1,4 @@
-import type { Sheet } from "../../shapes.js";
+import type { DroppedSheet } from "../../shapes.js";
 import { go, link } from "../route.js";
 import { postFile, withQuery } from "./client.js";
 import { tellError } from "./commands.js";
@@ -10,7 +10,7 @@ export async function openDropped(files: FileList | null | undefined): Promise<v
   const file = files?.[0];
   if (file === undefined) return;
   try {
-    const sheet = await postFile<Sheet>(withQuery("/api/sheets", { name: file.name }), file);
+    const sheet = await postFile<DroppedSheet>(withQuery("/api/sheets", { name: file.name }), file);
     go(link("sheet", sheet.file));
   } catch (error) {
     tellError(error);

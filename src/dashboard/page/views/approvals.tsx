@@ -43,15 +43,18 @@ export function ApprovalDesk() {
     if (current === undefined || decided.has(current.id)) return;
     mark(current, decision);
     goOn(current);
-    performNow({ do: decision === "approved" ? "approve" : "reject", items: [current.name] }).then((isDone) => {
-      if (!isDone) mark(current, null);
-    });
+    void performNow({ do: decision === "approved" ? "approve" : "reject", items: [current.name] }).then(
+      (isDone) => {
+        if (!isDone) mark(current, null);
+      },
+    );
   };
   const again = () => {
     if (current === undefined || decided.has(current.id)) return;
     propose({
       title: `Reject ${visible(current.rowId)} and make it again`,
-      words: "This version is rejected. The item is submitted and paid for once more, and the new version waits for approval again.",
+      words:
+        "This version is rejected. The item is submitted and paid for once more, and the new version waits for approval again.",
       act: { do: "reject again", items: [current.name], price: 0 },
       price: "asked",
       verb: "Make it again",
@@ -82,7 +85,13 @@ export function ApprovalDesk() {
   return (
     <section class="desk" aria-label="Approval">
       <div class="desk-stage">
-        <button type="button" class="turn" aria-label="Previous" disabled={index <= 0} onClick={() => move(-1)}>
+        <button
+          type="button"
+          class="turn"
+          aria-label="Previous"
+          disabled={index <= 0}
+          onClick={() => move(-1)}
+        >
           <Icon name="left" />
         </button>
         <ApprovalFiles item={current} key={current.id} />
@@ -125,12 +134,18 @@ export function ApprovalDesk() {
           </button>
         </div>
         <p class="quiet small">
-          What is approved is taken by the steps that wait for it. What is rejected stays in the archive, and nothing
-          is made from it. Approving and rejecting cost nothing by themselves.
+          What is approved is taken by the steps that wait for it. What is rejected stays in the archive, and
+          nothing is made from it. Approving and rejecting cost nothing by themselves.
         </p>
+        {current.runId !== null && (
+          <p class="quiet small">
+            When you are done, <a href={link("runs", current.runId)}>resume run {current.runId}</a>: it makes
+            what waited. A run in progress goes on by itself.
+          </p>
+        )}
       </aside>
       {items.length > 1 && (
-        <div class="strip" role="group" aria-label="All that wait">
+        <fieldset class="strip" aria-label="All that wait">
           {items.map((item) => (
             <button
               type="button"
@@ -145,7 +160,7 @@ export function ApprovalDesk() {
               )}
             </button>
           ))}
-        </div>
+        </fieldset>
       )}
     </section>
   );

@@ -24,7 +24,11 @@ export function DecideView({ what, standing }: { what: string; standing: Standin
         <h1>Decide</h1>
         <nav class="tabs" aria-label="What waits for you">
           {tabs.map(({ name, words, amount }) => (
-            <a key={name} href={link("decide", name)} aria-current={shown?.name === name ? "page" : undefined}>
+            <a
+              key={name}
+              href={link("decide", name)}
+              aria-current={shown?.name === name ? "page" : undefined}
+            >
               {words} <span class="quiet">{number(amount)}</span>
             </a>
           ))}
@@ -51,8 +55,8 @@ function HeldItems() {
     <>
       <div class="panel intro">
         <p>
-          Nobody can tell whether {data.total === 1 ? "this request was" : "these requests were"} charged. Look for the
-          tasks at the service: adopt what it made, submit again what it did not make.
+          Nobody can tell whether {data.total === 1 ? "this request was" : "these requests were"} charged.
+          Look for the tasks at the service: adopt what it made, submit again what it did not make.
         </p>
         {data.items.length > 1 && data.items.length === data.total && (
           <div class="actions">
@@ -61,7 +65,8 @@ function HeldItems() {
               onClick={() =>
                 propose({
                   title: `Submit all ${number(names.length)} again`,
-                  words: "All held items are submitted and paid for again. What the service had made after all has been paid for twice.",
+                  words:
+                    "All held items are submitted and paid for again. What the service had made after all has been paid for twice.",
                   act: { do: "resubmit", items: names, price: 0 },
                   price: "asked",
                   verb: "Submit all again",
@@ -99,7 +104,7 @@ function HeldItems() {
               </div>
             )}
             <EvidenceList evidence={item.evidence} />
-            <Resolve rowId={item.rowId} name={item.name} />
+            <Resolve rowId={item.rowId} name={item.name} hasTask={item.evidence?.taskId != null} />
           </li>
         ))}
       </ul>
@@ -118,7 +123,8 @@ function ItemHead({ item }: { item: WaitingPage["items"][number] }) {
       </h2>
       <p class="quiet">
         <Words text={item.job} />
-        {item.runId !== null && ` run ${item.runId}`} · row {number(item.rowNumber)} · <Words text={item.model} />
+        {item.runId !== null && ` run ${item.runId}`} · row {number(item.rowNumber)} ·{" "}
+        <Words text={item.model} />
       </p>
     </header>
   );

@@ -113,7 +113,11 @@ const pageFiles = 120;
 
 /** The files that were read so far. What is new comes to the front when the workspace has changed. */
 function useFiles(text: string, run: string | null) {
-  const [state, setState] = useState<{ files: FileEntry[] | null; older: number | null; error: Error | null }>({
+  const [state, setState] = useState<{
+    files: FileEntry[] | null;
+    older: number | null;
+    error: Error | null;
+  }>({
     files: null,
     older: null,
     error: null,
@@ -157,7 +161,11 @@ function useFiles(text: string, run: string | null) {
     isLoading.current = true;
     get<FilePage>(path(state.older), abort.current.signal)
       .then((page) =>
-        setState((before) => ({ files: [...(before.files ?? []), ...page.files], older: page.older, error: null })),
+        setState((before) => ({
+          files: [...(before.files ?? []), ...page.files],
+          older: page.older,
+          error: null,
+        })),
       )
       .catch(failed)
       .finally(() => {
@@ -197,7 +205,7 @@ function Grid({ files, isAll, more, selected, onPick }: GridProps) {
     observer.observe(element);
     return () => observer.disconnect();
   }, [list]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more is asked for once the end is near
+  // More is asked for once the end is near.
   useEffect(() => {
     if (!isAll && last >= rows - 3) more();
   }, [last, rows, isAll]);
@@ -216,7 +224,12 @@ function Grid({ files, isAll, more, selected, onPick }: GridProps) {
       }}
     >
       {shown.map((file) => (
-        <Tile key={nameOf(file)} file={file} isSelected={selected?.has(nameOf(file)) ?? null} onPick={onPick} />
+        <Tile
+          key={nameOf(file)}
+          file={file}
+          isSelected={selected?.has(nameOf(file)) ?? null}
+          onPick={onPick}
+        />
       ))}
     </ul>
   );
@@ -285,7 +298,13 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
     <Dialog title={visible(rowId)} onClose={onClose} class="large">
       <div class="large-view">
         <div class="desk-stage">
-          <button type="button" class="turn" aria-label="Previous" disabled={index === 0} onClick={() => turn(-1)}>
+          <button
+            type="button"
+            class="turn"
+            aria-label="Previous"
+            disabled={index === 0}
+            onClick={() => turn(-1)}
+          >
             <Icon name="left" />
           </button>
           <div class="desk-files">

@@ -17,7 +17,15 @@ import { after } from "../system.js";
 const rowHeight = 52;
 
 /** Every item of a run, in the order of the sheet; only those in view are drawn and loaded. */
-export function ItemTable({ run, counts, state: given }: { run: number; counts: StateCounts; state: string }) {
+export function ItemTable({
+  run,
+  counts,
+  state: given,
+}: {
+  run: number;
+  counts: StateCounts;
+  state: string;
+}) {
   const [state, setState] = useState(given);
   const [typed, setTyped] = useState("");
   const [text, setText] = useState("");
@@ -42,7 +50,13 @@ export function ItemTable({ run, counts, state: given }: { run: number; counts: 
           <legend class="unseen">State</legend>
           <Chip isOn={state === ""} words="all" onClick={() => setState("")} />
           {some.map((name) => (
-            <Chip key={name} isOn={state === name} state={name} amount={counts[name] ?? 0} onClick={() => setState(name)} />
+            <Chip
+              key={name}
+              isOn={state === name}
+              state={name}
+              amount={counts[name] ?? 0}
+              onClick={() => setState(name)}
+            />
           ))}
         </fieldset>
         <label class="search">
@@ -59,7 +73,13 @@ export function ItemTable({ run, counts, state: given }: { run: number; counts: 
       {rows.error !== null && <Trouble error={rows.error} />}
       {rows.total === 0 && <p class="none">No item is like that.</p>}
       {/* biome-ignore lint/a11y/useSemanticElements: a list of a hundred thousand, of which only some are drawn */}
-      <div ref={list} class="virtual" role="list" aria-label="Items in the order of the sheet" style={{ height: `${total * rowHeight}px` }}>
+      <div
+        ref={list}
+        class="virtual"
+        role="list"
+        aria-label="Items in the order of the sheet"
+        style={{ height: `${total * rowHeight}px` }}
+      >
         {shown.map((index) => (
           <ItemRow key={index} index={index} total={total} item={rows.row(index)} />
         ))}

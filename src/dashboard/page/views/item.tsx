@@ -4,8 +4,8 @@ import { duration, fileSize } from "../../../text/amounts.js";
 import type { FileEntry, ItemStory, Standing } from "../../shapes.js";
 import { counted, credits, exactTime, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
-import { EvidenceList, Resolve } from "../parts/resolve.js";
 import { Medium, Thumbnail } from "../parts/media.js";
+import { EvidenceList, Resolve } from "../parts/resolve.js";
 import { StateBadge } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { Clamped, visible, Words } from "../parts/words.js";
@@ -60,12 +60,16 @@ export function ItemView({ id, standing }: { id: number; standing: Standing }) {
             <section class="panel" aria-label="Decide">
               <h2>Decide about this item</h2>
               <EvidenceList evidence={story.evidence} />
-              <Resolve rowId={item.rowId} name={story.name} />
+              <Resolve rowId={item.rowId} name={story.name} hasTask={story.evidence?.taskId != null} />
             </section>
           )}
           <section class="panel" aria-label="Prompt">
             <h2>Prompt</h2>
-            {item.prompt === null ? <p class="quiet">This item has no prompt.</p> : <Clamped text={item.prompt} />}
+            {item.prompt === null ? (
+              <p class="quiet">This item has no prompt.</p>
+            ) : (
+              <Clamped text={item.prompt} />
+            )}
           </section>
           <Facts title="Parameters" json={item.params} />
           <Facts title="Inputs" json={item.inputs} />
@@ -98,7 +102,10 @@ function ItemActions({ story: { item, name, files } }: { story: ItemStory }) {
         </a>
       )}
       {files.length > 0 && (
-        <button type="button" onClick={() => void performNow({ do: isPicked ? "unpick" : "pick", items: [name] })}>
+        <button
+          type="button"
+          onClick={() => void performNow({ do: isPicked ? "unpick" : "pick", items: [name] })}
+        >
           {isPicked ? "Remove the pick" : "Pick"}
         </button>
       )}
@@ -112,7 +119,8 @@ function ItemActions({ story: { item, name, files } }: { story: ItemStory }) {
 export function redoOf(rowId: string, name: string): Proposal {
   return {
     title: `Make ${visible(rowId)} again`,
-    words: "The item is submitted once more and paid for once more. The file that is there stays until the new one is archived.",
+    words:
+      "The item is submitted once more and paid for once more. The file that is there stays until the new one is archived.",
     act: { do: "redo", items: [name], price: 0 },
     price: "asked",
     verb: "Make it again",
@@ -178,7 +186,9 @@ function entriesOf(json: string): [string, string][] {
   try {
     const value: unknown = JSON.parse(json);
     if (typeof value !== "object" || value === null) return [];
-    return Object.entries(value)
+    // The cells of a row are pairs, in the order of the sheet.
+    const pairs = Array.isArray(value) ? (value as [string, unknown][]) : Object.entries(value);
+    return pairs
       .filter(([, each]) => each !== null && each !== "")
       .map(([name, each]) => [name, typeof each === "string" ? each : JSON.stringify(each)]);
   } catch {
@@ -242,7 +252,7 @@ const eventWords: Partial<Record<ItemStory["events"][number]["event"], string>> 
   completed: "the service has finished it",
   task_failed: "the task failed",
   window_passed: "still processing, polled less often",
-  saved: "archived",
+  saved: "the file was saved",
   url_expired: "the address of the file expired",
   unfetchable: "the file cannot be fetched",
   retry: "to be tried again",
@@ -251,17 +261,31 @@ const eventWords: Partial<Record<ItemStory["events"][number]["event"], string>> 
 };
 
 /** Events, and the requests among them, in the order in which they happened. */
-function History({ story: { events, attempts, item }, now, standing }: { story: ItemStory; now: number; standing: Standing }) {
+function History({
+  story: { events, attempts, item },
+  now,
+  standing,
+}: {
+  story: ItemStory;
+  now: number;
+  standing: Standing;
+}) {
   const entries = [
     ...events.map((event, index) => ({ at: event.at, rank: index, event, attempt: null })),
-    ...attempts.map((attempt, index) => ({ at: attempt.sentAt, rank: index, event: null, attempt })),
+    ...attempts.map((attempt, index) => ({
+      at: sentAtOf(attempt, events),
+      rank: events.length + index,
+      event: null,
+      attempt,
+    })),
   ].sort((a, b) => a.at - b.at || a.rank - b.rank);
   const waits = item.nextAt > standing.now && (item.state === "processing" || item.state === "overdue");
   return (
     <section class="panel history" aria-label="History">
       <h2>From row to file</h2>
       <p class="quiet">
-        {counted(attempts.length, "request")}, {counted(item.polls, "poll")}
+        {counted(attempts.length, "paid request")}
+        {item.polls > 0 && `, ${counted(item.polls, "poll")}`}
         {waits && `; next poll in ${duration(Math.max(1_000, item.nextAt - now))}`}
       </p>
       <ol>
@@ -287,8 +311,29 @@ function History({ story: { events, attempts, item }, now, standing }: { story: 
   );
 }
 
+/** A request comes after the event that recorded it, however close they are. */
+function sentAtOf(
+  { number: count, sentAt }: ItemStory["attempts"][number],
+  events: ItemStory["events"],
+): number {
+  const recorded = events.find(({ event, attempt }) => event === "intended" && attempt === count);
+  return Math.max(sentAt, recorded?.at ?? 0);
+}
+
 function Attempt({ attempt, now }: { attempt: ItemStory["attempts"][number]; now: number }) {
-  const { number: count, sentAt, answeredAt, status, outcome, verdict, message, taskId, price, charged, bodySha256 } = attempt;
+  const {
+    number: count,
+    sentAt,
+    answeredAt,
+    status,
+    outcome,
+    verdict,
+    message,
+    taskId,
+    price,
+    charged,
+    bodySha256,
+  } = attempt;
   return (
     <li class="attempt">
       <i class="dot request" />
@@ -307,7 +352,10 @@ function Attempt({ attempt, now }: { attempt: ItemStory["attempts"][number]; now
           {verdict !== null && <Fact name="verdict" value={verdict.replaceAll("_", " ")} />}
           {taskId !== null && <Fact name="task" value={taskId} />}
           {attempt.externalTaskId !== null && <Fact name="provider's task" value={attempt.externalTaskId} />}
-          <Fact name="charged" value={charged === null ? `not known, at most ${credits(price)}` : credits(charged)} />
+          <Fact
+            name="charged"
+            value={charged === null ? `not known, at most ${credits(price)}` : credits(charged)}
+          />
           <Fact name="body" value={bodySha256.slice(0, 16)} />
         </dl>
         {message !== null && <Clamped text={message} />}

@@ -7,6 +7,7 @@ import { Chart } from "../parts/charts.js";
 import { Icon } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
+import { NewestFiles } from "../parts/newest.js";
 import { runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
@@ -44,7 +45,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
                 by schedule <Words text={run.schedule} />
               </>
             )}{" "}
-            · <Words text={run.manifest} />
+            · <Words text={below(standing.workspace, run.manifest)} />
           </p>
         </div>
         <RunActions run={run} live={live} />
@@ -67,7 +68,8 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
           ))}
         </section>
       )}
-      <Figures run={run} live={live} now={now} />
+      <Figures run={run} live={live} now={now} workspace={standing.workspace} />
+      <NewestFiles run={id} />
       {progress.data !== null && <RunCharts progress={progress.data} run={run} now={standing.now} />}
       <Trouble run={run} />
       <ItemTable run={id} counts={counts} state={query.get("state") ?? ""} />
@@ -186,7 +188,20 @@ export function ZipButton({ body, words }: { body: object; words: string }) {
   );
 }
 
-function Figures({ run, live, now }: { run: RunDetail; live: LiveRun | null; now: number }) {
+interface FiguresProps {
+  run: RunDetail;
+  live: LiveRun | null;
+  now: number;
+  workspace: string;
+}
+
+/** A path in the workspace without the way to it. */
+function below(workspace: string, path: string): string {
+  const isBelow = path.startsWith(workspace) && /[\\/]/.test(path.charAt(workspace.length));
+  return isBelow ? path.slice(workspace.length + 1) : path;
+}
+
+function Figures({ run, live, now, workspace }: FiguresProps) {
   const { forecast, requests, startedAt, endedAt, cap } = run;
   const took = Math.max(1_000, Math.floor(((endedAt ?? now) - startedAt) / 1_000) * 1_000);
   const isOver = endedAt !== null || !run.alive;
@@ -199,7 +214,14 @@ function Figures({ run, live, now }: { run: RunDetail; live: LiveRun | null; now
           {run.pending > 0 ? `${number(run.pending)} more pending` : "nothing pending"}
           {cap !== null && ` · cap ${number(cap)}`}
         </p>
-        {cap !== null && <meter min={0} max={Math.max(1, cap)} value={run.charged + run.pending} aria-label="Credits of the cap" />}
+        {cap !== null && (
+          <meter
+            min={0}
+            max={Math.max(1, cap)}
+            value={run.charged + run.pending}
+            aria-label="Credits of the cap"
+          />
+        )}
       </div>
       <div class="panel">
         <h2>Forecast and {isOver ? "result" : "so far"}</h2>
@@ -237,7 +259,7 @@ function Figures({ run, live, now }: { run: RunDetail; live: LiveRun | null; now
       <div class="panel">
         <h2>Files</h2>
         <p class="path">
-          <Words text={run.folder} />
+          <Words text={below(workspace, run.folder)} />
         </p>
         {run.edition !== "" && (
           <p class="quiet">
@@ -254,14 +276,15 @@ function RunCharts({ progress, run, now }: { progress: ProgressOverTime; run: Ru
   const lastStep = Math.max(startedAt, ...[...archived, ...spent, ...requests].map(({ at }) => at));
   const isOpen = run.alive;
   const until = isOpen ? Math.ceil(now / stepMs) * stepMs : (run.endedAt ?? lastStep + stepMs);
-  const sum = (amounts: readonly { amount: number }[]) => amounts.reduce((all, { amount }) => all + amount, 0);
+  const sum = (amounts: readonly { amount: number }[]) =>
+    amounts.reduce((all, { amount }) => all + amount, 0);
   if (archived.length + spent.length + requests.length === 0) return null;
   const to = Math.max(until, lastStep + stepMs, isOpen && forecast !== null ? forecast.endsAt : 0);
   const shape = { from: startedAt, to, stepMs, level: null, forecast: null } as const;
   return (
     <section class="charts" aria-label="Over time">
       <Chart
-        label={forecast === null ? "Items archived" : "Items archived, and as forecast (dashed)"}
+        label={forecast === null ? "Items archived" : "Items archived (dashed: forecast)"}
         words={counted(sum(archived), "item")}
         data={{
           ...shape,
@@ -271,15 +294,17 @@ function RunCharts({ progress, run, now }: { progress: ProgressOverTime; run: Ru
         }}
       />
       <Chart
-        label={run.cap === null ? "Credits spent" : "Credits spent, and the cap (dashed)"}
+        label={run.cap === null ? "Credits spent" : "Credits spent (dashed: cap)"}
         words={credits(sum(spent))}
         data={{ ...shape, kind: "sum", amounts: spent, level: run.cap }}
       />
-      <Chart
-        label={`API requests of the account, per ${duration(stepMs)}`}
-        words={counted(sum(requests), "request")}
-        data={{ ...shape, kind: "steps", amounts: requests }}
-      />
+      {requests.length > 0 && (
+        <Chart
+          label={`API requests, per ${duration(stepMs)}`}
+          words={counted(sum(requests), "request")}
+          data={{ ...shape, kind: "steps", amounts: requests }}
+        />
+      )}
     </section>
   );
 }

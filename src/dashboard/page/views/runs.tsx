@@ -4,12 +4,13 @@ import { duration } from "../../../text/amounts.js";
 import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
-import { Empty, Trouble, Waiting } from "../parts/empty.js";
+import { Beginning, Trouble, Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
-import { Progress, StateCountList } from "../parts/states.js";
+import { NewestFiles } from "../parts/newest.js";
 import { runStateWords } from "../parts/run-words.js";
+import { Progress, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
-import { visible, Words } from "../parts/words.js";
+import { Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
@@ -23,7 +24,7 @@ export function RunsView({ standing }: { standing: Standing }) {
   const [olderError, setOlderError] = useState<Error | null>(null);
   const shownUntil = data?.older ?? null;
   // Older pages fit only to the first page that they follow.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: that is when they are dropped
+  // That is when they are dropped.
   useEffect(() => setOlder([]), [shownUntil]);
   const next = older.length > 0 ? (older.at(-1)?.older ?? null) : shownUntil;
   const more = () => {
@@ -38,15 +39,12 @@ export function RunsView({ standing }: { standing: Standing }) {
       <h1>Runs</h1>
       {standing.running !== null && <LiveRunPanel live={standing.running} now={now} />}
       {data === null ? (
-        standing.problem === null ? (
-          <Waiting error={error} />
-        ) : (
-          <Beginning problem={standing.problem} />
-        )
+        <Waiting error={error} />
       ) : runs.length === 0 ? (
-        <Beginning problem={standing.problem} />
+        <Beginning problem={null} />
       ) : (
         <>
+          <NewestFiles />
           {account.data !== null && <AccountCharts account={account.data} now={standing.now} />}
           <ul class="runs" aria-label="Runs, the newest first">
             {runs.map((run) => (
@@ -67,22 +65,6 @@ export function RunsView({ standing }: { standing: Standing }) {
   );
 }
 
-function Beginning({ problem }: { problem: string | null }) {
-  return (
-    <Empty title="Nothing has been made here yet">
-      {problem !== null && <p dir="auto">{visible(problem)}</p>}
-      <p>
-        Drop a sheet with a row for each picture, clip or sound. You see its price before anything is spent.
-      </p>
-      <p>
-        <a class="button main" href="#/start">
-          Start with a sheet
-        </a>
-      </p>
-    </Empty>
-  );
-}
-
 function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
   const { run, job, counts, spent, cap, quota, since, newestFile } = live;
   const total = itemsOf(counts);
@@ -97,8 +79,8 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
           </a>
         </h2>
         <span class="quiet">
-          run {run} · for {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))} · process {live.pid} on{" "}
-          <Words text={live.host} />
+          run {run} · for {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))} · process{" "}
+          {live.pid} on <Words text={live.host} />
         </span>
       </header>
       <div class="live-figure">
@@ -117,7 +99,8 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
       </div>
       {quota.blockedUntil !== null && quota.blockedUntil > now && (
         <p class="quiet">
-          The service has asked for a pause of {duration(Math.ceil((quota.blockedUntil - now) / 1_000) * 1_000)}.
+          The service has asked for a pause of{" "}
+          {duration(Math.ceil((quota.blockedUntil - now) / 1_000) * 1_000)}.
         </p>
       )}
       {newestFile !== null && (
@@ -129,23 +112,36 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
   );
 }
 
-function AccountCharts({ account: { stepMs, spent, requests }, now }: { account: AccountOverTime; now: number }) {
+function AccountCharts({
+  account: { stepMs, spent, requests },
+  now,
+}: {
+  account: AccountOverTime;
+  now: number;
+}) {
   const times = [...spent, ...requests].map(({ at }) => at);
   const [from, setFrom] = useState(0);
   const first = Math.min(...times, now - stepMs * 12);
   useEffect(() => setFrom(first), [first]);
   const to = Math.ceil(now / stepMs) * stepMs;
-  const sum = (amounts: readonly { amount: number }[]) => amounts.reduce((all, { amount }) => all + amount, 0);
+  const sum = (amounts: readonly { amount: number }[]) =>
+    amounts.reduce((all, { amount }) => all + amount, 0);
   if (from === 0) return null;
   const shape = { from: from - stepMs / 2, to, stepMs, kind: "steps", forecast: null, level: null } as const;
   return (
     <section class="charts" aria-label="The account over the last days">
-      <Chart label="Credits spent, last days" words={credits(sum(spent))} data={{ ...shape, amounts: spent }} />
       <Chart
-        label="API requests, last days"
-        words={counted(sum(requests), "request")}
-        data={{ ...shape, amounts: requests }}
+        label="Credits spent, last days"
+        words={credits(sum(spent))}
+        data={{ ...shape, amounts: spent }}
       />
+      {requests.length > 0 && (
+        <Chart
+          label="API requests, last days"
+          words={counted(sum(requests), "request")}
+          data={{ ...shape, amounts: requests }}
+        />
+      )}
     </section>
   );
 }
@@ -194,4 +190,3 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
     </li>
   );
 }
-

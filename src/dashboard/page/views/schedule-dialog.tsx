@@ -16,7 +16,10 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
   const [zone, setZone] = useState(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const zones = useMemo(() => ["UTC", ...Intl.supportedValuesOf("timeZone").filter((each) => each !== "UTC")], []);
+  const zones = useMemo(
+    () => ["UTC", ...Intl.supportedValuesOf("timeZone").filter((each) => each !== "UTC")],
+    [],
+  );
   const cron = preset === "own" ? own.trim() : cronOf(preset, time, weekday);
   const save = async () => {
     setBusy(true);
@@ -45,7 +48,7 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
       >
         <label>
           Name
-          <input value={name} required onInput={(event) => setName(event.currentTarget.value)} />
+          <input data-first value={name} required onInput={(event) => setName(event.currentTarget.value)} />
         </label>
         <div class="form-row">
           <label>
@@ -61,7 +64,10 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
           {preset === "weekly" && (
             <label>
               Day
-              <select value={String(weekday)} onChange={(event) => setWeekday(Number(event.currentTarget.value))}>
+              <select
+                value={String(weekday)}
+                onChange={(event) => setWeekday(Number(event.currentTarget.value))}
+              >
                 {weekdays.map((day, index) => (
                   <option key={day} value={String(index)}>
                     {day}
@@ -73,12 +79,22 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
           {preset === "own" ? (
             <label>
               Cron expression
-              <input class="code" value={own} required onInput={(event) => setOwn(event.currentTarget.value)} />
+              <input
+                class="code"
+                value={own}
+                required
+                onInput={(event) => setOwn(event.currentTarget.value)}
+              />
             </label>
           ) : (
             <label>
               {preset === "hourly" ? "At the minute of" : "Time"}
-              <input type="time" value={time} required onInput={(event) => setTime(event.currentTarget.value)} />
+              <input
+                type="time"
+                value={time}
+                required
+                onInput={(event) => setTime(event.currentTarget.value)}
+              />
             </label>
           )}
         </div>
@@ -93,9 +109,11 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
           </select>
         </label>
         <p>
-          It is run <b>{cronWords(cron)}</b>, in the time of {zone}. Each run makes what is new in the sheet and spends the
-          credits for it
-          {choices.maxCredits === undefined ? "; set a cap to limit that." : `, at most ${choices.maxCredits}.`}
+          It is run <b>{cronWords(cron)}</b>, in the time of {zone}. Each run makes what is new in the sheet
+          and spends the credits for it
+          {choices.maxCredits === undefined
+            ? "; set a cap to limit that."
+            : `, at most ${choices.maxCredits}.`}
         </p>
         {error !== null && (
           <p class="alert" role="alert" dir="auto">

@@ -1,7 +1,7 @@
 import { localTime } from "../../../core/local-time.js";
 import type { ScheduleEntry, Standing } from "../../shapes.js";
-import { Empty, Waiting } from "../parts/empty.js";
 import { cronWords } from "../parts/cron.js";
+import { Empty, Waiting } from "../parts/empty.js";
 import { Time, useTime } from "../parts/time.js";
 import { visible, Words } from "../parts/words.js";
 import { link } from "../route.js";
@@ -24,7 +24,10 @@ export function SchedulesView({ standing }: { standing: Standing }) {
         <Waiting error={error} />
       ) : data.length === 0 ? (
         <Empty title="Nothing is scheduled">
-          <p>Open a sheet and save it as a schedule: it is run by the clock, and only what is new in it is paid for.</p>
+          <p>
+            Open a sheet and save it as a schedule: it is run by the clock, and only what is new in it is paid
+            for.
+          </p>
         </Empty>
       ) : (
         <ul class="cards">
@@ -37,7 +40,15 @@ export function SchedulesView({ standing }: { standing: Standing }) {
   );
 }
 
-function ScheduleCard({ schedule, now, sandbox }: { schedule: ScheduleEntry; now: number; sandbox: boolean }) {
+function ScheduleCard({
+  schedule,
+  now,
+  sandbox,
+}: {
+  schedule: ScheduleEntry;
+  now: number;
+  sandbox: boolean;
+}) {
   const { name, manifest, cron, zone, flags, next, runs } = schedule;
   return (
     <li class="panel">

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Sheet, SheetProblem, SheetRows } from "../../shapes.js";
+import type { DroppedSheet, SheetProblem, SheetRows } from "../../shapes.js";
 import { number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
 import { useWindowing } from "../parts/windowing.js";
@@ -8,7 +8,7 @@ import { useRows } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 
 /** A cell by its row as a spreadsheet counts, and its column. */
-export interface Place {
+export interface CellPlace {
   row: number;
   column: string;
 }
@@ -18,12 +18,12 @@ export function cellKey(row: number, column: string): string {
 }
 
 interface GridProps {
-  sheet: Sheet;
+  sheet: DroppedSheet;
   problems: ReadonlyMap<string, SheetProblem[]>;
   /** Cells that were changed here. */
   edits: ReadonlyMap<string, string>;
-  place: Place | null;
-  onPlace: (place: Place) => void;
+  place: CellPlace | null;
+  onPlace: (place: CellPlace) => void;
   onEdit: (row: number, column: string, value: string) => void;
 }
 
@@ -47,15 +47,19 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
     const found = await get<SheetRows>(withQuery("/api/sheet/rows", { file, from, limit }), signal);
     return { rows: found.rows, total };
   });
-  const [editing, setEditing] = useState<{ place: Place; value: string } | null>(null);
+  const [editing, setEditing] = useState<{ place: CellPlace; value: string } | null>(null);
+  /** Which cell was meant before the pointer came down: the first press chooses a cell, the next one edits it. */
+  const pressedOn = useRef<CellPlace | null>(null);
   const firstNumber = rows.row(0)?.number ?? 2;
   const index = place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total);
   const column = place === null ? -1 : columns.indexOf(place.column);
   const widths = useWidths(columns, rows.row, rows.total !== null);
-  const template = { gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `${width}px`).join(" ")}` };
+  const template = {
+    gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `${width}px`).join(" ")}`,
+  };
   const width = numberWidth + widths.reduce((sum, each) => sum + each, 0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the cell that is meant is brought into view
+  // The cell that is meant is brought into view.
   useEffect(() => {
     const element = scroller.current;
     if (element === null || index < 0) return;
@@ -87,7 +91,8 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
   const commit = (value: string, rowBy: number, columnBy: number) => {
     if (editing === null) return;
     const row = rows.row(index);
-    if (row !== undefined && valueAt(row, column) !== value) onEdit(editing.place.row, editing.place.column, value);
+    if (row !== undefined && valueAt(row, column) !== value)
+      onEdit(editing.place.row, editing.place.column, value);
     setEditing(null);
     if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);
     scroller.current?.focus();
@@ -126,7 +131,6 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
   return (
     <>
       {rows.error !== null && <Trouble error={rows.error} />}
-      {/* biome-ignore lint/a11y/useSemanticElements: a table of a hundred thousand rows, of which only some are drawn */}
       <div
         ref={scroller}
         class="sheet"
@@ -139,6 +143,9 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
         aria-readonly={!editable}
         aria-activedescendant={place === null ? undefined : `cell-${index}-${column}`}
         onKeyDown={pressed}
+        onPointerDown={() => {
+          pressedOn.current = place;
+        }}
         onFocus={() => {
           if (place === null && total > 0) move(0, 0);
         }}
@@ -153,7 +160,12 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
             </span>
           ))}
         </div>
-        <div ref={list} class="sheet-rows" role="rowgroup" style={{ height: `${total * rowHeight}px`, width: `${width}px` }}>
+        <div
+          ref={list}
+          class="sheet-rows"
+          role="rowgroup"
+          style={{ height: `${total * rowHeight}px`, width: `${width}px` }}
+        >
           {shown.map((at) => {
             const row = rows.row(at);
             const style = { ...template, transform: `translateY(${at * rowHeight}px)` };
@@ -168,7 +180,11 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
             const ofRow = problems.get(cellKey(row.number, ""));
             return (
               <div key={at} class="sheet-row" role="row" aria-rowindex={at + 2} style={style}>
-                <span role="rowheader" class={ofRow === undefined ? "corner" : "corner bad"} title={ofRow?.[0]?.message}>
+                <span
+                  role="rowheader"
+                  class={ofRow === undefined ? "corner" : "corner bad"}
+                  title={ofRow?.[0]?.message}
+                >
                   {number(row.number)}
                 </span>
                 {columns.map((name, columnAt) => {
@@ -176,8 +192,6 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
                   const found = problems.get(cellKey(row.number, name));
                   const value = valueAt(row, columnAt);
                   return (
-                    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid takes the keys
-                    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus and names the cell
                     <span
                       key={name}
                       id={`cell-${at}-${columnAt}`}
@@ -188,15 +202,21 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
                       aria-invalid={found !== undefined}
                       title={found?.map(({ message }) => visible(message)).join("\n")}
                       onClick={() => {
-                        if (isMeant) edit(null);
+                        const before = pressedOn.current;
+                        if (before?.row === row.number && before.column === name) edit(null);
                         else onPlace({ row: row.number, column: name });
                       }}
                     >
                       {isMeant && editing !== null ? (
-                        <CellEditor name={name} value={editing.value} onCommit={commit} onCancel={() => {
-                          setEditing(null);
-                          scroller.current?.focus();
-                        }} />
+                        <CellEditor
+                          name={name}
+                          value={editing.value}
+                          onCommit={commit}
+                          onCancel={() => {
+                            setEditing(null);
+                            scroller.current?.focus();
+                          }}
+                        />
                       ) : (
                         visible(value.slice(0, charactersMax).replace(/[\r\n]+/g, " ⏎ "))
                       )}
@@ -256,7 +276,11 @@ function CellEditor({ name, value: given, onCommit, onCancel }: EditorProps) {
     },
   };
   const isLong = given.length > 60 || given.includes("\n") || name === "prompt";
-  return isLong ? <textarea {...shared} rows={4} /> : <input {...shared} list={name === "model" ? "models" : undefined} />;
+  return isLong ? (
+    <textarea {...shared} rows={4} />
+  ) : (
+    <input {...shared} list={name === "model" ? "models" : undefined} />
+  );
 }
 
 /** Where a row is, by its number: rows follow each other, unless the file has empty ones. */
@@ -267,18 +291,23 @@ function indexOf(
   total: number,
 ): number {
   let index = Math.min(total - 1, Math.max(0, wanted - firstNumber));
-  for (let found = row(index); found !== undefined && found.number > wanted && index > 0; found = row(index)) index--;
+  for (let found = row(index); found !== undefined && found.number > wanted && index > 0; found = row(index))
+    index--;
   return index;
 }
 
 /** As wide as what is in the first rows needs, within reason. */
-function useWidths(columns: readonly string[], row: (index: number) => Row | undefined, isRead: boolean): number[] {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: measured once, when the first rows are there
+function useWidths(
+  columns: readonly string[],
+  row: (index: number) => Row | undefined,
+  isRead: boolean,
+): number[] {
+  // Measured once, when the first rows are there.
   return useMemo(
     () =>
       columns.map((name, at) => {
         const lengths = Array.from({ length: 40 }, (_, index) => row(index)?.cells[at]?.length ?? 0);
-        return Math.min(340, Math.max(88, 26 + 7.2 * Math.max(name.length, ...lengths)));
+        return Math.min(340, Math.max(88, 28 + Math.max(8.2 * name.length, 7.2 * Math.max(...lengths))));
       }),
     [columns.join("\n"), isRead],
   );

@@ -2,15 +2,15 @@ import { useState } from "preact/hooks";
 import type { CellChange, SheetProblem } from "../../shapes.js";
 import { number } from "../parts/amounts.js";
 import { visible, Words } from "../parts/words.js";
-import type { Place } from "./sheet-grid.js";
+import type { CellPlace } from "./sheet-grid.js";
 
 interface ProblemsProps {
   problems: readonly SheetProblem[];
   total: number;
   editable: boolean;
   columns: readonly string[];
-  place: Place | null;
-  onPlace: (place: Place) => void;
+  place: CellPlace | null;
+  onPlace: (place: CellPlace) => void;
   onFix: (changes: CellChange[]) => void;
 }
 
@@ -20,7 +20,8 @@ const shownMax = 100;
 export function Problems({ problems, total, editable, columns, place, onPlace, onFix }: ProblemsProps) {
   const [isOpen, setOpen] = useState(false);
   if (problems.length === 0) return null;
-  const isHere = ({ row, column }: SheetProblem) => place !== null && row === place.row && column === place.column;
+  const isHere = ({ row, column }: SheetProblem) =>
+    place !== null && row === place.row && column === place.column;
   const ordered = [...problems.filter(isHere), ...problems.filter((problem) => !isHere(problem))];
   const shown = ordered.slice(0, isOpen ? shownMax : 6);
   return (
@@ -68,11 +69,15 @@ interface ProblemProps {
   isHere: boolean;
   isColumn: boolean;
   editable: boolean;
-  onPlace: (place: Place) => void;
+  onPlace: (place: CellPlace) => void;
   onFix: (changes: CellChange[]) => void;
 }
 
 const buttonsMax = 4;
+
+function cutText(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most)}…`;
+}
 
 function Problem({ problem, alike, isHere, isColumn, editable, onPlace, onFix }: ProblemProps) {
   const { row, column, id, line, message, expected, got, fixes } = problem;
@@ -102,7 +107,7 @@ function Problem({ problem, alike, isHere, isColumn, editable, onPlace, onFix }:
         <Words text={message} />
       </p>
       <p class="quiet">
-        expected <Words text={expected} class="short" />, got <Words text={got} class="short" />
+        expected <Words text={cutText(expected, 140)} />, got <Words text={cutText(got, 140)} />
       </p>
       {canFix && (
         <div class="fixes">

@@ -1,25 +1,39 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
-import type { CellChange, ModelEntry, Sheet, SheetProblem, Standing, StartChoices } from "../../shapes.js";
+import { useMemo, useState } from "preact/hooks";
+import type {
+  CellChange,
+  DroppedSheet,
+  ModelEntry,
+  SheetProblem,
+  Standing,
+  StartChoices,
+} from "../../shapes.js";
 import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
 import { visible, Words } from "../parts/words.js";
-import { go, link } from "../route.js";
+import { goInstead, link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { useCheck } from "../server/check.js";
 import { post, withQuery } from "../server/client.js";
 import { tellError } from "../server/commands.js";
+import { type CellPlace, cellKey, SheetGrid } from "./sheet-grid.js";
 import { Problems } from "./sheet-problems.js";
 import { StartPanel } from "./start-panel.js";
-import { cellKey, type Place, SheetGrid } from "./sheet-grid.js";
+
+/** What was set for a sheet, until the page is loaded again. */
+const kept = new Map<string, { choices: StartChoices; place: CellPlace | null }>();
 
 /** A sheet before it is started: its rows with their problems, what it costs, and what is set for it. */
 export function SheetView({ file, standing }: { file: string; standing: Standing }) {
-  const { data: sheet, error } = useAnswer<Sheet>(withQuery("/api/sheet", { file }));
+  const { data: sheet, error } = useAnswer<DroppedSheet>(withQuery("/api/sheet", { file }));
   const models = useAnswer<ModelEntry[]>("/api/models");
-  const [choices, setChoices] = useState<StartChoices>({ file });
+  const [choices, setChosen] = useState<StartChoices>(() => kept.get(file)?.choices ?? { file });
   const [edits, setEdits] = useState<ReadonlyMap<string, string>>(new Map());
   const [version, setVersion] = useState(0);
-  const [place, setPlace] = useState<Place | null>(null);
+  const [place, setPlace] = useState<CellPlace | null>(() => kept.get(file)?.place ?? null);
+  const setChoices = (chosen: StartChoices) => {
+    setChosen(chosen);
+    kept.set(file, { choices: chosen, place });
+  };
   const checked = useCheck(choices, version);
   const problems = checked.check?.problems ?? [];
   const byCell = useMemo(() => placed(problems), [problems]);
@@ -30,9 +44,12 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
       return next;
     });
     try {
-      const saved = await post<Sheet>(withQuery("/api/sheet/cells", { file }), changes);
-      if (saved.file !== file) go(link("sheet", saved.file));
-      else setVersion((number) => number + 1);
+      const saved = await post<DroppedSheet>(withQuery("/api/sheet/cells", { file }), changes);
+      if (saved.file !== file) {
+        // The sheet was copied before it was changed; what is set goes along.
+        kept.set(saved.file, { choices: { ...choices, file: saved.file }, place });
+        goInstead(link("sheet", saved.file));
+      } else setVersion((number) => number + 1);
     } catch (reason) {
       tellError(reason);
       setEdits((before) => {

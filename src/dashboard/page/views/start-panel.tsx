@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { forecastText } from "../../../report/forecast.js";
-import type { Check, LiveRun, ModelEntry, StartChoices } from "../../shapes.js";
+import type { LiveRun, ModelEntry, SheetCheck, StartChoices } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { visible, Words } from "../parts/words.js";
 import { go } from "../route.js";
@@ -39,13 +39,18 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
           Save as a schedule…
         </button>
       </div>
+      {check !== null && !check.ready && check.problemCount > 0 && (
+        <p class="quiet small">Fix the problems first, or leave out the rows that have them (below).</p>
+      )}
       {running !== null && (
-        <p class="quiet small">Run {running.run} is in progress. Another run of this workspace waits until it has ended.</p>
+        <p class="quiet small">
+          Run {running.run} is in progress. Another run of this workspace waits until it has ended.
+        </p>
       )}
       <Choices choices={choices} setChoices={setChoices} models={models} />
       {check !== null && (
         <div>
-          <h3>The command</h3>
+          <h2 class="sub">The command</h2>
           <p class="code">
             <Words text={check.line} />
           </p>
@@ -58,9 +63,12 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
 
 function startOf(
   choices: StartChoices,
-  { job, due, archived, forecast, credits: { needed, after } }: Check,
+  { job, due, archived, forecast, line, credits: { needed, after } }: SheetCheck,
 ): Proposal {
-  const rest = archived === 0 ? "" : ` ${counted(archived, "item")} of it ${archived === 1 ? "is" : "are"} archived already and cost nothing.`;
+  const rest =
+    archived === 0
+      ? ""
+      : ` ${counted(archived, "item")} of it ${archived === 1 ? "is" : "are"} archived already and cost nothing.`;
   const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
   const left = after === null ? "" : ` After it, about ${credits(after)} are left.`;
   return {
@@ -68,6 +76,7 @@ function startOf(
     words: `${counted(due, "item")} of this sheet ${due === 1 ? "is" : "are"} made.${rest}${time}${left}`,
     act: { do: "start", choices, price: 0 },
     price: needed,
+    line,
     verb: "Run",
     onDone: () => go("#/runs"),
   };
@@ -90,7 +99,8 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
       <p class="quiet">
         {counted(due, "item")} to make
         {archived > 0 && `, ${number(archived)} archived already`}
-        {money.balance !== null && ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
+        {money.balance !== null &&
+          ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
       </p>
       {forecast !== null && <p>{forecastText(forecast)}</p>}
       {requests.plan !== null && (
@@ -105,16 +115,8 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
           {visible(text)}
         </p>
       ))}
-      {warnings.map((text) => (
-        <p class="caution" key={text} dir="auto">
-          {visible(text)}
-        </p>
-      ))}
-      {notes.map((text) => (
-        <p class="quiet" key={text} dir="auto">
-          {visible(text)}
-        </p>
-      ))}
+      <Remarks texts={warnings} name="caution" />
+      <Remarks texts={notes} name="quiet" />
       {models.length > 1 && (
         <details>
           <summary>By model</summary>
@@ -137,11 +139,38 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
   );
 }
 
+/** The first remarks, and the others behind a line. */
+function Remarks({ texts, name }: { texts: readonly string[]; name: string }) {
+  const remark = (text: string) => (
+    <p class={name} key={text} dir="auto">
+      {visible(text)}
+    </p>
+  );
+  const rest = texts.slice(remarksMax);
+  return (
+    <>
+      {texts.slice(0, remarksMax).map(remark)}
+      {rest.length > 0 && (
+        <details>
+          <summary class="quiet">{number(rest.length)} more</summary>
+          <div class="price-box">{rest.map(remark)}</div>
+        </details>
+      )}
+    </>
+  );
+}
+
+const remarksMax = 2;
+
 function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "setChoices" | "models">) {
   const { model = "", prompt = "", maxCredits, edition = "" } = choices;
   const set = <Name extends keyof StartChoices>(name: Name, value: StartChoices[Name] | undefined) => {
     const { [name]: _, ...rest } = choices;
-    setChoices((value === undefined || value === "" || value === false ? rest : { ...rest, [name]: value }) as StartChoices);
+    setChoices(
+      (value === undefined || value === "" || value === false
+        ? rest
+        : { ...rest, [name]: value }) as StartChoices,
+    );
   };
   const flags = [
     ["skipInvalid", "Skip rows with problems"],
@@ -152,10 +181,15 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   const known = models.find(({ id }) => id === model);
   return (
     <div class="choices">
-      <h3>For rows that do not say it</h3>
+      <h2 class="sub">For rows that do not say it</h2>
       <label>
         Model
-        <input list="models" value={model} placeholder="from the sheet" onChange={(event) => set("model", event.currentTarget.value.trim())} />
+        <input
+          list="models"
+          value={model}
+          placeholder="from the sheet"
+          onChange={(event) => set("model", event.currentTarget.value.trim())}
+        />
       </label>
       {known !== undefined && (
         <p class="quiet small">
@@ -171,8 +205,11 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
           onChange={(event) => set("prompt", event.currentTarget.value)}
         />
       </label>
-      <Params params={choices.params ?? {}} onChange={(params) => set("params", Object.keys(params).length === 0 ? undefined : params)} />
-      <h3>Limits</h3>
+      <Params
+        params={choices.params ?? {}}
+        onChange={(params) => set("params", Object.keys(params).length === 0 ? undefined : params)}
+      />
+      <h2 class="sub">Limits</h2>
       <label>
         Spend at most (credits)
         <input
@@ -190,13 +227,21 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
       </label>
       <label>
         Edition
-        <input value={edition} placeholder="none" onChange={(event) => set("edition", event.currentTarget.value.trim())} />
+        <input
+          value={edition}
+          placeholder="none"
+          onChange={(event) => set("edition", event.currentTarget.value.trim())}
+        />
       </label>
       <fieldset>
         <legend class="unseen">Options</legend>
         {flags.map(([name, words]) => (
           <label class="tick" key={name}>
-            <input type="checkbox" checked={choices[name] === true} onChange={(event) => set(name, event.currentTarget.checked)} />
+            <input
+              type="checkbox"
+              checked={choices[name] === true}
+              onChange={(event) => set(name, event.currentTarget.checked)}
+            />
             {words}
           </label>
         ))}
@@ -205,7 +250,13 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   );
 }
 
-function Params({ params, onChange }: { params: Record<string, string>; onChange: (params: Record<string, string>) => void }) {
+function Params({
+  params,
+  onChange,
+}: {
+  params: Record<string, string>;
+  onChange: (params: Record<string, string>) => void;
+}) {
   const [name, setName] = useState("");
   const [value, setValue] = useState("");
   const add = () => {
@@ -225,14 +276,21 @@ function Params({ params, onChange }: { params: Record<string, string>; onChange
           <button
             type="button"
             class="link"
-            onClick={() => onChange(Object.fromEntries(Object.entries(params).filter(([other]) => other !== key)))}
+            onClick={() =>
+              onChange(Object.fromEntries(Object.entries(params).filter(([other]) => other !== key)))
+            }
           >
             Remove<span class="unseen"> {key}</span>
           </button>
         </p>
       ))}
       <div class="param-new">
-        <input aria-label="Parameter" placeholder="aspect_ratio" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+        <input
+          aria-label="Parameter"
+          placeholder="aspect_ratio"
+          value={name}
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
         <input
           aria-label="Value of the parameter"
           placeholder="16:9"

@@ -26,8 +26,8 @@ export function StartView({ standing }: { standing: Standing }) {
         <Icon name="upload" />
         <h2>Drop a sheet here</h2>
         <p class="quiet">
-          CSV, XLSX, JSON or YAML, with a row for each picture, clip or sound. Nothing is spent before you have seen the
-          price and agreed to it.
+          CSV, XLSX, JSON or YAML, with a row for each picture, clip or sound. Nothing is spent before you
+          have seen the price and agreed to it.
         </p>
         <button type="button" class="main" disabled={isBusy} onClick={() => chooser.current?.click()}>
           {isBusy ? "Reading…" : "Choose a file"}
@@ -47,7 +47,9 @@ export function StartView({ standing }: { standing: Standing }) {
           }}
         />
         {standing.sandbox && (
-          <p class="quiet small">This is the sandbox: everything works as at the service, and no real credits are spent.</p>
+          <p class="quiet small">
+            This is the sandbox: everything works as at the service, and no real credits are spent.
+          </p>
         )}
       </section>
       {error !== null && <Trouble error={error} />}
