@@ -42,6 +42,9 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
       {check !== null && !check.ready && check.problemCount > 0 && (
         <p class="quiet small">Fix the problems first, or leave out the rows that have them (below).</p>
       )}
+      {check !== null && check.due === 0 && check.problemCount === 0 && (
+        <p class="quiet small">Everything in it is archived: there is nothing to make.</p>
+      )}
       {running !== null && (
         <p class="quiet small">
           Run {running.run} is in progress. Another run of this workspace waits until it has ended.
