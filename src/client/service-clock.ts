@@ -30,8 +30,11 @@ const skewMs = 60_000;
  * known before the next answer. Until then the time is a span.
  */
 export class ServiceClock {
-  /** Milliseconds from the wall clock, and from the monotonic one, to the time that the service stated last. */
-  private told: { wall: number; monotonic: number } | null = null;
+  /**
+   * Milliseconds from the wall clock, and from the monotonic one, to the time that the service stated last; `later` is how
+   * much later it may be: that answer was on its way for a while, and a clock that is believed may be slow.
+   */
+  private told: { wall: number; monotonic: number; later: number } | null = null;
 
   constructor(private readonly clock: Clock) {}
 
@@ -41,8 +44,9 @@ export class ServiceClock {
    */
   asking(): (at: number) => void {
     const parted = this.parting;
+    const tookMs = this.stopwatch();
     return (at) => {
-      if (this.told === null || Math.abs(this.parting - parted) <= skewMs) this.tell(at);
+      if (this.told === null || Math.abs(this.parting - parted) <= skewMs) this.tell(at, tookMs());
     };
   }
 
@@ -52,8 +56,9 @@ export class ServiceClock {
     if (this.told === null) return { earliest: now, latest: now };
     const byWall = now + this.told.wall;
     const steady = this.clock.monotonic() + this.told.monotonic;
-    if (Math.abs(byWall - steady) <= skewMs) return { earliest: byWall, latest: byWall };
-    return { earliest: Math.min(byWall, steady), latest: Math.max(byWall, steady) };
+    const { later } = this.told;
+    if (Math.abs(byWall - steady) <= skewMs) return { earliest: byWall, latest: byWall + later };
+    return { earliest: Math.min(byWall, steady), latest: Math.max(byWall, steady) + later };
   }
 
   /** A wait of so many milliseconds that begins now. */
@@ -79,10 +84,10 @@ export class ServiceClock {
     return told >= -skewMs && told < Math.abs(own) - skewMs ? Math.max(0, told) : own;
   }
 
-  private tell(at: number): void {
+  private tell(at: number, tookMs: number): void {
     const now = this.clock.now();
     const wall = Math.abs(at - now) > skewMs ? at - now : 0;
-    this.told = { wall, monotonic: this.parting + wall };
+    this.told = { wall, monotonic: this.parting + wall, later: Math.max(0, at + tookMs - now - wall) };
   }
 
   /** How far the wall clock is from the monotonic one. */

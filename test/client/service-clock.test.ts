@@ -56,6 +56,22 @@ describe.each([years, -years, 61_000, -61_000])("P20: a clock that is wrong by %
   });
 });
 
+test("P20: an answer that was on its way for long leaves it open how much later it is", () => {
+  clock.set(years);
+  const tell = time.asking();
+  const served = right;
+  pass(18_000);
+  tell(served);
+  expect(time.now).toEqual({ earliest: served, latest: right });
+  pass(minute);
+  expect(time.now).toEqual({ earliest: right - 18_000, latest: right });
+});
+
+test("a believed clock may be slow by what the service says", () => {
+  told(right + 30_000);
+  expect(time.now).toEqual({ earliest: right, latest: right + 30_000 });
+});
+
 test("P20: a machine that has slept, or whose clock was set, is of both times until the next answer", () => {
   told(right);
   clock.set(8 * 60 * minute);

@@ -54,31 +54,40 @@ export class ChainRules implements Rule {
   }
 }
 
-/** An address may be renewed as long as its task is there: the least time that it then has to live, and more (ms). */
-const livesLong = 75_000;
+/**
+ * An address may be renewed as long as its task is there: the least time that it then has to live (ms), and more for the
+ * requests that have to be sent while all addresses of an item are good, one for each parent and the item's own.
+ */
+const livesLong = 65_000;
+const requestMs = (rpm: number | null | undefined) => 10_000 + 60_000 / (rpm ?? 60);
+/** With fewer requests a day, none may be left for new addresses, day after day: the run tells that as its stop. */
+const dayMin = 40;
 
 /** At the end: an item whose parents have all ended well is not left behind, but for a reason that is told. */
 export function checkHandedOn(
   blocked: readonly BlockedItem[],
-  { switches: { urlMs = 0, signing }, maxCredits, modelCap, dailyCredits, keepCredits }: Scenario,
+  scenario: Scenario,
   isThere: (address: string) => boolean,
 ): void {
+  const { switches, maxCredits, modelCap, dailyCredits, keepCredits, rpm, rpd } = scenario;
+  const { urlMs = 0, signing } = switches;
   const isReady = ({ field, state, approval, url }: ParentOutput) => {
     if (approval !== null && approval !== "approved") return false;
     return field === "canary" ? state === "archived" : (state === "ready" || state === "archived") && url;
   };
   const isCapped =
     maxCredits !== null || [modelCap, dailyCredits, keepCredits].some((cap) => cap !== undefined);
-  const canRenew = signing === "each-look" && urlMs > livesLong;
+  const isTight = typeof rpd === "number" && rpd < dayMin;
   for (const { rowId, note, parents } of blocked) {
     if (parents.length === 0) throw new Violation("chain", `${rowId} is blocked and takes no output`);
     if (!parents.every(isReady)) continue;
     // A cap that is reached is told by the run, and no new address is asked for where nothing may be bought.
-    if (note === null && !isCapped)
+    if (note === null && !isCapped && !isTight)
       throw new Violation(
         "chain",
         `${rowId} is left blocked though its parents are made, and nothing says why`,
       );
+    const canRenew = signing === "each-look" && urlMs > livesLong + (parents.length + 1) * requestMs(rpm);
     if (note !== null && canRenew && parents.every(({ url }) => isThere(url ?? "")))
       throw new Violation(
         "chain",

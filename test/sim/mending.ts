@@ -4,7 +4,7 @@ import { EarlyExit } from "../../src/core/exit.js";
 import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Item } from "../../src/core/ports/store.js";
 import { adopt, refetch } from "../../src/job/orders/resolve.js";
-import { taskView } from "../../src/sandbox/world/present.js";
+import { isFinal, taskView } from "../../src/sandbox/world/present.js";
 import { skippedNote } from "./auditor.js";
 import type { Machine } from "./machine.js";
 import type { Scenario } from "./scenario.js";
@@ -59,7 +59,11 @@ export class Mending {
     const { tasks, madeFor } = this.service.ledger;
     const id = itemNumbered(this.workspace, item.id);
     const task = [...tasks.values()].findLast((one) => madeFor.get(one.id) === id);
-    return task ? (taskView(task, this.machine.kernel.now(), () => []) as Task) : null;
+    if (!task) return null;
+    const now = this.machine.kernel.now();
+    // To adopt a task is to look at it: what a failed one has cost is given back when it is seen.
+    if (isFinal(task, now)) task.seenFinal = true;
+    return taskView(task, now, () => []) as Task;
   }
 
   private spendLog(): SpendLog {
