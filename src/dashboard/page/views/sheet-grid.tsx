@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DroppedSheet, SheetProblem, SheetRows } from "../../shapes.js";
 import { number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
+import { visible } from "../parts/visible.js";
 import { useWindowing } from "../parts/windowing.js";
-import { visible } from "../parts/words.js";
 import { useRows } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 

@@ -9,7 +9,8 @@ import type {
 } from "../../shapes.js";
 import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
-import { visible, Words } from "../parts/words.js";
+import { visible } from "../parts/visible.js";
+import { Words } from "../parts/words.js";
 import { goInstead, link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { useCheck } from "../server/check.js";
