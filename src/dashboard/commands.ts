@@ -5,10 +5,7 @@ import type { Act, StartChoices, StartedCommand } from "./shapes.js";
  * Whatever the page changes or spends is a bulkgen command in a process of its own, so there is one way to do it, the
  * person sees the command that could have been typed, and a run goes on when the dashboard ends.
  */
-export interface Launch {
-  /** Starts bulkgen with these words. Never throws. */
-  (words: readonly string[]): LaunchedCommand;
-}
+export type Launch = (words: readonly string[]) => LaunchedCommand;
 
 export interface LaunchedCommand {
   /** What it has printed so far. */
@@ -157,7 +154,7 @@ function messageOf({ stdout, stderr }: LaunchedCommand, exit: number | null): st
   const [said, errors] = [stdout().trim(), stderr().trim()];
   if (exit === null) return shortened(errors.split("\n").at(-1) ?? "");
   // A plan or a log may come before the error.
-  const [, reason] = /(?:^|[^]*\n)bulkgen: ([^]*)$/.exec(errors) ?? [];
+  const reason = `\n${errors}`.split("\nbulkgen: ").slice(1).at(-1);
   return shortened(exit === 0 ? said || errors : (reason ?? (said || errors)));
 }
 
