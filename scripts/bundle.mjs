@@ -9,11 +9,12 @@
  * it from there. Nothing is minified, and a stack tells the module of each place (src/cli/output/ending.ts).
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { notices } from "./notices.mjs";
 
 /**
  * Packages that stay outside, because they bring machine code, WebAssembly or threads, which they find by their place.
@@ -107,31 +108,4 @@ function keepCode() {
   for (const words of [["status"], ["plan", "sheet.csv", "--sandbox"]])
     spawnSync(process.execPath, [...start, ...words], { cwd: place, env, stdio: "ignore" });
   rmSync(place, { recursive: true });
-}
-
-/** What the licences of the bundled packages ask for: who made them, and the licences themselves. */
-function notices(modules) {
-  const folders = new Set(modules.map(packageFolder).filter((found) => found !== null));
-  const entries = [...folders].map(notice).sort((a, b) => (a.title < b.title ? -1 : 1));
-  const head = "The files in this folder hold code of these packages.\n";
-  return [head, ...entries.map(({ title, text }) => `${title}\n${"=".repeat(title.length)}\n\n${text}`)].join(
-    "\n",
-  );
-}
-
-/** The folder of the package that a module belongs to; null for a module of ours or of the bundler. */
-function packageFolder(module) {
-  const found = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^.\\/][^\\/]*)[\\/]/.exec(module);
-  return found === null ? null : found[1];
-}
-
-function notice(path) {
-  const { name, version, license, homepage } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
-  const files = readdirSync(path).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
-  if (files.length === 0) throw new Error(`${name} brings no licence text`);
-  const texts = files.map((file) => readFileSync(join(path, file), "utf8").trim());
-  return {
-    title: `${name} ${version} (${license})`,
-    text: `${[homepage, ...texts].filter(Boolean).join("\n\n")}\n`,
-  };
 }

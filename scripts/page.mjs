@@ -6,17 +6,20 @@
  * Writes FOLDER/dashboard/index.html and its parts, which are named by their contents. Nothing is inline, because the
  * dashboard's Content-Security-Policy allows no inline script or style.
  */
+import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "vite";
+import { notices } from "./notices.mjs";
 
-await build({
+const folder = join(resolve(process.argv[2]), "dashboard");
+const { output } = await build({
   configFile: false,
   logLevel: "warn",
   root: fileURLToPath(new URL("../src/dashboard/page/", import.meta.url)),
   base: "./",
   build: {
-    outDir: join(resolve(process.argv[2]), "dashboard"),
+    outDir: folder,
     emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,
@@ -24,3 +27,5 @@ await build({
     reportCompressedSize: false,
   },
 });
+const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
+writeFileSync(join(folder, "NOTICES.txt"), notices(modules));

@@ -119,7 +119,7 @@ function fingerprint() {
     inRoot("src", "dashboard", "page", "tsconfig.json"),
     bundler,
     pageBundler,
-    ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs"].map((name) =>
+    ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs", "notices.mjs"].map((name) =>
       inRoot("scripts", name),
     ),
     ...sources,

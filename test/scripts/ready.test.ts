@@ -106,6 +106,13 @@ describe("the build", () => {
     bundler(`
       mkdirSync(out + "/bin");
       writeFileSync(out + "/bin/bulkgen.js", "bundled " + readFileSync(out + "/cli/main.js", "utf8"));`);
+    write("src/dashboard/page/styles/page.css", "body {}");
+    write(
+      "scripts/page.mjs",
+      `
+      import { copyFileSync } from "node:fs";
+      copyFileSync("src/dashboard/page/styles/page.css", process.argv[2] + "/page.css");`,
+    );
   });
 
   test("is made when it is missing, is executable, and is not made twice", () => {
@@ -128,6 +135,18 @@ describe("the build", () => {
     bundler(`mkdirSync(out + "/bin"); writeFileSync(out + "/bin/bulkgen.js", "bundled otherwise");`);
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
     expect(command()).toBe("bundled otherwise");
+  });
+
+  test("holds the page, and follows its styles", () => {
+    ready("--build");
+    write("src/dashboard/page/styles/page.css", "main {}");
+    expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+    expect(readFileSync(join(root, "dist/page.css"), "utf8")).toBe("main {}");
+    write("scripts/page.mjs", "process.exitCode = 4;");
+    expect(ready("--build")).toMatchObject({
+      status: 4,
+      stderr: "bulkgen setup: compiling\nbulkgen setup: the page's bundler failed\n",
+    });
   });
 
   test("holds nothing of a source that was deleted", () => {

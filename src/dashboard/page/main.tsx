@@ -5,6 +5,10 @@ import { followCommands } from "./server/commands.js";
 import { followStanding } from "./server/standing.js";
 
 takeToken();
+// The link of another dashboard may be opened in a tab that has this page.
+addEventListener("hashchange", () => {
+  if (takeToken()) location.reload();
+});
 const page = document.getElementById("page");
 if (page !== null) {
   page.textContent = "";

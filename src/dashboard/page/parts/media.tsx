@@ -44,7 +44,7 @@ export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
   return (
     <span class="thumbnail bare" role="img" aria-label={name}>
       {mime.startsWith("audio/") ? <Icon name="sound" /> : <Icon name="file" />}
-      <span>{mime.split("/")[1]}</span>
+      <span>{mime.startsWith("audio/") ? "audio" : mime.split("/")[1]}</span>
     </span>
   );
 }

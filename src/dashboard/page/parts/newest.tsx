@@ -3,7 +3,7 @@ import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { withQuery } from "../server/client.js";
 import { Thumbnail } from "./media.js";
-import { visible } from "./words.js";
+import { visible } from "./visible.js";
 
 const filesMax = 16;
 

@@ -4,7 +4,8 @@ import { dismiss, type Notice, useDoing } from "../server/commands.js";
 import { after } from "../system.js";
 import { ago } from "./amounts.js";
 import { Icon } from "./dialog.js";
-import { visible, Words } from "./words.js";
+import { visible } from "./visible.js";
+import { Words } from "./words.js";
 
 /** What the commands that were started here say. */
 export function Notices() {

@@ -3,7 +3,8 @@ import type { OfferedPrice } from "../../shapes.js";
 import { type Proposal, perform, priceOf, withdraw } from "../server/commands.js";
 import { counted, credits } from "./amounts.js";
 import { Dialog } from "./dialog.js";
-import { visible, Words } from "./words.js";
+import { visible } from "./visible.js";
+import { Words } from "./words.js";
 
 /** Asks a person to agree to an act: what would happen, what it costs, and only then the button. */
 export function ProposalDialog({ proposal }: { proposal: Proposal }) {

@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { localTime } from "../../../core/local-time.js";
 import type { WaitingPage } from "../../shapes.js";
 import { propose } from "../server/commands.js";
-import { visible, Words } from "./words.js";
+import { visible } from "./visible.js";
+import { Words } from "./words.js";
 
 /** What is known of a held item's request, and what a person can do about it. */
 

@@ -1,21 +1,5 @@
 import { useState } from "preact/hooks";
-
-/**
- * Text that somebody else wrote: a prompt, a name, a message of the service. It is only ever a text node, it reads in its
- * own direction without turning what is beside it, and its control characters are seen or dropped.
- */
-export function visible(text: string): string {
-  return (
-    text
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is made visible
-      .replace(/[\u0000-\u0008\u000b-\u001f]/g, (character) =>
-        String.fromCharCode(0x2400 + character.charCodeAt(0)),
-      )
-      .replace(/(?![\u200c\u200d])[\p{Cf}\u007f-\u009f]/gu, "")
-      .replace(/\p{Cs}/gu, "\ufffd")
-      .replace(/(\p{M}{8})\p{M}+/gu, "$1")
-  );
-}
+import { visible } from "./visible.js";
 
 /** On one line or where it breaks by itself; the style of its place cuts it. */
 export function Words({ text, class: name = "" }: { text: string; class?: string }) {

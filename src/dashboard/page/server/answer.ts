@@ -7,17 +7,18 @@ import { currentStanding, onConnection } from "./standing.js";
 
 const throttleMs = 1_000;
 
-/** Calls back when the workspace has changed, or when the server is there again. */
-export function useChanges(then: () => void): void {
+/** Calls back when the workspace has changed, or when the server is there again; never if `ms` is null. */
+export function useChanges(then: () => void, ms: number | null = throttleMs): void {
   const latest = useRef(then);
   latest.current = then;
   useEffect(() => {
+    if (ms === null) return;
     let seen = currentStanding()?.change;
     let stop: (() => void) | null = null;
     const stopListening = onConnection(({ standing, state }) => {
       if (state !== "live" || standing?.change === seen) return;
       seen = standing?.change;
-      stop ??= after(throttleMs, () => {
+      stop ??= after(ms, () => {
         stop = null;
         latest.current();
       });
@@ -26,7 +27,7 @@ export function useChanges(then: () => void): void {
       stopListening();
       stop?.();
     };
-  }, []);
+  }, [ms]);
 }
 
 export interface ReadAnswer<T> {
@@ -36,8 +37,8 @@ export interface ReadAnswer<T> {
   again: () => void;
 }
 
-/** The answer to a GET of this path; null asks nothing. */
-export function useAnswer<T>(path: string | null): ReadAnswer<T> {
+/** The answer to a GET of this path; null asks nothing. It is asked for again at most every `ms`, or never. */
+export function useAnswer<T>(path: string | null, ms: number | null = throttleMs): ReadAnswer<T> {
   const [state, setState] = useState<{ path: string | null; data: T | null; error: Error | null }>({
     path: null,
     data: null,
@@ -45,7 +46,7 @@ export function useAnswer<T>(path: string | null): ReadAnswer<T> {
   });
   const [turn, setTurn] = useState(0);
   const again = useCallback(() => setTurn((number) => number + 1), []);
-  useChanges(again);
+  useChanges(again, ms);
   // A turn asks again.
   useEffect(() => {
     if (path === null) return;
@@ -84,6 +85,7 @@ export function useRows<T>(
   first: number,
   last: number,
   load: (from: number, limit: number, signal: AbortSignal) => Promise<{ rows: T[]; total: number }>,
+  ms: number | null = throttleMs,
 ): RowWindow<T> {
   const pages = useRef(new Map<number, { rows: T[]; turn: number }>());
   const loading = useRef(new Set<number>());
@@ -101,7 +103,7 @@ export function useRows<T>(
   });
   const [turn, setTurn] = useState(0);
   const again = useCallback(() => setTurn((number) => number + 1), []);
-  useChanges(again);
+  useChanges(again, ms);
   const latest = useRef(load);
   latest.current = load;
 

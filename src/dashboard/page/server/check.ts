@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { SheetCheck, StartChoices } from "../../shapes.js";
 import { after } from "../system.js";
 import { post } from "./client.js";
@@ -11,32 +11,40 @@ export interface Checked {
 
 const settleMs = 400;
 
-/** Plans the sheet as it would be started, again whenever something has been changed and nobody types any more. */
+/**
+ * Plans the sheet as it would be started, again whenever something has been changed and nobody types any more. One plan
+ * is made at a time, as each is a process.
+ */
 export function useCheck(choices: StartChoices, version: number): Checked {
   const [state, setState] = useState<Checked>({ check: null, error: null, isBusy: true });
+  const wanted = useRef({ choices, isNew: true, isGone: false });
+  const isRunning = useRef(false);
+  const run = useCallback(async () => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    while (wanted.current.isNew && !wanted.current.isGone) {
+      wanted.current.isNew = false;
+      const found = await post<SheetCheck>("/api/check", wanted.current.choices).then(
+        (check) => ({ check, error: null }),
+        (error: unknown) => ({ check: null, error: error instanceof Error ? error.message : String(error) }),
+      );
+      setState({ ...found, isBusy: wanted.current.isNew });
+    }
+    isRunning.current = false;
+  }, []);
   // Another version of the sheet is checked again.
   useEffect(() => {
-    let isOld = false;
     setState((before) => ({ ...before, isBusy: true }));
-    const stop = after(settleMs, () => {
-      post<SheetCheck>("/api/check", choices).then(
-        (check) => {
-          if (!isOld) setState({ check, error: null, isBusy: false });
-        },
-        (error: unknown) => {
-          if (!isOld)
-            setState({
-              check: null,
-              error: error instanceof Error ? error.message : String(error),
-              isBusy: false,
-            });
-        },
-      );
+    return after(settleMs, () => {
+      wanted.current = { choices, isNew: true, isGone: false };
+      void run();
     });
-    return () => {
-      isOld = true;
-      stop();
-    };
-  }, [choices, version]);
+  }, [choices, version, run]);
+  useEffect(
+    () => () => {
+      wanted.current.isGone = true;
+    },
+    [],
+  );
   return state;
 }

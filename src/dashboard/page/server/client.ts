@@ -3,12 +3,13 @@ import { remember, remembered, request } from "../system.js";
 
 /** Every request to the dashboard's server. The token goes in a header, which no other site can set. */
 
-/** Takes the token of the printed link out of the address, and keeps it for this tab. */
-export function takeToken(): void {
+/** Takes the token of the printed link out of the address, and keeps it for this tab. Answers whether there was one. */
+export function takeToken(): boolean {
   const [, token] = /^#token=(\S+)$/.exec(location.hash) ?? [];
-  if (token === undefined) return;
+  if (token === undefined) return false;
   remember("token", token);
   history.replaceState(null, "", "#/");
+  return true;
 }
 
 /** The server answered, but not with what was asked for. */

@@ -156,7 +156,9 @@ function FailedItems() {
               )}{" "}
               <span class="quiet">{counted(items.length, "failed item")}</span>
             </h2>
-            {run !== null && <RetryButton run={run} failed={items.length} />}
+            {run !== null && (
+              <RetryButton run={run} failed={data.total > data.items.length ? null : items.length} />
+            )}
           </header>
           <ul class="failures">
             {items.map(({ id, rowId, rowNumber, prompt, note, failureKind, model }) => (

@@ -7,8 +7,9 @@ import { Empty, Waiting } from "../parts/empty.js";
 import { onKeys } from "../parts/keys.js";
 import { Medium, Thumbnail } from "../parts/media.js";
 import { Time, useTime } from "../parts/time.js";
+import { visible } from "../parts/visible.js";
 import { useWindowing } from "../parts/windowing.js";
-import { Clamped, visible, Words } from "../parts/words.js";
+import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useChanges } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
@@ -242,7 +243,7 @@ interface TileProps {
 }
 
 function Tile({ file, isSelected, onPick }: TileProps) {
-  const { src, thumbnail, mime, rowId, job, picked, approval } = file;
+  const { src, thumbnail, mime, rowId, job, prompt, picked, approval } = file;
   return (
     <li class={picked > 0 ? "tile picked" : "tile"}>
       <button
@@ -251,7 +252,14 @@ function Tile({ file, isSelected, onPick }: TileProps) {
         aria-label={`${isSelected === null ? "Open" : "Select"} ${visible(rowId)}, file ${file.number}`}
         onClick={() => onPick(file)}
       >
-        <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
+        {mime.startsWith("audio/") ? (
+          <span class="thumbnail spoken">
+            <Icon name="sound" />
+            <Words text={prompt ?? ""} />
+          </span>
+        ) : (
+          <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
+        )}
         {isSelected !== null && <span class={isSelected ? "check on" : "check"} />}
         {(picked > 0 || approval === "waiting" || approval === "rejected") && (
           <span class="marks">

@@ -17,12 +17,13 @@ import { useAnswer } from "../server/answer.js";
 import { post } from "../server/client.js";
 import { propose, tellError } from "../server/commands.js";
 import { ItemTable } from "./item-table.js";
+import { chartMs } from "./runs.js";
 
 /** One run: how it stands, what it has cost, what was expected, its troubles, and every item. */
 export function RunView({ id, standing, query }: { id: number; standing: Standing; query: URLSearchParams }) {
   const now = useTime();
   const { data: run, error } = useAnswer<RunDetail>(`/api/runs/${id}`);
-  const progress = useAnswer<ProgressOverTime>(`/api/runs/${id}/progress`);
+  const progress = useAnswer<ProgressOverTime>(`/api/runs/${id}/progress`, chartMs);
   if (run === null) return <Waiting error={error} />;
   const live = standing.running?.run === id ? standing.running : null;
   const counts = live?.counts ?? run.counts;
@@ -147,21 +148,22 @@ function RunActions({ run, live }: { run: RunDetail; live: LiveRun | null }) {
   );
 }
 
-export function RetryButton({ run, failed }: { run: number; failed: number }) {
+/** `failed` is null if not all of them are known. */
+export function RetryButton({ run, failed }: { run: number; failed: number | null }) {
   return (
     <button
       type="button"
       onClick={() =>
         propose({
           title: `Retry what failed in run ${run}`,
-          words: `${counted(failed, "failed item")} ${failed === 1 ? "is" : "are"} submitted again. An item fails again if its prompt or its input was the reason.`,
+          words: `${failed === null ? "All failed items are" : failed === 1 ? "The failed item is" : `${number(failed)} failed items are`} submitted again. An item fails again if its prompt or its input was the reason.`,
           act: { do: "retry", run, price: 0 },
           price: "asked",
           verb: "Retry",
         })
       }
     >
-      Retry {number(failed)} failed
+      Retry {failed === null ? "all" : number(failed)} failed
     </button>
   );
 }

@@ -15,11 +15,17 @@ import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 
+/** How often the charts are drawn anew. */
+export const chartMs = 5_000;
+
 /** What is going on, and every run before. */
 export function RunsView({ standing }: { standing: Standing }) {
   const now = useTime();
   const { data, error } = useAnswer<RunPage>("/api/runs");
-  const account = useAnswer<AccountOverTime>(data !== null && data.runs.length > 0 ? "/api/account" : null);
+  const account = useAnswer<AccountOverTime>(
+    data !== null && data.runs.length > 0 ? "/api/account" : null,
+    chartMs,
+  );
   const [older, setOlder] = useState<RunPage[]>([]);
   const [olderError, setOlderError] = useState<Error | null>(null);
   const shownUntil = data?.older ?? null;
@@ -35,7 +41,7 @@ export function RunsView({ standing }: { standing: Standing }) {
   };
   const runs = [...(data?.runs ?? []), ...older.flatMap((page) => page.runs)];
   return (
-    <div class="view">
+    <div class="view runs-view">
       <h1>Runs</h1>
       {standing.running !== null && <LiveRunPanel live={standing.running} now={now} />}
       {data === null ? (

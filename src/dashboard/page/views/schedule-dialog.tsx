@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { StartChoices } from "../../shapes.js";
 import { type CronPreset, cronOf, cronWords, presetWords, weekdays } from "../parts/cron.js";
 import { Dialog } from "../parts/dialog.js";
-import { visible } from "../parts/words.js";
+import { visible } from "../parts/visible.js";
 import { go } from "../route.js";
 import { perform } from "../server/commands.js";
 

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DroppedSheet, SheetProblem, SheetRows } from "../../shapes.js";
 import { number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
+import { visible } from "../parts/visible.js";
 import { useWindowing } from "../parts/windowing.js";
-import { visible } from "../parts/words.js";
 import { useRows } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 
@@ -43,10 +43,18 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
   const { file, columns, rows: total, editable } = sheet;
   const scroller = useRef<HTMLDivElement>(null);
   const { list, first, last } = useWindowing<HTMLDivElement>(total, rowHeight);
-  const rows = useRows<Row>(file, first, last, async (from, limit, signal) => {
-    const found = await get<SheetRows>(withQuery("/api/sheet/rows", { file, from, limit }), signal);
-    return { rows: found.rows, total };
-  });
+  // A column that is added moves the cells.
+  const key = [file, ...columns].join("\n");
+  const rows = useRows<Row>(
+    key,
+    first,
+    last,
+    async (from, limit, signal) => {
+      const found = await get<SheetRows>(withQuery("/api/sheet/rows", { file, from, limit }), signal);
+      return { rows: found.rows, total };
+    },
+    null,
+  );
   const [editing, setEditing] = useState<{ place: CellPlace; value: string } | null>(null);
   /** Which cell was meant before the pointer came down: the first press chooses a cell, the next one edits it. */
   const pressedOn = useRef<CellPlace | null>(null);
@@ -55,7 +63,7 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
   const column = place === null ? -1 : columns.indexOf(place.column);
   const widths = useWidths(columns, rows.row, rows.total !== null);
   const template = {
-    gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `${width}px`).join(" ")}`,
+    gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `minmax(${width}px, ${width}fr)`).join(" ")}`,
   };
   const width = numberWidth + widths.reduce((sum, each) => sum + each, 0);
 
@@ -150,7 +158,7 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
           if (place === null && total > 0) move(0, 0);
         }}
       >
-        <div class="sheet-head" role="row" aria-rowindex={1} style={{ ...template, width: `${width}px` }}>
+        <div class="sheet-head" role="row" aria-rowindex={1} style={{ ...template, minWidth: `${width}px` }}>
           <span role="columnheader" class="corner">
             <span class="unseen">row</span>
           </span>
@@ -164,7 +172,7 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
           ref={list}
           class="sheet-rows"
           role="rowgroup"
-          style={{ height: `${total * rowHeight}px`, width: `${width}px` }}
+          style={{ height: `${total * rowHeight}px`, minWidth: `${width}px` }}
         >
           {shown.map((at) => {
             const row = rows.row(at);

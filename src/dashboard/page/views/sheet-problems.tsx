@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import type { CellChange, SheetProblem } from "../../shapes.js";
 import { number } from "../parts/amounts.js";
-import { visible, Words } from "../parts/words.js";
+import { visible } from "../parts/visible.js";
+import { Words } from "../parts/words.js";
 import type { CellPlace } from "./sheet-grid.js";
 
 interface ProblemsProps {

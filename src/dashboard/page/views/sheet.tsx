@@ -9,7 +9,8 @@ import type {
 } from "../../shapes.js";
 import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
-import { visible, Words } from "../parts/words.js";
+import { visible } from "../parts/visible.js";
+import { Words } from "../parts/words.js";
 import { goInstead, link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { useCheck } from "../server/check.js";
@@ -24,8 +25,8 @@ const kept = new Map<string, { choices: StartChoices; place: CellPlace | null }>
 
 /** A sheet before it is started: its rows with their problems, what it costs, and what is set for it. */
 export function SheetView({ file, standing }: { file: string; standing: Standing }) {
-  const { data: sheet, error } = useAnswer<DroppedSheet>(withQuery("/api/sheet", { file }));
-  const models = useAnswer<ModelEntry[]>("/api/models");
+  const { data: sheet, error, again } = useAnswer<DroppedSheet>(withQuery("/api/sheet", { file }), null);
+  const models = useAnswer<ModelEntry[]>("/api/models", null);
   const [choices, setChosen] = useState<StartChoices>(() => kept.get(file)?.choices ?? { file });
   const [edits, setEdits] = useState<ReadonlyMap<string, string>>(new Map());
   const [version, setVersion] = useState(0);
@@ -49,7 +50,10 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
         // The sheet was copied before it was changed; what is set goes along.
         kept.set(saved.file, { choices: { ...choices, file: saved.file }, place });
         goInstead(link("sheet", saved.file));
-      } else setVersion((number) => number + 1);
+      } else {
+        again();
+        setVersion((number) => number + 1);
+      }
     } catch (reason) {
       tellError(reason);
       setEdits((before) => {

@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { forecastText } from "../../../report/forecast.js";
 import type { LiveRun, ModelEntry, SheetCheck, StartChoices } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
-import { visible, Words } from "../parts/words.js";
+import { visible } from "../parts/visible.js";
+import { Words } from "../parts/words.js";
 import { go } from "../route.js";
 import type { Checked } from "../server/check.js";
 import { type Proposal, propose } from "../server/commands.js";
@@ -41,6 +42,9 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
       </div>
       {check !== null && !check.ready && check.problemCount > 0 && (
         <p class="quiet small">Fix the problems first, or leave out the rows that have them (below).</p>
+      )}
+      {check !== null && check.due === 0 && check.problemCount === 0 && (
+        <p class="quiet small">Everything in it is archived: there is nothing to make.</p>
       )}
       {running !== null && (
         <p class="quiet small">

@@ -11,7 +11,7 @@ import { openDropped, sheetEndings } from "../server/sheets.js";
 /** Where work starts: a sheet is dropped or chosen. */
 export function StartView({ standing }: { standing: Standing }) {
   const now = useTime();
-  const { data, error } = useAnswer<SheetEntry[]>("/api/sheets");
+  const { data, error } = useAnswer<SheetEntry[]>("/api/sheets", null);
   const chooser = useRef<HTMLInputElement>(null);
   const [isBusy, setBusy] = useState(false);
   const open = async (files: FileList | null) => {

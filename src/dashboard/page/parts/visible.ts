@@ -1,0 +1,16 @@
+/**
+ * Text that somebody else wrote: a prompt, a name, a message of the service. It is only ever a text node, it reads in its
+ * own direction without turning what is beside it, and its control characters are seen or dropped.
+ */
+export function visible(text: string): string {
+  return (
+    text
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is made visible
+      .replace(/[\u0000-\u0008\u000b-\u001f]/g, (character) =>
+        String.fromCharCode(0x2400 + character.charCodeAt(0)),
+      )
+      .replace(/(?![\u200c\u200d])[\p{Cf}\u007f-\u009f]/gu, "")
+      .replace(/\p{Cs}/gu, "\ufffd")
+      .replace(/(\p{M}{8})\p{M}+/gu, "$1")
+  );
+}

@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import { cronOf, cronWords } from "../../src/dashboard/page/parts/cron.js";
+import { visible } from "../../src/dashboard/page/parts/visible.js";
+
+describe("text that somebody else wrote", () => {
+  test.each([
+    ["an escape sequence", "a\u001b[2Jb", "a\u241b[2Jb"],
+    ["a bell", "a\u0007b", "a\u2407b"],
+    ["a right-to-left override", "a\u202egnp.exe", "agnp.exe"],
+    ["an isolate that is never closed", "a\u2067b", "ab"],
+    ["half of a surrogate pair", "a\ud83db", "a\ufffdb"],
+    ["marks without end on a letter", `Z${"\u0301".repeat(500)}`, `Z${"\u0301".repeat(8)}`],
+    ["a tag", "<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],
+  ])("shows %s harmlessly", (_, text, shown) => expect(visible(text)).toBe(shown));
+
+  test.each(["one\ntwo\tthree", "👩‍👩‍👧‍👦", "مرحبا", "नमस्ते"])("keeps %j", (text) =>
+    expect(visible(text)).toBe(text),
+  );
+});
+
+describe("the times of a schedule", () => {
+  test.each([
+    ["hourly", "06:30", 1, "30 * * * *", "every hour at minute 30"],
+    ["daily", "06:00", 1, "0 6 * * *", "every day at 06:00"],
+    ["weekdays", "18:05", 1, "5 18 * * 1-5", "Monday to Friday at 18:05"],
+    ["weekly", "09:00", 0, "0 9 * * 0", "every Sunday at 09:00"],
+    ["monthly", "00:15", 1, "15 0 1 * *", "on the first of every month at 00:15"],
+  ] as const)("%s at %s are a cron expression and plain words", (preset, time, weekday, cron, words) => {
+    expect(cronOf(preset, time, weekday)).toBe(cron);
+    expect(cronWords(cron)).toBe(words);
+  });
+
+  test.each(["*/5 * * * *", "0 6 1 1 *", "@daily", "0 6 * * 1,3"])("%s is shown as it is", (cron) =>
+    expect(cronWords(cron)).toBe(cron),
+  );
+});
