@@ -239,7 +239,7 @@ function Figures({ run, live, now, workspace }: FiguresProps) {
             <tr>
               <th scope="row">requests</th>
               <td>{forecast === null ? "none" : `about ${number(forecast.requests)}`}</td>
-              <td>{number(requests)}</td>
+              <td>{isOver ? number(requests) : "counted at the end"}</td>
             </tr>
             <tr>
               <th scope="row">time</th>
