@@ -7,7 +7,9 @@ import { allSwitches } from "../../src/sandbox/state/switches.js";
 import { withOutputs } from "../../src/sandbox/world/generate.js";
 import { checkSignature, parseFilePath } from "../../src/sandbox/world/signing.js";
 import { World } from "../../src/sandbox/world/world.js";
+import type { SimulatedBucket } from "./bucket.js";
 import { chance } from "./chance.js";
+import { madeOf } from "./files.js";
 import { Ledger } from "./ledger.js";
 import { models } from "./models.js";
 import type { OtherPrice } from "./other-price.js";
@@ -31,6 +33,7 @@ export class SimulatedService {
   constructor(
     scenario: Scenario,
     private readonly now: () => number,
+    private readonly bucket: () => SimulatedBucket | null = () => null,
   ) {
     const switches = allSwitches(scenario.switches);
     this.prices = switches.price.models;
@@ -86,12 +89,21 @@ export class SimulatedService {
     return { answer: written(response), made: made ? (this.ledger.task(made.task.id) ?? null) : null };
   }
 
-  /** The output that an address names, however old it is; null for one that the service has never given. */
+  /**
+   * The output that an address names, however old it is; null for one that the service has never given, and that nobody
+   * has published it at.
+   */
   output(
     address: string,
     now: number,
   ): { task: TaskRecord; number: number; isExpired: boolean; expires: number } | null {
     if (!URL.canParse(address)) return null;
+    const published = this.bucket()?.at(address) ?? null;
+    if (published !== null) {
+      const { expires } = published;
+      const made = this.madeWith(published.sha256);
+      return made && { ...made, isExpired: expires <= now, expires };
+    }
     const { origin, pathname, searchParams } = new URL(address);
     const verdict = checkSignature(secret, pathname, Object.fromEntries(searchParams), now);
     const name = parseFilePath(pathname);
@@ -101,11 +113,20 @@ export class SimulatedService {
     return { task, number: name.number, isExpired: verdict === "expired", expires };
   }
 
+  private madeWith(hash: string): { task: TaskRecord; number: number } | null {
+    for (const task of this.ledger.tasks.values())
+      for (let number = 1; number <= task.outputs.length; number++)
+        if (madeOf(task, number).sha256 === hash) return { task, number };
+    return null;
+  }
+
   /** Whether all inputs of a request can be read as it arrives. */
   private reads(body: string): boolean {
     const now = this.now();
     return mediaFields.every((field) => {
       const address = (JSON.parse(body) as Record<string, string | undefined>)[field];
+      const published = this.bucket()?.at(address ?? "") ?? null;
+      if (published !== null) return now < published.expires;
       const found = address === undefined ? null : this.output(address, now);
       if (found === null) return address === undefined;
       return !found.isExpired && (found.task.goneAt === null || now < found.task.goneAt);
