@@ -1,5 +1,5 @@
 import type { BlockedItem } from "../../src/core/ports/store.js";
-import { plannedHash, type SimulatedBucket } from "./bucket.js";
+import { bucketTrouble, plannedHash, type SimulatedBucket } from "./bucket.js";
 import type { Scenario } from "./scenario.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 
@@ -68,10 +68,10 @@ export function checkPublished(
   bucket: SimulatedBucket,
 ): void {
   for (const { rowId, note } of blocked) {
-    if (!note?.includes("be published")) continue;
     const file = fileOf(rowId);
-    const isOther = file !== undefined && note.startsWith("cannot be published") && !bucket.isAsPlanned(file);
-    if (!isOther)
+    const isForFile = note?.startsWith("cannot be published") === true;
+    const isOther = isForFile && file !== undefined && !bucket.isAsPlanned(file);
+    if (note?.includes(bucketTrouble) || (isForFile && !isOther))
       throw new Violation("publish", `${rowId} is left blocked though its file can be published: ${note}`);
   }
 }

@@ -51,6 +51,8 @@ export interface Scenario {
   /** Whether the user restarts a run with the manifest, or by resuming. */
   again: "run" | "resume";
   taskMs: { min: number; max: number };
+  /** How long those of single models take in place of that; the others then take a second. */
+  modelMs?: Readonly<Record<string, { min: number; max: number }>>;
   /** Whether answers carry a `Date`, as HTTP wants it. */
   tellsTime: boolean;
   switches: SwitchSettings;

@@ -1,6 +1,7 @@
 import { mediaFields } from "../../src/api/inputs.js";
 import type { WorldFault, WorldRequest } from "../../src/sandbox/answers/answers.js";
 import { type SandboxReply, written } from "../../src/sandbox/answers/reply.js";
+import type { SandboxModel } from "../../src/sandbox/catalogue/model.js";
 import type { Change, TaskRecord } from "../../src/sandbox/state/state.js";
 import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
 import { allSwitches } from "../../src/sandbox/state/switches.js";
@@ -66,8 +67,8 @@ export class SimulatedService {
     }
     this.world = new World(
       {
-        models: new Map(withOutputs([...models.values()], switches).map((model) => [model.key, model])),
-        taskMs: scenario.taskMs,
+        models: new Map(withOutputs(modelsOf(scenario), switches).map((model) => [model.key, model])),
+        taskMs: scenario.modelMs === undefined ? scenario.taskMs : undefined,
         inputRoot: undefined,
         secret,
         origin: () => filesOrigin,
@@ -146,6 +147,10 @@ export class SimulatedService {
       this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
     }
   }
+}
+
+function modelsOf({ modelMs }: Scenario): SandboxModel[] {
+  return [...models.values()].map((model) => ({ ...model, taskMs: modelMs?.[model.key] ?? model.taskMs }));
 }
 
 /** The same request with inputs that the service refuses. */
