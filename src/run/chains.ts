@@ -9,7 +9,10 @@ import type { Gate } from "./gate/gate.js";
 import type { GatePorts } from "./gate/ports.js";
 import type { Publishing } from "./publishing.js";
 
-/** After so many polls in a row whose URLs could not be used, a parent is given up in this execution. */
+/**
+ * After so many polls in a row whose URLs could not be used, a parent is given up in this execution. That the service has
+ * no such task is said once.
+ */
 const renewalsMax = 4;
 
 const tooShort = "its addresses expire before they can be used";
@@ -105,7 +108,7 @@ export class Chains {
       this.gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
     const against = await this.reasonAgainst(itemId, outcome);
     if (against === null) this.waiting.delete(itemId);
-    else await this.tryAgain(itemId, against);
+    else await this.tryAgain(itemId, against, outcome.kind === "unclear" && outcome.missing);
   }
 
   /** Stores the URLs that a poll gave; returns why they are of no use, or null. */
@@ -133,10 +136,10 @@ export class Chains {
     }
   }
 
-  private async tryAgain(itemId: number, reason: string): Promise<void> {
+  private async tryAgain(itemId: number, reason: string, isFinal: boolean): Promise<void> {
     const { store, clock } = this.ports;
     const tries = (this.waiting.get(itemId)?.tries ?? 0) + 1;
-    if (tries < renewalsMax && reason !== tooShort) {
+    if (tries < renewalsMax && reason !== tooShort && !isFinal) {
       this.waiting.set(itemId, { nextAt: clock.now() + backoffMs(tries), tries });
       return;
     }

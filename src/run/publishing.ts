@@ -24,6 +24,9 @@ type Means = {
 
 /** An address must be of use for so long (ms) when it is sent. */
 const usableMs = 10 * 60_000;
+/** One that was given so recently (ms) is as good as any, if the service can read it for so long. */
+const justGivenMs = 60_000;
+const readWithinMs = 60_000;
 /** So often a file is tried before its item has to wait. */
 const triesMax = 3;
 
@@ -35,6 +38,8 @@ export class Publishing {
   private opened: Publisher | null = null;
   /** Contents that are being published. */
   private readonly underWay = new Map<string, Promise<string>>();
+  /** When this process was given the newest address of each content (monotonic ms). */
+  private readonly givenAt = new Map<string, number>();
 
   constructor(
     private readonly means: Means,
@@ -51,19 +56,26 @@ export class Publishing {
   }
 
   /**
-   * The inputs with addresses in place of paths. Null where one cannot be had: then the item is blocked, with the reason. Null
-   * also once the run is interrupted: then the item stays planned, because no paid request may leave any more.
+   * The inputs with addresses in place of paths. Null where one cannot be had: then the item is blocked, with the reason.
+   * Null also once a file was published, or the run is interrupted: then the item stays planned. Publishing may take
+   * minutes, in which the run may be cancelled, told to be silent, or reach its cap; so the item is chosen anew.
    */
   async inputsOf(item: Item, inputs: Item["inputs"]): Promise<Item["inputs"] | null> {
     if (this.ports === null) return inputs;
     const sent: Record<string, string> = { ...inputs };
+    let isReady = true;
     try {
       for (const field of mediaFields) {
         const value = inputs[field];
-        if (value !== undefined && isLocalPath(value))
-          sent[field] = await this.addressOf(this.ports, value, item.files?.[field]);
+        if (value === undefined || !isLocalPath(value)) continue;
+        const file = await this.plannedFile(this.ports, value, item.files?.[field]);
+        const known = await this.known(this.ports, file);
+        if (known === null) {
+          isReady = false;
+          await this.published(this.ports, file);
+        } else sent[field] = known;
       }
-      return this.ports.interrupt.aborted ? null : sent;
+      return isReady && !this.ports.interrupt.aborted ? sent : null;
     } catch (error) {
       if (!(error instanceof PublishError)) throw error;
       if (this.ports.interrupt.aborted) return null;
@@ -83,41 +95,24 @@ export class Publishing {
       if (file === null || sha256 === null) throw new PublishError("it has no archived file");
       if (this.publisherOf(this.ports).byName)
         throw new PublishError("--publish names a folder where archived files are not");
-      addresses.push(await this.addressFor(this.ports, file, await this.ports.archived(file), sha256));
+      const archived = fileOf(file, await this.ports.archived(file));
+      if (archived.sha256 !== sha256) throw new PublishError(`${file} has changed since it was archived`);
+      addresses.push(
+        (await this.known(this.ports, archived)) ?? (await this.published(this.ports, archived)),
+      );
     }
     return addresses;
   }
 
-  private async addressOf(ports: PublishPorts, value: string, planned: string | undefined): Promise<string> {
-    const file = await ports.localInput(value);
-    if (planned !== undefined && "sha256" in file && file.sha256 !== planned)
-      throw new PublishError(`${value} has changed since the run was planned: run the manifest again`);
-    return this.addressFor(ports, value, file);
-  }
-
-  private async addressFor(
+  private async plannedFile(
     ports: PublishPorts,
     value: string,
-    file: LocalInput,
-    archived?: string,
-  ): Promise<string> {
-    if ("wrong" in file) throw new PublishError(`${value}: ${file.wrong}`);
-    const sha256 = file.sha256.replace("sha256:", "");
-    if (archived !== undefined && sha256 !== archived)
-      throw new PublishError(`${value} has changed since it was archived`);
-    const under = this.underWay.get(file.sha256);
-    if (under !== undefined) return under;
-    const { path, bytes, mime } = file;
-    const name = value.replaceAll("\\", "/").replace(/^(?:\.\/)+/, "");
-    const address = this.published(ports, {
-      path,
-      name,
-      bytes,
-      sha256,
-      mime: mime ?? "application/octet-stream",
-    });
-    this.underWay.set(file.sha256, address);
-    return address.finally(() => this.underWay.delete(file.sha256));
+    planned: string | undefined,
+  ): Promise<PublishFile> {
+    const file = fileOf(value, await ports.localInput(value));
+    if (planned !== undefined && `sha256:${file.sha256}` !== planned)
+      throw new PublishError(`${value} has changed since the run was planned: run the manifest again`);
+    return file;
   }
 
   private publisherOf(ports: PublishPorts): Publisher {
@@ -127,22 +122,57 @@ export class Publishing {
     return this.opened;
   }
 
-  private async published(ports: PublishPorts, file: PublishFile): Promise<string> {
+  /** An address below which the files are already depends on the name. */
+  private targetOf(ports: PublishPorts, { name }: PublishFile): string {
+    const publisher = this.publisherOf(ports);
+    return publisher.byName ? `${publisher.name} ${name}` : publisher.name;
+  }
+
+  /** The address of a content that is good for long enough; null where it has to be published. */
+  private async known(ports: PublishPorts, file: PublishFile): Promise<string | null> {
+    const { store, clock } = this.means;
+    const target = this.targetOf(ports, file);
+    const known = await store.publishedAt(target, file.sha256);
+    if (known === null) return null;
+    const leftMs = known.until === null ? Number.POSITIVE_INFINITY : known.until - clock.now();
+    const givenAt = this.givenAt.get(`${target} ${file.sha256}`) ?? Number.NEGATIVE_INFINITY;
+    const isNew = clock.monotonic() - givenAt < justGivenMs;
+    return leftMs > (isNew ? readWithinMs : usableMs) ? known.url : null;
+  }
+
+  /** Publishes a file, once for all items that wait for it. */
+  private published(ports: PublishPorts, file: PublishFile): Promise<string> {
+    const id = `${this.targetOf(ports, file)} ${file.sha256}`;
+    const address = this.underWay.get(id) ?? this.publish(ports, file, id);
+    this.underWay.set(id, address);
+    return address.finally(() => this.underWay.delete(id));
+  }
+
+  private async publish(ports: PublishPorts, file: PublishFile, id: string): Promise<string> {
     const { store, clock } = this.means;
     const publisher = this.publisherOf(ports);
-    // An address below which the files are already depends on the name.
-    const target = publisher.byName ? `${publisher.name} ${file.name}` : publisher.name;
-    const known = await store.publishedAt(target, file.sha256);
-    if (known !== null && (known.until === null || known.until - clock.now() > usableMs)) return known.url;
     for (let tries = 1; ; tries++) {
       try {
         const published = await publisher.publish(file);
-        await store.keepPublished(target, file.sha256, published);
-        return published.url;
+        const { url, until } = published;
+        if (until !== null && until - clock.now() <= readWithinMs)
+          throw new PublishError(`the address of ${file.name} expires before it can be used`);
+        await store.keepPublished(this.targetOf(ports, file), file.sha256, published);
+        this.givenAt.set(id, clock.monotonic());
+        return url;
       } catch (error) {
         if (!(error instanceof PublishError) || tries >= triesMax || ports.interrupt.aborted) throw error;
         await clock.sleep(backoffMs(tries), ports.interrupt);
       }
     }
   }
+}
+
+/** Throws PublishError where it cannot be read. */
+function fileOf(value: string, file: LocalInput): PublishFile {
+  if ("wrong" in file) throw new PublishError(`${value}: ${file.wrong}`);
+  const { path, bytes, mime } = file;
+  const name = value.replaceAll("\\", "/").replace(/^(?:\.\/)+/, "");
+  const sha256 = file.sha256.replace("sha256:", "");
+  return { path, name, bytes, sha256, mime: mime ?? "application/octet-stream" };
 }

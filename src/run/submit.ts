@@ -76,7 +76,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** The item is blocked: an input of it cannot be had now. */
+/** An input of it cannot be had now and it is blocked, or was published just now and it is chosen anew. */
 async function putOff({ ports }: Session, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
   return null;

@@ -10,6 +10,7 @@ for (const bench of [
   "sandbox",
   "manifest",
   "graph",
+  "chains",
   "archive",
   "view",
   "hostile",

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { eventually, newPlace, type Place, run, started } from "./command.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { type Ended, eventually, newPlace, type Place, run } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 
 /** Two rows of a picture that has to be approved, and of a second one that is made of it. */
@@ -69,18 +70,61 @@ test("approve works offline, and resume makes what waited, with nothing paid twi
   expect(none.stderr).toContain("no item waits for approval");
 });
 
-test("approve reaches a run in progress, which goes on at once", async () => {
+/** Runs the job; `act` is done once the cup is archived, and until then no poll of the jar is answered. */
+async function whileAtWork(place: Place, service: ScriptedService, act: () => Promise<void>): Promise<Ended> {
+  let acted: Promise<void> | null = null;
+  service.script(async ({ what, path }) => {
+    const jar = service.made.find(({ prompt }) => prompt === "a jar");
+    if (what !== "GET task" || jar === undefined || !path.endsWith(jar.task)) return "serve";
+    acted ??= isArchived(place, "cup-draft").then(act);
+    await acted.catch(() => undefined);
+    return "serve";
+  });
+  const end = await run(place, ["run", "set.yaml", "--yes"], service);
+  expect(acted, end.stderr).not.toBeNull();
+  await acted;
+  return end;
+}
+
+function isArchived(place: Place, id: string): Promise<true> {
+  return eventually(() => {
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"), { readonly: true });
+    try {
+      const state = db.prepare("SELECT state FROM items WHERE row_id = ?").pluck().get(id);
+      return state === "archived" ? true : null;
+    } finally {
+      db.close();
+    }
+  });
+}
+
+test("approve reaches the process at work, which makes what waited in the same run", async () => {
   const [place, service] = await made();
-  await run(place, ["run", "set.yaml", "--yes", "--filter", "id=cup*"], service);
-  place.write("slow.csv", "id,model,prompt\nslow,plain-image,slow");
-  const running = started(place, ["run", "set.yaml", "--yes"], { ...service, serves: true });
-  await eventually(() => service.made.find(({ prompt }) => prompt === "a jar") ?? null);
-  const approved = await run(place, ["approve", "cup-draft"]);
-  expect(approved, approved.stderr).toMatchObject({ code: 0 });
-  expect((await running.ended).code).toBe(10);
-  const resumed = await run(place, ["resume"], service);
-  expect(resumed.code).toBe(10);
+  const end = await whileAtWork(place, service, async () => {
+    const approved = await run(place, ["approve", "cup-draft"]);
+    expect(approved, approved.stderr).toMatchObject({
+      code: 0,
+      stdout:
+        "cup-draft is approved, and 1 item that waited can be made; run 1, in progress, continues with it\n",
+    });
+    await isArchived(place, "cup-final");
+  });
+  expect(end, end.stderr).toMatchObject({ code: 10 });
   expect(paid(service)).toEqual(["a cup", "a jar", "a cup of 0"]);
+});
+
+test("reject --again reaches the process at work, which makes the variant, and what takes it once it is approved", async () => {
+  const [place, service] = await made();
+  const end = await whileAtWork(place, service, async () => {
+    const again = await run(place, ["reject", "cup-draft", "--again", "--yes"], service);
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    await isArchived(place, "cup-draft-v2");
+    expect(paid(service)).toEqual(["a cup", "a jar", "a cup"]);
+    expect((await run(place, ["approve", "cup-draft-v2"])).code).toBe(0);
+    await isArchived(place, "cup-final");
+  });
+  expect(end, end.stderr).toMatchObject({ code: 10 });
+  expect(paid(service)).toEqual(["a cup", "a jar", "a cup", "a cup of 2"]);
 });
 
 test("reject leaves what waited unmade, which is no reason to end with 10; approving later makes it", async () => {

@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
@@ -190,6 +191,25 @@ describe.concurrent("schedules of the built command", () => {
     expect(ended.stderr).toMatch(message);
     expect(ended.code).toBe(2);
     expect(place.files().filter((file) => file.includes("schedules"))).toEqual([]);
+  });
+
+  test("add refuses a job file whose `publish` is no place for files, and the same in the settings", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const job = (publish: string) =>
+      place.write("set.yaml", `{ name: set, publish: "${publish}", rows: [{ model: m, prompt: p }] }`);
+    const add = (manifest: string) =>
+      run(place, ["schedule", "add", "nightly", manifest, "--cron", "0 2 * * *"]);
+    job("s3://Inputs/photos");
+    const wrong = await add("set.yaml");
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain("local inputs cannot be published there");
+    place.write("bulkgen.config.yaml", "publish: s3://Inputs/photos\n");
+    const settings = await add("set.csv");
+    expect(settings).toMatchObject({ code: 2, stderr: expect.stringContaining("s3://bucket/prefix") });
+    rmSync(join(place.folder, "bulkgen.config.yaml"));
+    job("s3://inputs/photos");
+    expect((await add("set.yaml")).code).toBe(0);
   });
 });
 

@@ -133,6 +133,8 @@ describe("a URL that is too old", () => {
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ cup: "archived", clip: "blocked" });
     expect(posts()).toBe(0);
+    // One poll is an answer.
+    expect(world.sent.filter((request) => request.startsWith("GET /api/v1/task"))).toHaveLength(1);
     expect((await reasons(run))["clip"]).toMatch(
       /^the output of cup cannot be handed on \(the service does not know the task any more.*put its file where the service can read it/,
     );

@@ -1,5 +1,6 @@
 import type { BlockedItem, ParentOutput } from "../../src/core/ports/store.js";
 import type { Take } from "./chains.js";
+import { fileField } from "./publish-rules.js";
 import type { Scenario } from "./scenario.js";
 import type { SimulatedService } from "./service.js";
 import { type Rule, type Sender, type Trip, Violation } from "./watch.js";
@@ -13,6 +14,8 @@ const inexactMs = 3_500;
  */
 export class ChainRules implements Rule {
   private readonly takes: ReadonlyMap<string, readonly Take[]>;
+  /** Items that take a local file. */
+  private readonly files: ReadonlySet<string>;
   /** When the newest request was sent whose answer told a process the time. */
   private readonly told = new Map<Sender, number>();
 
@@ -22,6 +25,7 @@ export class ChainRules implements Rule {
     private readonly now: () => number,
     private readonly clockSetAt: () => number,
   ) {
+    this.files = new Set(items.filter(({ file }) => file !== undefined).map(({ id }) => id));
     this.takes = new Map(items.flatMap(({ id, takes }) => (takes === undefined ? [] : [[id, takes]])));
   }
 
@@ -34,7 +38,8 @@ export class ChainRules implements Rule {
     const takes = this.takes.get(item) ?? [];
     const knowsTime = (this.told.get(sender) ?? 0) > this.clockSetAt();
     for (const take of takes) this.check(item, take, inputs[take.field] ?? "", knowsTime);
-    if (Object.keys(inputs).length > takes.length)
+    const own = Object.keys(inputs).filter((field) => field !== fileField || !this.files.has(item));
+    if (own.length > takes.length)
       throw new Violation("chain", `the POST for ${item} has inputs that no row gave it`);
   }
 
@@ -68,6 +73,8 @@ export function checkHandedOn(
   blocked: readonly BlockedItem[],
   scenario: Scenario,
   isThere: (address: string) => boolean,
+  /** Archived files can be published in place of addresses that cannot be had. */
+  publishes: boolean,
 ): void {
   const { switches, maxCredits, modelCap, dailyCredits, keepCredits, rpm, rpd } = scenario;
   const { urlMs = 0, signing } = switches;
@@ -92,6 +99,11 @@ export function checkHandedOn(
       throw new Violation(
         "chain",
         `${rowId} is left blocked though the service gives new addresses: ${note}`,
+      );
+    if (note !== null && publishes && !isCapped && parents.every(({ state }) => state === "archived"))
+      throw new Violation(
+        "chain",
+        `${rowId} is left blocked though its parents' files can be published: ${note}`,
       );
   }
 }

@@ -75,8 +75,31 @@ export function asked(seed = 1): Scenario {
   };
 }
 
+/**
+ * The same chains, and three files for five of its items: one takes minutes to publish and fails now and then, and one
+ * parent's task is soon forgotten, so that its archived file is published for its children.
+ */
+export function published(seed = 3): Scenario {
+  const { items, ...scenario } = chained(seed);
+  const files: Record<string, string> = {
+    "item-0": "photo-0.png",
+    "item-1": "photo-1.png",
+    "item-2": "photo-0.png",
+    "item-3": "copy-0.png",
+    "item-5": "photo-2.png",
+  };
+  return {
+    ...scenario,
+    items: items.map((item) => ({ ...item, ...(files[item.id] ? { file: files[item.id] as string } : {}) })),
+    publishing: { lifeMs: 700_000, longestMs: 60_000, failing: 0.2, changes: [] },
+    faults: [
+      { at: "request", endpoint: "generate", nth: 2, fault: { kind: "task-vanishes", afterMs: 60_000 } },
+    ],
+  };
+}
+
 /** The runs that are crashed everywhere, by name. */
-export const crashed = { calm, crowded, chained, asked };
+export const crashed = { calm, crowded, chained, asked, published };
 
 export interface Crashes {
   runs: number;
@@ -94,7 +117,8 @@ export async function crashesAt(nth: number, run: keyof typeof crashed = "calm")
   for (const kind of ["crash", "power-cut"] as const) {
     for (const after of [false, true]) {
       const faults: PlannedFault[] = [{ at: "effect", effect: "any", nth, fault: { kind, after } }];
-      const scenario: Scenario = { ...crashed[run](), faults };
+      const whole = crashed[run]();
+      const scenario: Scenario = { ...whole, faults: [...whole.faults, ...faults] };
       const { violation } = await simulate(scenario);
       crashes.runs++;
       if (violation) crashes.violations.push({ scenario, message: violation.message });

@@ -6,6 +6,7 @@ import { clockMutants } from "./mutants-clock.js";
 import { jobMutants } from "./mutants-jobs.js";
 import { moneyMutants } from "./mutants-money.js";
 import { priceMutants } from "./mutants-prices.js";
+import { publishingMutants } from "./mutants-publishing.js";
 import { quotaMutants } from "./mutants-quota.js";
 import { settlingMutants } from "./mutants-settling.js";
 import type { Substitution } from "./runner.js";
@@ -36,5 +37,6 @@ export function allMutants(): readonly Mutant[] {
     ...clockMutants,
     ...chainMutants,
     ...approvalMutants,
+    ...publishingMutants,
   ];
 }

@@ -1,5 +1,6 @@
 import type { ItemState } from "../../src/core/item.js";
 import type { StopKind } from "../../src/core/stop.js";
+import { awaitsBucket, type SimulatedBucket } from "./bucket.js";
 import { Cancelling } from "./cancelling.js";
 import { type Chance, chance } from "./chance.js";
 import { Deciding } from "./deciding.js";
@@ -19,7 +20,7 @@ export interface Life {
   machine: Machine;
   workspace: Workspace;
   scenario: Scenario;
-  network: { wire: Wire; files: FileServer };
+  network: { wire: Wire; files: FileServer; bucket: SimulatedBucket | null };
   service: SimulatedService;
   mutant: Substitution | undefined;
   /** The scenario's items that this user has approved. */
@@ -52,6 +53,7 @@ export async function live(life: Life): Promise<void> {
     const ports = {
       send: network.wire.from(process),
       download: network.files.to((wait) => process.asleep(wait)),
+      bucket: network.bucket,
     };
     const again = cancelling?.wayOf(job) ?? ways.get(job) ?? scenario.again;
     const ending = await Promise.race([
@@ -79,7 +81,11 @@ export async function live(life: Life): Promise<void> {
     const last = before.get(job);
     const times = standing === last?.standing ? last.times + 1 : 0;
     const isStill =
-      times > refusals(scenario) && isSettled && isExplained(ending, scenario, isShort) && !agrees;
+      times > refusals(scenario) &&
+      isSettled &&
+      isExplained(ending, scenario, isShort) &&
+      !agrees &&
+      !(await awaitsBucket(network.bucket, scenario, workspace.store, job.run?.id ?? 0));
     const goesOn =
       isOnce || decided || ((isDone || isStill) && ((await mending.of(job)) || changeSheet(job)));
     inTurn.ended({ isDone: isDone && !goesOn, isStill: isStill && !goesOn });

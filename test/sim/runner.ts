@@ -23,6 +23,7 @@ import type { RunPorts, RunSettings } from "../../src/run/ports.js";
 import { openSession, type Session } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
 import { WakeSignal } from "../../src/run/waits.js";
+import type { SimulatedBucket } from "./bucket.js";
 import type { Cancelling } from "./cancelling.js";
 import { gatedDisk, gatedDownload, gatedPort, gatedSend } from "./gated.js";
 import type { Process } from "./machine.js";
@@ -65,6 +66,7 @@ export interface Substitution {
 export interface Network {
   send: Send;
   download: Download;
+  bucket: SimulatedBucket | null;
 }
 
 export type Ending = { kind: "broken off"; isDayOver: boolean } | Ended;
@@ -133,7 +135,10 @@ export async function execute(
     await removeLeftovers(disk, jobFolder(run));
     const settings = { ...settingsOf(run, scenario), keep: keepOf(run, me, mark) };
     const archive = archiveOf(process, parts);
-    const ports = portsOf(process, workspace, parts, archive, service, account.id, spendLog, settings.lanes);
+    const ports = {
+      ...portsOf(process, workspace, parts, archive, service, account.id, spendLog, settings.lanes),
+      publish: network.bucket?.portsOf(process, jobFolder(run)) ?? null,
+    };
     const session = openSession(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
@@ -253,7 +258,7 @@ function portsOf(
   accountId: number,
   spendLog: SpendLog,
   lanes: number,
-): RunPorts {
+): Omit<RunPorts, "publish"> {
   const { clock } = process;
   return {
     store,
@@ -261,7 +266,6 @@ function portsOf(
     accountId,
     fingerprint: fingerprint(ownKey),
     spendLog,
-    publish: null,
     workspace: `workspace ${workspace.number}`,
     service,
     receipts: openReceipts(disk, { ...workspace, root: "/" }, () => clock.now()),

@@ -5,6 +5,7 @@ import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import type { Cancel } from "./cancelling.js";
 import type { Take } from "./chains.js";
 import type { OtherPrice } from "./other-price.js";
+import type { PublishPlan } from "./publishing.js";
 
 /** One simulated run as plain data: who wants what, on which account, and everything that will go wrong. */
 export interface Scenario {
@@ -34,6 +35,8 @@ export interface Scenario {
   otherPrice?: OtherPrice;
   /** Somebody cancels one of the runs. */
   cancel?: Cancel;
+  /** How local files are published; no item has one if absent. */
+  publishing?: PublishPlan;
   /** One item of each kind goes first. */
   canary?: boolean;
   /** Once nothing goes on by itself, the person has failed items tried again and settles held ones. */
@@ -48,6 +51,8 @@ export interface Scenario {
   /** Whether the user restarts a run with the manifest, or by resuming. */
   again: "run" | "resume";
   taskMs: { min: number; max: number };
+  /** How long those of single models take in place of that; the others then take a second. */
+  modelMs?: Readonly<Record<string, { min: number; max: number }>>;
   /** Whether answers carry a `Date`, as HTTP wants it. */
   tellsTime: boolean;
   switches: SwitchSettings;
@@ -78,6 +83,8 @@ export interface ScenarioItem {
   priority: number;
   /** Outputs of others that it takes; none if absent. */
   takes?: readonly Take[];
+  /** A local file that it takes. */
+  file?: string;
   /** A person has to approve it. */
   approve?: true;
   /** It is in the changed sheet alone, in place of this item. */

@@ -1,13 +1,16 @@
 import { mediaFields } from "../../src/api/inputs.js";
 import type { WorldFault, WorldRequest } from "../../src/sandbox/answers/answers.js";
 import { type SandboxReply, written } from "../../src/sandbox/answers/reply.js";
+import type { SandboxModel } from "../../src/sandbox/catalogue/model.js";
 import type { Change, TaskRecord } from "../../src/sandbox/state/state.js";
 import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
 import { allSwitches } from "../../src/sandbox/state/switches.js";
 import { withOutputs } from "../../src/sandbox/world/generate.js";
 import { checkSignature, parseFilePath } from "../../src/sandbox/world/signing.js";
 import { World } from "../../src/sandbox/world/world.js";
+import type { SimulatedBucket } from "./bucket.js";
 import { chance } from "./chance.js";
+import { madeOf } from "./files.js";
 import { Ledger } from "./ledger.js";
 import { models } from "./models.js";
 import type { OtherPrice } from "./other-price.js";
@@ -31,6 +34,7 @@ export class SimulatedService {
   constructor(
     scenario: Scenario,
     private readonly now: () => number,
+    private readonly bucket: () => SimulatedBucket | null = () => null,
   ) {
     const switches = allSwitches(scenario.switches);
     this.prices = switches.price.models;
@@ -63,8 +67,8 @@ export class SimulatedService {
     }
     this.world = new World(
       {
-        models: new Map(withOutputs([...models.values()], switches).map((model) => [model.key, model])),
-        taskMs: scenario.taskMs,
+        models: new Map(withOutputs(modelsOf(scenario), switches).map((model) => [model.key, model])),
+        taskMs: scenario.modelMs === undefined ? scenario.taskMs : undefined,
         inputRoot: undefined,
         secret,
         origin: () => filesOrigin,
@@ -86,12 +90,21 @@ export class SimulatedService {
     return { answer: written(response), made: made ? (this.ledger.task(made.task.id) ?? null) : null };
   }
 
-  /** The output that an address names, however old it is; null for one that the service has never given. */
+  /**
+   * The output that an address names, however old it is; null for one that the service has never given, and that nobody
+   * has published it at.
+   */
   output(
     address: string,
     now: number,
   ): { task: TaskRecord; number: number; isExpired: boolean; expires: number } | null {
     if (!URL.canParse(address)) return null;
+    const published = this.bucket()?.at(address) ?? null;
+    if (published !== null) {
+      const { expires } = published;
+      const made = this.madeWith(published.sha256);
+      return made && { ...made, isExpired: expires <= now, expires };
+    }
     const { origin, pathname, searchParams } = new URL(address);
     const verdict = checkSignature(secret, pathname, Object.fromEntries(searchParams), now);
     const name = parseFilePath(pathname);
@@ -101,11 +114,20 @@ export class SimulatedService {
     return { task, number: name.number, isExpired: verdict === "expired", expires };
   }
 
+  private madeWith(hash: string): { task: TaskRecord; number: number } | null {
+    for (const task of this.ledger.tasks.values())
+      for (let number = 1; number <= task.outputs.length; number++)
+        if (madeOf(task, number).sha256 === hash) return { task, number };
+    return null;
+  }
+
   /** Whether all inputs of a request can be read as it arrives. */
   private reads(body: string): boolean {
     const now = this.now();
     return mediaFields.every((field) => {
       const address = (JSON.parse(body) as Record<string, string | undefined>)[field];
+      const published = this.bucket()?.at(address ?? "") ?? null;
+      if (published !== null) return now < published.expires;
       const found = address === undefined ? null : this.output(address, now);
       if (found === null) return address === undefined;
       return !found.isExpired && (found.task.goneAt === null || now < found.task.goneAt);
@@ -125,6 +147,10 @@ export class SimulatedService {
       this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
     }
   }
+}
+
+function modelsOf({ modelMs }: Scenario): SandboxModel[] {
+  return [...models.values()].map((model) => ({ ...model, taskMs: modelMs?.[model.key] ?? model.taskMs }));
 }
 
 /** The same request with inputs that the service refuses. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chance } from "./chance.js";
-import { asked, calm, chained, crashesAt, crowded } from "./crash-everywhere.js";
+import { asked, calm, chained, crashesAt, crowded, published } from "./crash-everywhere.js";
 import { canary, huntNamed } from "./hunt.js";
 import { Kernel } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
@@ -60,6 +60,36 @@ describe("the simulation", () => {
     expect(once.violation).toBeNull();
     expect(once.ended.get("archived")).toBe(6);
     for (const nth of [70, 170]) expect(await crashesAt(nth, "asked")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("files are published and break no promise, nor does a crash among them; so is what a vanished task made", async () => {
+    const handedOn: string[] = [];
+    const once = await simulate(published(), {
+      parts: (parts) => ({
+        ...parts,
+        store: {
+          ...parts.store,
+          renewed: async (item, fresh) => {
+            handedOn.push(...fresh.urls.map((url) => new URL(url).hostname));
+            await parts.store.renewed(item, fresh);
+          },
+        },
+      }),
+    });
+    expect(once.violation).toBeNull();
+    expect(once.ended).toEqual(new Map([["archived", 6]]));
+    expect(handedOn).toContain("bucket.example");
+    for (const nth of [80, 200])
+      expect(await crashesAt(nth, "published")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("a runner that sends an expired address of a file, and one that sends another file, are caught", async () => {
+    const [expired, other] = [
+      "sends an address of a local file that has expired",
+      "sends a local file that has changed since the run was planned",
+    ];
+    expect((await huntNamed(expired)).message).toMatch(/^publish: .* had expired/);
+    expect((await huntNamed(other)).message).toMatch(/^publish: .* that was planned/);
   });
 
   test("a runner that asks nobody for an approval, and one without canaries, are caught", async () => {

@@ -5,12 +5,13 @@ import { toMicro } from "../../src/sandbox/state/state.js";
 import { ApprovalRules } from "./approval-rules.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit } from "./auditor.js";
+import { SimulatedBucket } from "./bucket.js";
 import { CancelRules } from "./cancel-rules.js";
 import { ChainRules, checkHandedOn } from "./chain-rules.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
-import { jobOf } from "./jobs.js";
+import { itemOf, jobOf } from "./jobs.js";
 import { Kernel, ProcessClock } from "./kernel.js";
 import { hasPendingCommits, type Machine } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
@@ -20,6 +21,7 @@ import { highestPriceOf, lowestPriceOf } from "./other-price.js";
 import { formOf, outputBytes } from "./output-bytes.js";
 import { live } from "./person.js";
 import { PriceRules } from "./price-rules.js";
+import { checkPublished, PublishRules } from "./publish-rules.js";
 import { QuotaRules } from "./quota-rules.js";
 import { remembering } from "./remembering.js";
 import type { Substitution } from "./runner.js";
@@ -70,7 +72,7 @@ class Simulation {
   private readonly workspaces: Workspace[];
   private readonly trace: Trace;
   private readonly strangers = new Map<string, Buffer>();
-  private readonly network: { wire: Wire; files: FileServer };
+  private readonly network: { wire: Wire; files: FileServer; bucket: SimulatedBucket | null };
   private readonly money: MoneyRules;
   private readonly databases: Databases;
   /** When the clock was last set. */
@@ -98,10 +100,16 @@ class Simulation {
     const desk = new FaultDesk(scenario.faults, (fault, at) => this.trace.faultHappens(fault, at));
     const watch = new Watch();
     const disk = new MemoryDisk(now);
-    this.service = new SimulatedService(scenario, now);
+    this.service = new SimulatedService(scenario, now, () => this.network.bucket);
     const { ledger } = this.service;
     const prices = new PriceRules(scenario, this.workspaces);
     this.money = new MoneyRules(scenario, ledger, this.workspaces, prices);
+    const published = new PublishRules(
+      scenario,
+      () => this.network.bucket,
+      now,
+      () => this.clockSetAt,
+    );
     watch.add(
       this.trace,
       this.money,
@@ -109,8 +117,9 @@ class Simulation {
       new CancelRules(now, this.workspaces),
       new QuotaRules(scenario, now, () => this.clockSetAt),
       new ChainRules(scenario, this.service, now, () => this.clockSetAt),
-      new ApprovalRules(scenario, this.service, this.approved, now),
+      new ApprovalRules(scenario, this.service, this.approved, this.workspaces),
       new ArchiveRules(disk, ledger, this.workspaces),
+      published,
     );
     const accounts = this.databases.accounts();
     this.machine = {
@@ -127,6 +136,12 @@ class Simulation {
     this.network = {
       wire: new Wire(kernel, this.service, desk, seed, watch, scenario.tellsTime),
       files: new FileServer(kernel, this.service, desk, seed),
+      bucket:
+        scenario.publishing === undefined
+          ? null
+          : new SimulatedBucket(scenario.publishing, kernel, seed, disk, (process, hash) =>
+              published.begins(process, hash, process.clock.now()),
+            ),
     };
   }
 
@@ -191,14 +206,23 @@ class Simulation {
 
   private async checkChains(): Promise<void> {
     const { scenario, service, machine } = this;
-    if (!scenario.canary && scenario.items.every(({ takes }) => takes === undefined)) return;
+    const hasNone = scenario.items.every(({ takes, file }) => takes === undefined && file === undefined);
+    if (!scenario.canary && hasNone) return;
     const now = machine.kernel.now();
+    const byId = new Map(scenario.items.map((item) => [item.id, item]));
     const isThere = (address: string) => {
       const { goneAt = 0 } = service.output(address, now)?.task ?? {};
       return goneAt === null || now < goneAt;
     };
     for (const { workspace, job } of this.runs()) {
-      if (job.run !== null) checkHandedOn(await workspace.store.blocked(job.run.id), scenario, isThere);
+      if (job.run === null) continue;
+      const blocked = await workspace.store.blocked(job.run.id);
+      const { bucket } = this.network;
+      const fileOf = (row: string) => byId.get(itemOf(job.number, row))?.file;
+      if (bucket !== null) checkPublished(blocked, fileOf, bucket);
+      // What else is left is left for want of a file.
+      const others = blocked.filter(({ note }) => !note?.startsWith("cannot be published"));
+      checkHandedOn(others, scenario, isThere, bucket !== null);
     }
   }
 

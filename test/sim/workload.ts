@@ -8,6 +8,7 @@ import { approvalsOf } from "./deciding.js";
 import { intoJobs } from "./jobs.js";
 import { modelNames, priceOf } from "./models.js";
 import { type OtherPrice, otherPriceOf } from "./other-price.js";
+import { publishingOf } from "./publishing.js";
 import type { Scenario, ScenarioItem } from "./scenario.js";
 import { swarm } from "./swarm.js";
 
@@ -68,7 +69,8 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
   const tellsTime = jumps || scenario.tellsTime;
   const chains = chainsOf(rarely(seed, "chains"), { ...scenario, ...bounds, ...cancel, items: inJobs });
   const whole = { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults, ...chains };
-  return { ...whole, ...approvalsOf(rarely(seed, "approvals"), whole) };
+  const approved = { ...whole, ...approvalsOf(rarely(seed, "approvals"), whole) };
+  return { ...approved, ...publishingOf(rarely(seed, "publishing"), approved) };
 }
 
 /** One run in eight has an unlimited plan, up to 16 lanes, whose transactions share commits, and items enough for them. */

@@ -3,9 +3,11 @@ import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { priceGroup } from "../../src/core/identity.js";
 import { type Credits, credits, toNumber } from "../../src/core/money.js";
 import type { NewItem, Parent, Run, RunStart, Store } from "../../src/core/ports/store.js";
+import { plannedHash } from "./bucket.js";
 import type { Take } from "./chains.js";
 import { isOfRun, itemOf, jobOf, rowOf } from "./jobs.js";
 import { categoryOf, priceOf } from "./models.js";
+import { fileField } from "./publish-rules.js";
 import type { Scenario } from "./scenario.js";
 import { userId } from "./service.js";
 
@@ -97,7 +99,7 @@ export function itemNumbered({ ids }: Workspace, number: number): string {
 }
 
 function newItem(item: Scenario["items"][number], index: number): NewItem {
-  const { takes = [] } = item;
+  const { takes = [], file } = item;
   const row = rowOf(item.id);
   return {
     key: `k1:${row}`,
@@ -113,7 +115,11 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
     category: categoryOf(item.model),
     prompt: row,
     params: {},
-    inputs: Object.fromEntries(takes.map(({ field, of, output }) => [field, `@${rowOf(of)}[${output}]`])),
+    inputs: {
+      ...Object.fromEntries(takes.map(({ field, of, output }) => [field, `@${rowOf(of)}[${output}]`])),
+      ...(file === undefined ? {} : { [fileField]: file }),
+    },
+    ...(file === undefined ? {} : { files: { [fileField]: plannedHash(file) } }),
     ...(takes.length === 0 ? {} : { parents: takes.map(parentOf) }),
     ...(item.approve ? { approve: true as const } : {}),
     cells: [],

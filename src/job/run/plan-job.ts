@@ -11,7 +11,7 @@ import { openWorkspace } from "../../store/workspace/workspace.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseOutdated } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
-import { prepare, type SheetOptions } from "./prepare.js";
+import { prepare, publishProblem, type SheetOptions } from "./prepare.js";
 
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
@@ -70,7 +70,9 @@ export async function checkedManifest(
   const names = new ItemNames();
   const problems: Problem[] = [];
   const found = (some: readonly Problem[]) => problems.push(...some.slice(0, problemsMax - problems.length));
-  const parts = (await openManifest(path, options)).parts();
+  const manifest = await openManifest(path, options);
+  found(publishProblem(manifest));
+  const parts = manifest.parts();
   let rows = 0;
   for (;;) {
     const { value, done } = await parts.next();

@@ -201,7 +201,7 @@ function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manif
 }
 
 /** A job file's place that looks right and cannot be used. */
-function publishProblem({ publish, file }: Manifest): Problem[] {
+export function publishProblem({ publish, file }: Manifest): Problem[] {
   if (publish === undefined || isPublishTarget(publish.to)) return [];
   const place = { file, row: null, column: "publish", ...publish.mark };
   return [
