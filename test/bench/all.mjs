@@ -13,6 +13,7 @@ for (const bench of [
   "chains",
   "archive",
   "view",
+  "dashboard",
   "hostile",
   "truncations",
   "quota",
