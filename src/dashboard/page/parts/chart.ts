@@ -74,7 +74,8 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
 
 /** Ticks (in seconds) as short as tells them apart: the day, the minute or the second. */
 function labelsOf(ticks: readonly number[]): string[] {
-  const step = (ticks[1] ?? 0) - (ticks[0] ?? 0);
+  const [first = 0, second = first + 60] = ticks;
+  const step = second - first;
   return ticks.map((tick) => {
     const minute = localMinute(tick * 1_000);
     if (step >= 86_400) return minute.slice(5, 10);
