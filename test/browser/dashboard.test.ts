@@ -1,15 +1,26 @@
-import { mkdirSync } from "node:fs";
+import { readFileSync, renameSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Caller } from "../sandbox/caller.js";
+import { newPlace, type Place, run, type Started, started } from "../e2e/command.js";
+import { type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
+import { type Scripted, startProxy } from "../e2e/service.js";
 import { startChromium } from "./chromium.js";
 
+/** The page as a person uses it: a real browser, real commands, and the sandbox as the service. */
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
 let browser: Browser;
-let caller: Caller;
+let sandbox: SandboxProcess;
+let env: Record<string, string>;
+let place: Place;
+let dashboard: Started;
+let link: string;
 let context: BrowserContext;
 let page: Page;
-/** What the page complained about: blocked by its own policy, not found, broken. */
+/** What the page complained about, and which other hosts it asked. */
 let complaints: string[];
 
 beforeAll(async () => {
@@ -17,166 +28,247 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 beforeEach(async () => {
-  caller = await Caller.start({ plan: "Enterprise", taskMs: { min: 1_000, max: 1_000 } });
-  await open({});
+  sandbox = await startSandbox("--task-ms", "300-600");
+  ({ env } = sandbox);
+  place = newPlace();
 });
 afterEach(async () => {
   await context.close();
-  await caller.sandbox.close();
+  dashboard.interrupt();
+  await dashboard.ended;
+  await sandbox.tasks();
 });
 
-async function open(options: BrowserContextOptions): Promise<void> {
-  context = await browser.newContext(options);
-  page = await context.newPage();
+async function open(viewport = { width: 1280, height: 900 }): Promise<void> {
+  dashboard = started(place, ["dashboard", "--json"], { serves: true, env });
+  const [line] = await dashboard.prints(/^\{.*\}\n/);
+  link = (JSON.parse(line) as { link: string }).link;
+  context = await browser.newContext({ viewport, reducedMotion: "reduce" });
   complaints = [];
-  page.on("console", (message) => {
+  page = await newPage();
+}
+
+async function newPage(): Promise<Page> {
+  const made = await context.newPage();
+  made.setDefaultTimeout(20_000);
+  made.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
-  await page.goto(caller.sandbox.dashboard);
+  made.on("pageerror", (error) => complaints.push(error.message));
+  made.on("request", (request) => {
+    if (new URL(request.url()).origin !== new URL(link).origin) complaints.push(`asked ${request.url()}`);
+  });
+  await made.goto(link);
+  return made;
 }
 
-async function createKey(name: string): Promise<string> {
-  await page.getByLabel("Name of the new key").fill(name);
-  await page.getByRole("button", { name: "Create new key" }).click();
-  return page.locator("[data-key]").innerText();
+async function drop(name: string, text: string): Promise<void> {
+  await page
+    .getByLabel("Sheet", { exact: true })
+    .setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
 }
 
-function row(name: string) {
-  return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+/** What axe finds to be serious. */
+async function serious(): Promise<string[]> {
+  await page.evaluate(axe);
+  const found = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as {
+    violations: { id: string; impact: string; nodes: { target: string[] }[] }[];
+  };
+  return found.violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
 }
 
-async function revoke(name: string): Promise<void> {
-  await row(name).getByText("Revoke", { exact: true }).click();
-  await row(name).getByRole("button", { name: "Revoke this key" }).click();
-}
+const rows = [
+  "id,model,prompt",
+  "cup,aurora-image-mini,a stoneware cup",
+  "jar,aurora-imge-mini,a jar with a lid",
+  "film,reel-text,steam over a cup",
+  "voice,voice-clear,Autumn is the season of tea",
+].join("\n");
 
-async function ask(key: string): Promise<[status: number, code: string | undefined]> {
-  const answer = await caller.send("GET", "/api/v1/me", { headers: { authorization: `Bearer ${key}` } });
-  return [answer.status, answer.body.error?.code];
-}
-
-describe("the keys panel", () => {
-  it("makes a key that is shown once, works until it is revoked, and is refused from then on", async () => {
-    expect(new URL(page.url()).search).toBe("");
-    const value = await createKey("nightly");
-    expect(value).toMatch(/^svc_[A-Za-z0-9]{32}$/);
-    expect(await ask(value)).toEqual([200, undefined]);
-
-    await page.reload();
-    expect(await page.content()).not.toContain(value);
-    expect(await row("nightly").locator("[data-label=Requests]").innerText()).toBe("1");
-    await page.goBack();
-    expect(await page.content()).not.toContain(value);
-    await page.goto(`${caller.sandbox.url}/dashboard`);
-
-    await revoke("nightly");
-    expect(await row("nightly").innerText()).toContain("revoked");
-    expect(await row("nightly").getByText("Revoke", { exact: true }).count()).toBe(0);
-    expect(await ask(value)).toEqual([401, "INVALID_API_KEY"]);
+describe("start work", () => {
+  it("a sheet is dropped, its wrong cell mended, its price agreed to, and its run watched until the media play", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", rows);
+    await page.getByRole("heading", { name: "autumn.csv" }).waitFor();
+    const wrong = page.getByRole("gridcell", { name: "aurora-imge-mini" });
+    await wrong.waitFor();
+    await expect.poll(() => wrong.getAttribute("class")).toContain("bad");
+    expect(await page.getByRole("button", { name: "Run…" }).isEnabled()).toBe(false);
+    expect(await serious()).toEqual([]);
+    await page.getByRole("button", { name: "aurora-image-mini", exact: true }).first().click();
+    await page
+      .getByText("0 problems")
+      .or(page.getByText(/^4 rows$/))
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "Run…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("bulkgen run sheets/autumn.csv").waitFor();
+    expect(await sandbox.madeSoFar()).toEqual([]);
+    expect(await serious()).toEqual([]);
+    await dialog.getByRole("button", { name: /^Run for \d+ credits/ }).click();
+    await page
+      .getByRole("link", { name: /autumn/ })
+      .first()
+      .click();
+    await page.getByText("of 4 archived").waitFor();
+    await expect.poll(() => page.getByText(/^4$/).count(), { timeout: 30_000 }).toBeGreaterThan(0);
+    await page.getByText("finished").first().waitFor({ timeout: 30_000 });
+    expect(sandbox.madeSoFar()).toHaveLength(4);
+    expect(await serious()).toEqual([]);
+    await page.getByRole("link", { name: "Gallery" }).first().click();
+    await page.getByRole("button", { name: "Open film, file 1" }).click();
+    await plays("video");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Open voice, file 1" }).click();
+    await plays("audio");
+    expect(await serious()).toEqual([]);
     expect(complaints).toEqual([]);
   });
 
-  it("says why a name cannot be had, and keeps what was typed", async () => {
-    await page.getByLabel("Name of the new key").fill("sandbox");
-    await page.getByRole("button", { name: "Create new key" }).click();
-    expect(await page.getByRole("alert").innerText()).toContain('There is a key named "sandbox" already');
-    expect(await page.getByLabel("Name of the new key").inputValue()).toBe("sandbox");
-  });
-
-  it("can be used with the keyboard alone", async () => {
-    await page.getByLabel("Name of the new key").focus();
-    await page.keyboard.type("by hand");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("[data-key]");
-    const summary = row("by hand").getByText("Revoke", { exact: true });
-    await summary.focus();
-    await page.keyboard.press("Enter");
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await row("by hand").getByText("revoked").waitFor();
-    expect(await page.locator("tr.revoked").count()).toBe(1);
-  });
-});
-
-describe("a page of another site", () => {
-  it("cannot make a key, though the browser is let in here", async () => {
-    const elsewhere = await context.newPage();
-    await elsewhere.route("http://elsewhere.example/", (route) =>
-      route.fulfill({
-        contentType: "text/html",
-        body: `<form method="post" action="${caller.sandbox.url}/dashboard/keys"><input name="name" value="theirs"><button>Win</button></form>`,
-      }),
+  it("100,000 rows are dropped, of which the page holds a screenful", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    const many = Array.from(
+      { length: 100_000 },
+      (_, index) => `r${index},aurora-image-mini,picture ${index}`,
     );
-    await elsewhere.goto("http://elsewhere.example/");
-    await elsewhere.getByRole("button").click();
-    await elsewhere.getByRole("heading", { name: "Refused" }).waitFor();
-    await page.reload();
-    expect(await row("theirs").count()).toBe(0);
-  });
-});
-
-/** Tasks of every kind, and keys with a history. */
-async function fillUp(): Promise<void> {
-  const generate = (body: object) => caller.generate(body);
-  await generate({ model: "voice-clear", prompt: "Good evening, and welcome aboard." });
-  await generate({ model: "reel-text", prompt: "Waves under a paper moon", params: { duration: "2" } });
-  await generate({ model: "aurora-image", prompt: "[[moderation]] A prompt that is not allowed" });
-  await generate({ model: "aurora-image", prompt: "A heron in the reeds at first light" });
-  await generate({
-    model: "aurora-image",
-    prompt: "Roofs of a harbour town",
-    params: { aspect_ratio: "16:9" },
-  });
-  await generate({ model: "score-music", prompt: "Slow strings", params: { duration: "5" } });
-  caller.clock.advance(200_000);
-  await generate({ model: "aurora-image-mini", prompt: "Still to come" });
-}
-
-describe("recent tasks", () => {
-  it("show pictures, and play films and sounds, with nothing held back by the page's own policy", async () => {
-    await fillUp();
-    await page.reload();
-    await page.waitForFunction(() => {
-      const shown = [...document.querySelectorAll<HTMLImageElement>(".preview img")];
-      return shown.length === 2 && shown.every((image) => image.naturalWidth > 0);
-    });
-    const seconds = await page.evaluate(async () => {
-      const media = [...document.querySelectorAll<HTMLMediaElement>("video, audio")];
-      for (const one of media) {
-        one.muted = true;
-        await one.play();
-      }
-      return media.map((one) => [one.tagName, Math.round(one.duration)]);
-    });
-    expect(seconds.map(([tag]) => tag).sort()).toEqual(["AUDIO", "AUDIO", "VIDEO"]);
-    expect(seconds).toContainEqual(["VIDEO", 2]);
-    expect(seconds).toContainEqual(["AUDIO", 5]);
+    await drop("many.csv", ["id,model,prompt", ...many].join("\n"));
+    await page.getByRole("gridcell", { name: "r0", exact: true }).waitFor();
+    await page.getByRole("grid").focus();
+    await page.keyboard.press("Control+End");
+    await page.getByRole("gridcell", { name: "r99999", exact: true }).waitFor();
+    expect(await page.getByRole("row").count()).toBeLessThan(120);
     expect(complaints).toEqual([]);
   });
 });
 
-describe("the page", () => {
-  it.each<[string, BrowserContextOptions]>([
-    ["light", { viewport: { width: 1_200, height: 900 }, colorScheme: "light" }],
-    ["dark", { viewport: { width: 1_200, height: 900 }, colorScheme: "dark" }],
-    ["narrow", { viewport: { width: 360, height: 760 }, colorScheme: "light", hasTouch: true }],
-    ["narrow-dark", { viewport: { width: 360, height: 760 }, colorScheme: "dark", hasTouch: true }],
-  ])("fits its window when %s, with long names and a key on show", async (name, options) => {
-    await fillUp();
-    await context.close();
-    await open(options);
-    await createKey("a-rather-long-name-for-a-key-of-the-nightly-job-on-the-build-host");
-    await createKey("old");
-    await revoke("old");
-    await createKey("nightly");
-    await page.waitForLoadState("networkidle");
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    expect(overflow).toBeLessThanOrEqual(0);
-    const folder = process.env["BULKGEN_SCREENSHOTS"];
-    if (folder) {
-      mkdirSync(folder, { recursive: true });
-      await page.screenshot({ path: join(folder, `dashboard-${name}.png`), fullPage: true });
+/** The medium in the dialog is loaded, and goes on when it is played. */
+async function plays(kind: "video" | "audio"): Promise<void> {
+  const medium = page.getByRole("dialog").locator(kind);
+  await medium.waitFor();
+  await medium.evaluate(async (element) => {
+    const media = element as HTMLMediaElement;
+    media.muted = true;
+    await media.play();
+  });
+  await expect
+    .poll(() => medium.evaluate((element) => (element as HTMLMediaElement).currentTime))
+    .toBeGreaterThan(0.05);
+  expect(await medium.evaluate((element) => (element as HTMLMediaElement).readyState)).toBeGreaterThanOrEqual(
+    2,
+  );
+}
+
+describe("decide", () => {
+  const steps =
+    "name: set\nrows: [{ id: cup, prompt: a cup }, { id: jar, prompt: a jar }]\ndefaults: { model: aurora-image-mini }\nsteps:\n  - { name: draft, approve: true }\n  - { name: final, model: atelier-upscale, prompt: '', image_url: '@draft' }\n";
+
+  it("what waits is approved and rejected by keys with its picture in view, and the run resumed at its price", async () => {
+    place.write("set.yaml", steps);
+    expect(await run(place, ["run", "set.yaml", "--yes"], { env })).toMatchObject({ code: 10 });
+    await open();
+    await page.getByRole("link", { name: /Decide/ }).click();
+    await page.getByRole("link", { name: "cup-draft" }).waitFor();
+    const picture = page.getByRole("region", { name: "Approval" }).locator("img.medium");
+    await expect
+      .poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth))
+      .toBeGreaterThan(0);
+    expect(await serious()).toEqual([]);
+    await page.keyboard.press("a");
+    await page.getByRole("link", { name: "jar-draft" }).waitFor();
+    await page.keyboard.press("x");
+    await page.getByText("Nothing waits for approval").waitFor();
+    await page.goto(`${new URL(link).origin}/#/runs/1`);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Resume/ })
+      .click();
+    await expect.poll(() => sandbox.madeSoFar().length, { timeout: 30_000 }).toBe(3);
+    await page.getByText("finished").first().waitFor({ timeout: 30_000 });
+    expect(complaints).toEqual([]);
+  });
+
+  it("a held item is shown with what is known of its request, and submitted again at its price", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    const proxy = await startProxy(
+      sandbox,
+      ({ what, before }): Scripted => (what === "POST generate" && before === 0 ? "serve and cut" : "serve"),
+    );
+    expect(await run(place, ["run", "one.csv", "--yes"], { env: proxy.env })).toMatchObject({ code: 10 });
+    env = proxy.env;
+    await open({ width: 390, height: 844 });
+    await page.getByRole("link", { name: /Decide/ }).click();
+    await page.getByText("body (SHA-256)").waitFor();
+    expect(await serious()).toEqual([]);
+    await page.getByRole("button", { name: "Submit again…" }).click();
+    const agree = page.getByRole("dialog").getByRole("button", { name: "Submit again for 1 credit" });
+    await agree.waitFor();
+    expect(sandbox.madeSoFar()).toHaveLength(1);
+    await agree.click();
+    await expect.poll(() => sandbox.madeSoFar().length, { timeout: 30_000 }).toBe(2);
+    await page.getByText(/^Nothing (is held|waits for approval)/).waitFor({ timeout: 30_000 });
+    await page.goto(`${new URL(link).origin}/#/runs/1`);
+    await page.getByText("finished").first().waitFor({ timeout: 30_000 });
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe("trouble", () => {
+  it("hostile texts are shown as texts everywhere", async () => {
+    const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202Egpj.exe {{7*7}}`;
+    const long = `${"long ".repeat(2_000)}end`;
+    const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
+    place.write(
+      "evil.csv",
+      `id,model,prompt,note\n${cell("<b>id</b>")},aurora-image-mini,${cell(evil.replace(" {{7*7}}", ""))},${cell(evil)}\nlong,aurora-image-mini,${cell(long)},👩‍🚀 שלום\n`,
+    );
+    expect((await run(place, ["run", "evil.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    for (const path of ["runs", "runs/1", "items/1", "items/2", "gallery", "sheet/evil.csv", "decide"]) {
+      await page.goto(`${new URL(link).origin}/#/${path}`);
+      await page.getByRole("heading", { level: 1 }).first().waitFor();
+      expect(await page.title(), path).not.toContain("owned");
+      expect(await page.locator("b", { hasText: /^id$/ }).count(), path).toBe(0);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      expect(overflow, path).toBeLessThanOrEqual(0);
     }
     expect(complaints).toEqual([]);
+  });
+
+  it("two pages see the same; a workspace that is deleted under them and a dashboard that ends are said", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    const second = await newPage();
+    await second.goto(`${new URL(link).origin}/#/gallery`);
+    await second.getByRole("button", { name: "Open cup, file 1" }).click();
+    await second.getByRole("dialog").getByRole("button", { name: /^Pick/ }).click();
+    await page.goto(`${new URL(link).origin}/#/gallery`);
+    await page.getByText("picked", { exact: true }).waitFor();
+    const marker = join(place.folder, ".bulkgen");
+    renameSync(marker, `${marker}-away`);
+    await page.getByText("nothing has been run in").first().waitFor();
+    renameSync(`${marker}-away`, marker);
+    await page.getByRole("button", { name: "Open cup, file 1" }).waitFor();
+    dashboard.interrupt();
+    await dashboard.ended;
+    await page.getByText("bulkgen dashboard has ended").waitFor();
+  });
+
+  it("without the link's token the page shows how to get in, and nothing else", async () => {
+    await open();
+    const stranger = await browser.newContext();
+    const visitor = await stranger.newPage();
+    await visitor.goto(new URL(link).origin);
+    await visitor.getByText("Open the link that").waitFor();
+    await visitor.goto(`${new URL(link).origin}/#token=${"0".repeat(64)}`);
+    await visitor.getByText("Open the link that").waitFor();
+    expect(await visitor.content()).not.toContain(place.folder);
+    await stranger.close();
   });
 });

@@ -1,0 +1,182 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Caller } from "../sandbox/caller.js";
+import { startChromium } from "./chromium.js";
+
+let browser: Browser;
+let caller: Caller;
+let context: BrowserContext;
+let page: Page;
+/** What the page complained about: blocked by its own policy, not found, broken. */
+let complaints: string[];
+
+beforeAll(async () => {
+  browser = await startChromium();
+});
+afterAll(() => browser.close());
+beforeEach(async () => {
+  caller = await Caller.start({ plan: "Enterprise", taskMs: { min: 1_000, max: 1_000 } });
+  await open({});
+});
+afterEach(async () => {
+  await context.close();
+  await caller.sandbox.close();
+});
+
+async function open(options: BrowserContextOptions): Promise<void> {
+  context = await browser.newContext(options);
+  page = await context.newPage();
+  complaints = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  await page.goto(caller.sandbox.dashboard);
+}
+
+async function createKey(name: string): Promise<string> {
+  await page.getByLabel("Name of the new key").fill(name);
+  await page.getByRole("button", { name: "Create new key" }).click();
+  return page.locator("[data-key]").innerText();
+}
+
+function row(name: string) {
+  return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+}
+
+async function revoke(name: string): Promise<void> {
+  await row(name).getByText("Revoke", { exact: true }).click();
+  await row(name).getByRole("button", { name: "Revoke this key" }).click();
+}
+
+async function ask(key: string): Promise<[status: number, code: string | undefined]> {
+  const answer = await caller.send("GET", "/api/v1/me", { headers: { authorization: `Bearer ${key}` } });
+  return [answer.status, answer.body.error?.code];
+}
+
+describe("the keys panel", () => {
+  it("makes a key that is shown once, works until it is revoked, and is refused from then on", async () => {
+    expect(new URL(page.url()).search).toBe("");
+    const value = await createKey("nightly");
+    expect(value).toMatch(/^svc_[A-Za-z0-9]{32}$/);
+    expect(await ask(value)).toEqual([200, undefined]);
+
+    await page.reload();
+    expect(await page.content()).not.toContain(value);
+    expect(await row("nightly").locator("[data-label=Requests]").innerText()).toBe("1");
+    await page.goBack();
+    expect(await page.content()).not.toContain(value);
+    await page.goto(`${caller.sandbox.url}/dashboard`);
+
+    await revoke("nightly");
+    expect(await row("nightly").innerText()).toContain("revoked");
+    expect(await row("nightly").getByText("Revoke", { exact: true }).count()).toBe(0);
+    expect(await ask(value)).toEqual([401, "INVALID_API_KEY"]);
+    expect(complaints).toEqual([]);
+  });
+
+  it("says why a name cannot be had, and keeps what was typed", async () => {
+    await page.getByLabel("Name of the new key").fill("sandbox");
+    await page.getByRole("button", { name: "Create new key" }).click();
+    expect(await page.getByRole("alert").innerText()).toContain('There is a key named "sandbox" already');
+    expect(await page.getByLabel("Name of the new key").inputValue()).toBe("sandbox");
+  });
+
+  it("can be used with the keyboard alone", async () => {
+    await page.getByLabel("Name of the new key").focus();
+    await page.keyboard.type("by hand");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[data-key]");
+    const summary = row("by hand").getByText("Revoke", { exact: true });
+    await summary.focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await row("by hand").getByText("revoked").waitFor();
+    expect(await page.locator("tr.revoked").count()).toBe(1);
+  });
+});
+
+describe("a page of another site", () => {
+  it("cannot make a key, though the browser is let in here", async () => {
+    const elsewhere = await context.newPage();
+    await elsewhere.route("http://elsewhere.example/", (route) =>
+      route.fulfill({
+        contentType: "text/html",
+        body: `<form method="post" action="${caller.sandbox.url}/dashboard/keys"><input name="name" value="theirs"><button>Win</button></form>`,
+      }),
+    );
+    await elsewhere.goto("http://elsewhere.example/");
+    await elsewhere.getByRole("button").click();
+    await elsewhere.getByRole("heading", { name: "Refused" }).waitFor();
+    await page.reload();
+    expect(await row("theirs").count()).toBe(0);
+  });
+});
+
+/** Tasks of every kind, and keys with a history. */
+async function fillUp(): Promise<void> {
+  const generate = (body: object) => caller.generate(body);
+  await generate({ model: "voice-clear", prompt: "Good evening, and welcome aboard." });
+  await generate({ model: "reel-text", prompt: "Waves under a paper moon", params: { duration: "2" } });
+  await generate({ model: "aurora-image", prompt: "[[moderation]] A prompt that is not allowed" });
+  await generate({ model: "aurora-image", prompt: "A heron in the reeds at first light" });
+  await generate({
+    model: "aurora-image",
+    prompt: "Roofs of a harbour town",
+    params: { aspect_ratio: "16:9" },
+  });
+  await generate({ model: "score-music", prompt: "Slow strings", params: { duration: "5" } });
+  caller.clock.advance(200_000);
+  await generate({ model: "aurora-image-mini", prompt: "Still to come" });
+}
+
+describe("recent tasks", () => {
+  it("show pictures, and play films and sounds, with nothing held back by the page's own policy", async () => {
+    await fillUp();
+    await page.reload();
+    await page.waitForFunction(() => {
+      const shown = [...document.querySelectorAll<HTMLImageElement>(".preview img")];
+      return shown.length === 2 && shown.every((image) => image.naturalWidth > 0);
+    });
+    const seconds = await page.evaluate(async () => {
+      const media = [...document.querySelectorAll<HTMLMediaElement>("video, audio")];
+      for (const one of media) {
+        one.muted = true;
+        await one.play();
+      }
+      return media.map((one) => [one.tagName, Math.round(one.duration)]);
+    });
+    expect(seconds.map(([tag]) => tag).sort()).toEqual(["AUDIO", "AUDIO", "VIDEO"]);
+    expect(seconds).toContainEqual(["VIDEO", 2]);
+    expect(seconds).toContainEqual(["AUDIO", 5]);
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe("the page", () => {
+  it.each<[string, BrowserContextOptions]>([
+    ["light", { viewport: { width: 1_200, height: 900 }, colorScheme: "light" }],
+    ["dark", { viewport: { width: 1_200, height: 900 }, colorScheme: "dark" }],
+    ["narrow", { viewport: { width: 360, height: 760 }, colorScheme: "light", hasTouch: true }],
+    ["narrow-dark", { viewport: { width: 360, height: 760 }, colorScheme: "dark", hasTouch: true }],
+  ])("fits its window when %s, with long names and a key on show", async (name, options) => {
+    await fillUp();
+    await context.close();
+    await open(options);
+    await createKey("a-rather-long-name-for-a-key-of-the-nightly-job-on-the-build-host");
+    await createKey("old");
+    await revoke("old");
+    await createKey("nightly");
+    await page.waitForLoadState("networkidle");
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(overflow).toBeLessThanOrEqual(0);
+    const folder = process.env["BULKGEN_SCREENSHOTS"];
+    if (folder) {
+      mkdirSync(folder, { recursive: true });
+      await page.screenshot({ path: join(folder, `dashboard-${name}.png`), fullPage: true });
+    }
+    expect(complaints).toEqual([]);
+  });
+});
