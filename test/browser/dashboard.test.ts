@@ -98,12 +98,9 @@ describe("start work", () => {
     await expect.poll(() => wrong.getAttribute("class")).toContain("bad");
     expect(await page.getByRole("button", { name: "Run…" }).isEnabled()).toBe(false);
     expect(await serious()).toEqual([]);
-    await page.getByRole("button", { name: "aurora-image-mini", exact: true }).first().click();
-    await page
-      .getByText("0 problems")
-      .or(page.getByText(/^4 rows$/))
-      .first()
-      .waitFor();
+    await page.getByRole("button", { name: "Use aurora-image-mini", exact: true }).first().click();
+    await page.getByRole("gridcell", { name: "aurora-imge-mini" }).waitFor({ state: "detached" });
+    await expect.poll(() => page.getByRole("button", { name: "Run…" }).isEnabled()).toBe(true);
     await page.getByRole("button", { name: "Run…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("bulkgen run sheets/autumn.csv").waitFor();

@@ -42,7 +42,10 @@ export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
       </span>
     );
   return (
-    <span class="thumbnail bare" role="img" aria-label={name}>
+    <span
+      class="thumbnail bare"
+      {...(name === "" ? { "aria-hidden": true as const } : { role: "img" as const, "aria-label": name })}
+    >
       {mime.startsWith("audio/") ? <Icon name="sound" /> : <Icon name="file" />}
       <span>{mime.startsWith("audio/") ? "audio" : mime.split("/")[1]}</span>
     </span>

@@ -14,8 +14,9 @@ export function NewestFiles({ run = null }: { run?: number | null }) {
   return (
     <section class="newest" aria-label="Newest files">
       {data.files.map(({ itemId, number, src, thumbnail, mime, rowId }) => (
-        <a key={`${itemId} ${number}`} href={link("items", itemId)} aria-label={visible(rowId)}>
+        <a key={`${itemId} ${number}`} href={link("items", itemId)}>
           <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
+          <span class="unseen">{visible(rowId)}</span>
         </a>
       ))}
     </section>

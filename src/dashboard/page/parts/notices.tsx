@@ -36,7 +36,11 @@ function NoticeCard({ notice: { key, command, error } }: { notice: Notice }) {
             <Words text={command.line} />
           </p>
         )}
-        <p dir="auto">{visible(error ?? messageOf(command))}</p>
+        {/* A long message scrolls, and not by mouse alone. */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+        <p dir="auto" tabIndex={0}>
+          {visible(error ?? messageOf(command))}
+        </p>
       </div>
       <button type="button" class="icon" aria-label="Dismiss" onClick={() => dismiss(key)}>
         <Icon name="close" />
