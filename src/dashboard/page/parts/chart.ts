@@ -95,7 +95,9 @@ function seriesOf({ from, to, amounts, kind, forecast, level, stepMs }: ChartDat
   if (kind === "sum") own.set(from, 0);
   for (const { at, amount } of amounts) {
     sum += amount;
-    own.set(kind === "sum" ? Math.max(from, Math.min(to, at + stepMs)) : at, kind === "sum" ? sum : amount);
+    const step = Math.floor(at / stepMs) * stepMs;
+    if (kind === "sum") own.set(Math.max(from, Math.min(to, at + stepMs)), sum);
+    else own.set(step, (own.get(step) ?? 0) + amount);
   }
   const other = new Map<number, number>();
   if (forecast !== null) other.set(from, 0).set(forecast.at, forecast.amount);
