@@ -25,6 +25,8 @@ const { output } = await build({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // How long a part of the build took says something of the machine, and nothing of the page.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
 });
 const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));

@@ -183,7 +183,11 @@ function Navigation({ route, standing }: { route: ViewRoute; standing: Standing 
           ))}
         </ul>
       </nav>
-      {standing?.running != null && <LiveCard live={standing.running} now={now} />}
+      {standing?.running != null && (
+        <section aria-label="In progress">
+          <LiveCard live={standing.running} now={now} />
+        </section>
+      )}
       <button type="button" class="commands-button" onClick={() => setListOpen(true)}>
         <Icon name="commands" />
         <span>Recent commands</span>

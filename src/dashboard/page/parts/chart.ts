@@ -74,7 +74,8 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
 
 /** Ticks (in seconds) as short as tells them apart: the day, the minute or the second. */
 function labelsOf(ticks: readonly number[]): string[] {
-  const step = (ticks[1] ?? 0) - (ticks[0] ?? 0);
+  const [first = 0, second = first + 60] = ticks;
+  const step = second - first;
   return ticks.map((tick) => {
     const minute = localMinute(tick * 1_000);
     if (step >= 86_400) return minute.slice(5, 10);
@@ -94,7 +95,9 @@ function seriesOf({ from, to, amounts, kind, forecast, level, stepMs }: ChartDat
   if (kind === "sum") own.set(from, 0);
   for (const { at, amount } of amounts) {
     sum += amount;
-    own.set(kind === "sum" ? Math.max(from, Math.min(to, at + stepMs)) : at, kind === "sum" ? sum : amount);
+    const step = Math.floor(at / stepMs) * stepMs;
+    if (kind === "sum") own.set(Math.max(from, Math.min(to, at + stepMs)), sum);
+    else own.set(step, (own.get(step) ?? 0) + amount);
   }
   const other = new Map<number, number>();
   if (forecast !== null) other.set(from, 0).set(forecast.at, forecast.amount);

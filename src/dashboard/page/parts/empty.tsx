@@ -14,7 +14,7 @@ export function Trouble({ error }: { error: Error }) {
   const isGone = error instanceof ServerRefusal && error.kind === "missing";
   return (
     <div class="hint" role="alert">
-      <h2>{isGone ? "It is no longer there" : "This cannot be shown"}</h2>
+      {isGone ? <h1>It is no longer there</h1> : <h2>This cannot be shown</h2>}
       <p dir="auto">{visible(error.message)}</p>
       <p>
         <a href="#/runs">See the runs</a>

@@ -16,6 +16,8 @@ export function useChanges(then: () => void, ms: number | null = throttleMs): vo
     let seen = currentStanding()?.change;
     let stop: (() => void) | null = null;
     const stopListening = onConnection(({ standing, state }) => {
+      // Whatever was asked for meanwhile has had no answer.
+      if (state === "lost") seen = undefined;
       if (state !== "live" || standing?.change === seen) return;
       seen = standing?.change;
       stop ??= after(ms, () => {

@@ -133,7 +133,14 @@ function AccountCharts({
   const sum = (amounts: readonly { amount: number }[]) =>
     amounts.reduce((all, { amount }) => all + amount, 0);
   if (from === 0) return null;
-  const shape = { from: from - stepMs / 2, to, stepMs, kind: "steps", forecast: null, level: null } as const;
+  const shape = {
+    from: Math.floor(from / stepMs) * stepMs - stepMs,
+    to,
+    stepMs,
+    kind: "steps",
+    forecast: null,
+    level: null,
+  } as const;
   return (
     <section class="charts" aria-label="The account over the last days">
       <Chart

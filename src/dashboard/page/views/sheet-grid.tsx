@@ -31,7 +31,6 @@ type Row = SheetRows["rows"][number];
 
 const rowHeight = 32;
 const headHeight = 34;
-const numberWidth = 60;
 /** Of a cell that is drawn; the editor has all of it. */
 const charactersMax = 200;
 
@@ -59,6 +58,7 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
   /** Which cell was meant before the pointer came down: the first press chooses a cell, the next one edits it. */
   const pressedOn = useRef<CellPlace | null>(null);
   const firstNumber = rows.row(0)?.number ?? 2;
+  const numberWidth = 28 + 8 * number(total + firstNumber).length;
   const index = place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total);
   const column = place === null ? -1 : columns.indexOf(place.column);
   const widths = useWidths(columns, rows.row, rows.total !== null);

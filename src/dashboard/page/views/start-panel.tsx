@@ -21,7 +21,7 @@ interface PanelProps {
 export function StartPanel({ choices, setChoices, checked, models, running }: PanelProps) {
   const [isScheduling, setScheduling] = useState(false);
   const { check, error, isBusy } = checked;
-  const canStart = check?.ready === true && !isBusy;
+  const canStart = check?.ready === true && !isBusy && running === null;
   return (
     <aside class="panel start-panel" aria-label="Start this sheet">
       <Price checked={checked} />
@@ -48,7 +48,7 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
       )}
       {running !== null && (
         <p class="quiet small">
-          Run {running.run} is in progress. Another run of this workspace waits until it has ended.
+          Run {running.run} is in progress. This one can be started when it has ended.
         </p>
       )}
       <Choices choices={choices} setChoices={setChoices} models={models} />
