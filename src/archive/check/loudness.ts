@@ -79,8 +79,10 @@ async function outlineOf(track: InputAudioTrack): Promise<number[] | null> {
         loudest(view, part / parts, (part + 1) / parts),
       );
   }
-  const highest = Math.max(...peaks);
-  return highest > 0 ? peaks.map((peak) => Math.round((100 * peak) / highest)) : peaks;
+  // A frame of an MP3 that is hard to encode stands out far beyond its loudness.
+  const full =
+    track.codec === "mp3" ? peaks.toSorted((a, b) => a - b)[Math.floor(slices * 0.95)] : Math.max(...peaks);
+  return full ? peaks.map((peak) => Math.round(100 * Math.min(1, peak / full))) : peaks.map(() => 0);
 }
 
 function sliceAt(share: number): number {

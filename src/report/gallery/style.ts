@@ -15,7 +15,6 @@ export const galleryStyle = `
 }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
-html { scrollbar-gutter: stable; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 14px/1.45 system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif; -webkit-text-size-adjust: 100%; }
 h1, h2, h3, p, ul, dl, dd { margin: 0; padding: 0; }
 button, input, select { font: inherit; color: inherit; }
@@ -51,6 +50,7 @@ input[type="range"] { accent-color: var(--accent); }
 .search input::placeholder { color: var(--quiet); opacity: 1; }
 .chips { display: flex; gap: 6px; }
 .chip { display: flex; align-items: center; gap: 6px; height: 32px; padding: 0 11px; border-radius: 16px; border: 1px solid var(--line); background: var(--sheet); white-space: nowrap; }
+.chip > span { line-height: 30px; }
 .chip .number { color: var(--quiet); font-variant-numeric: tabular-nums; font-size: 13px; }
 .chip[aria-pressed="true"] { background: var(--ink); border-color: var(--ink); color: var(--ground); }
 .chip[aria-pressed="true"] .number { color: inherit; opacity: .8; }
@@ -135,7 +135,8 @@ th span { unicode-bidi: isolate; }
 /* Dialogs. */
 dialog { border: 0; padding: 0; color: var(--ink); background: var(--sheet); }
 dialog::backdrop { background: rgb(0 0 0 / .5); }
-dialog.large, dialog.compare { width: 100vw; height: 100vh; height: 100dvh; max-width: none; max-height: none; overflow: hidden; }
+dialog:focus-visible { outline: none; }
+dialog.large, dialog.compare { width: 100%; height: 100vh; height: 100dvh; max-width: none; max-height: none; overflow: hidden; }
 dialog.large[open] { display: grid; grid-template-columns: minmax(0, 1fr) 348px; grid-template-rows: minmax(0, 1fr); }
 .stage { position: relative; min-height: 0; background: var(--stage); display: flex; align-items: center; justify-content: center; overflow: hidden; }
 .stage > video { width: 100%; height: 100%; object-fit: contain; padding: 28px; }
@@ -161,7 +162,7 @@ dialog.large[open] { display: grid; grid-template-columns: minmax(0, 1fr) 348px;
 h3 { font-size: 12px; font-weight: 600; color: var(--quiet); }
 .details .marks:empty { display: none; }
 .choices { display: flex; gap: 8px; }
-.choices .tool { flex: 1; height: 38px; border: 1px solid var(--line); border-radius: 8px; }
+.choices .tool { flex: 1; gap: 7px; width: auto; height: 38px; color: var(--ink); border: 1px solid var(--line); border-radius: 8px; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; }
 .prompt-text { max-height: 34vh; overflow-y: auto; }
 .text + .text { margin-top: 8px; }
@@ -216,7 +217,12 @@ kbd { font: inherit; font-size: 12.5px; min-width: 24px; text-align: center; pad
 .toast { background: var(--ink); color: var(--ground); border-radius: 20px; padding: 8px 18px; max-width: 90vw; animation: toast 2.6s forwards; }
 @keyframes toast { 0% { opacity: 0; transform: translateY(8px); } 8%, 85% { opacity: 1; transform: none; } 100% { opacity: 0; } }
 
-@media (hover: none) { .tools { opacity: 1; } .tools .tool:last-child, .help-button { display: none; } }
+@media (hover: none) {
+  .tools { position: static; order: 1; opacity: 1; background: none; box-shadow: none; justify-content: space-between; height: 36px; }
+  .tools .tool { width: 36px; height: 36px; }
+  .tool.sound { bottom: auto; top: 8px; left: auto; right: 8px; }
+  .help-button { display: none; }
+}
 @media (max-width: 900px) {
   dialog.large[open] { grid-template-columns: minmax(0, 1fr); grid-template-rows: minmax(0, 56%) minmax(0, 1fr); }
   .details { border-left: 0; border-top: 1px solid var(--line); }
@@ -224,7 +230,7 @@ kbd { font: inherit; font-size: 12.5px; min-width: 24px; text-align: center; pad
   .stage > video, .picture { padding: 0; }
 }
 @media (max-width: 640px) {
-  .head { padding: 10px 14px 9px; }
+  .head { position: static; padding: 10px 14px 9px; }
   .title-line { flex-wrap: wrap; gap: 8px 12px; }
   .controls { width: 100%; gap: 10px; }
   .review-button { margin-left: auto; }
@@ -235,13 +241,12 @@ kbd { font: inherit; font-size: 12.5px; min-width: 24px; text-align: center; pad
   .chip { flex: none; } .facet, .found { flex: none; }
   .search input, select { font-size: 16px; }
   main { padding: 12px 14px 48px; }
-  .tools { right: 5px; bottom: 55px; }
-  .tool.sound { left: 5px; bottom: 55px; }
   .way { padding: 5px 9px; }
   .pair-stage.beside { grid-template-columns: 1fr; grid-template-rows: repeat(2, minmax(0, 1fr)); }
   .half { padding: 6px; }
-  .compare-head { grid-template-columns: minmax(0, 1fr) auto; padding: 8px 10px; gap: 6px; }
-  .compare-head .ways { order: 3; } .compare-head .close { order: 2; } .compare-head .side:nth-child(3) { order: 4; grid-column: 1 / -1; }
+  .compare-head { grid-template-columns: minmax(0, 1fr) auto; padding: 8px 10px; gap: 4px 8px; }
+  .compare-head .side:first-child { grid-area: 1 / 1; } .compare-head .close { grid-area: 1 / 2; justify-self: end; }
+  .compare-head .side:nth-child(3) { grid-area: 2 / 1; } .compare-head .ways { grid-area: 2 / 2; }
   tbody th { min-width: 84px; width: 84px; }
   dialog.sheet { padding: 14px 16px 18px; }
 }

@@ -8,7 +8,7 @@ export class Dialog {
   private closed: () => void = () => {};
 
   constructor(kind: string, label: string) {
-    this.element = el("dialog", { class: kind, "aria-label": label });
+    this.element = el("dialog", { class: kind, "aria-label": label, tabindex: -1 });
     this.element.addEventListener("close", () => {
       unload(this.element);
       this.element.replaceChildren();
@@ -31,6 +31,8 @@ export class Dialog {
     this.closed = closed;
     this.element.replaceChildren(...content);
     if (!this.element.open) this.element.showModal();
+    // Keys are about what is shown; the first button is one Tab away.
+    this.element.focus();
   }
 
   close(): void {

@@ -7,7 +7,8 @@ import type { View } from "./view.js";
 const widths = [112, 150, 200, 260, 340, 460];
 export const sizeSteps = widths.length;
 const gap = 12;
-const captionHeight = 50;
+/** On a screen that is touched, the choices are below the caption. */
+const captionHeight = matchMedia("(hover: none)").matches ? 88 : 50;
 /** Rows that are there above and below what can be seen. */
 const rowsAround = 2;
 
@@ -162,7 +163,7 @@ export class Grid {
 
   /** The height of what stays above the cards. */
   private headHeight(): number {
-    return document.querySelector(".head")?.getBoundingClientRect().height ?? 0;
+    return Math.max(0, document.querySelector(".head")?.getBoundingClientRect().bottom ?? 0);
   }
 
   private reveal(position: number, how: "start" | "nearest"): void {

@@ -79,6 +79,8 @@ export class Large {
       marks.replaceChildren(...marksOf(card, standing));
     };
     this.refreshChoices();
+    for (const [at, button] of choosing.buttons.entries())
+      button.append(el("span", {}, ["Pick", "Reject", "Redo"][at] ?? ""));
     const siblings = this.view.siblings(card);
     const entries = Object.entries(params);
     return el(

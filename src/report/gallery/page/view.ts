@@ -176,13 +176,21 @@ function facetsOf(cards: readonly GalleryCard[]): Facet[] {
     { key: "edition", label: "edition", of: ({ edition }) => edition.replace(/^#/, "") || "1" },
     { key: "variant", label: "variant", of: ({ variant }) => String(variant) },
   ];
+  const partings = new Set<string>();
   return all.flatMap((facet) => {
-    const values = new Set<string>();
+    const values = new Map<string, number>();
+    const parting: number[] = [];
     for (const card of cards) {
       const value = facet.of(card);
-      if (value !== null && values.add(value).size > valuesMax) return [];
+      if (value !== null && !values.has(value)) values.set(value, values.size);
+      if (values.size > valuesMax) return [];
+      parting.push(value === null ? -1 : (values.get(value) ?? -1));
     }
-    return values.size < 2 ? [] : [{ ...facet, values: [...values].sort(inOrder) }];
+    // Of columns that part the cards in the same way, such as the texts of each row, the first is enough.
+    const isColumn = facet.key.startsWith("c.");
+    if (values.size < 2 || (isColumn && partings.has(String(parting)))) return [];
+    partings.add(String(parting));
+    return [{ ...facet, values: [...values.keys()].sort(inOrder) }];
   });
 }
 
