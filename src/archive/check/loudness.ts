@@ -79,10 +79,11 @@ async function outlineOf(track: InputAudioTrack): Promise<number[] | null> {
         loudest(view, part / parts, (part + 1) / parts),
       );
   }
+  const isMp3 = track.codec === "mp3";
   // A frame of an MP3 that is hard to encode stands out far beyond its loudness.
-  const full =
-    track.codec === "mp3" ? peaks.toSorted((a, b) => a - b)[Math.floor(slices * 0.95)] : Math.max(...peaks);
-  return full ? peaks.map((peak) => Math.round(100 * Math.min(1, peak / full))) : peaks.map(() => 0);
+  const full = isMp3 ? peaks.toSorted((a, b) => a - b)[Math.floor(slices * 0.9)] : Math.max(...peaks);
+  if (!full) return peaks.map(() => 0);
+  return peaks.map((peak) => Math.round(100 * Math.min(1, peak / full) ** (isMp3 ? 0.75 : 1)));
 }
 
 function sliceAt(share: number): number {
