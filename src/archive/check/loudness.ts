@@ -82,7 +82,7 @@ async function outlineOf(track: InputAudioTrack): Promise<number[] | null> {
   const isMp3 = track.codec === "mp3";
   // A frame of an MP3 that is hard to encode stands out far beyond its loudness.
   const full = isMp3 ? peaks.toSorted((a, b) => a - b)[Math.floor(slices * 0.9)] : Math.max(...peaks);
-  if (!full) return peaks.map(() => 0);
+  if (!full) return peaks.map((peak) => (peak > 0 ? 100 : 0));
   return peaks.map((peak) => Math.round(100 * Math.min(1, peak / full) ** (isMp3 ? 0.75 : 1)));
 }
 
