@@ -56,6 +56,7 @@ const bundles = [
 ];
 const modules = [];
 for (const each of bundles) modules.push(...(await bundle(each)));
+await bundlePage(join(folder, "report", "gallery", "page", "main.js"));
 writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
 for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
 copyFileSync(beside("start.mjs"), join(folder, "bin", "bulkgen.js"));
@@ -64,6 +65,11 @@ keepCode();
 /** The path of a file beside this one. */
 function beside(name) {
   return fileURLToPath(new URL(name, import.meta.url));
+}
+
+/** Whatever the bundler doubts is a defect of the build. */
+function refuse(_, { message }) {
+  throw new Error(message);
 }
 
 /** Writes a bundle, and answers with the paths of the modules whose code is in it. */
@@ -77,10 +83,7 @@ async function bundle({ name, file, parts, isCommonJs = false }) {
     // yargs looks for settings in other packages by it, when it is asked to.
     ...(isCommonJs ? { transform: { define: { "import.meta.resolve": "undefined" } } } : {}),
     resolve: { alias: { undici$: beside("bundled-undici.cjs"), sharp$: beside("bundled-sharp.mjs") } },
-    onLog(_, { message }) {
-      // Whatever the bundler doubts is a defect of the build.
-      throw new Error(message);
-    },
+    onLog: refuse,
   });
   const ending = isCommonJs ? "cjs" : "js";
   const { output } = await made.write({
@@ -108,4 +111,10 @@ function keepCode() {
   for (const words of [["status"], ["plan", "sheet.csv", "--sandbox"]])
     spawnSync(process.execPath, [...start, ...words], { cwd: place, env, stdio: "ignore" });
   rmSync(place, { recursive: true });
+}
+
+/** The script of a page is one file without imports, which the page holds inline. It has no code but ours. */
+async function bundlePage(file) {
+  const made = await rolldown({ input: file, cwd: folder, platform: "browser", onLog: refuse });
+  await made.write({ file, format: "iife", minify: true });
 }

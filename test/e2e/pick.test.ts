@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
+import { galleryData } from "../report/gallery-data.js";
 import { newPlace, type Place, run } from "./command.js";
 import { cheapModel, sheet } from "./sheet.js";
 import { unzip } from "./unzip.js";
@@ -63,11 +64,22 @@ describe.concurrent("bulkgen pick", () => {
     await done(place, "pick", "a01-v2");
     const page = (name: string) => readFileSync(join(place.folder, "sandbox-outputs", "s", name), "utf8");
     await done(place, "gallery");
-    expect(page("gallery.html").match(/✓ picked/g)).toHaveLength(1);
+    expect(galleryData(page("gallery.html")).cards.map(({ isPicked }) => isPicked)).toEqual([
+      false,
+      true,
+      false,
+    ]);
     expect(await done(place, "gallery", "--picked")).toContain("picked.html: 1 picked file of job s");
-    expect(page("picked.html").match(/<article/g)).toHaveLength(1);
-    expect(page("picked.html")).not.toMatch(/✓ picked|credit/);
-    expect(page("gallery.html").match(/<article/g)).toHaveLength(3);
+    const client = galleryData(page("picked.html"));
+    expect(client).toMatchObject({
+      isForClient: true,
+      cards: [{ name: "", isPicked: false, rowId: "a01-v2" }],
+    });
+    expect(client.cards[0]?.file?.price).toBeNull();
+    await done(place, "gallery", "--prices");
+    expect(galleryData(page("gallery.html")).cards.map(({ file }) => file?.price)).toEqual(
+      Array(3).fill(expect.stringMatching(/credit/)),
+    );
     expect(await done(place, "verify")).not.toContain("picked.html");
   });
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { galleryData } from "../report/gallery-data.js";
 import { newPlace, run, start } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { startProxy } from "./service.js";
@@ -211,7 +212,7 @@ describe.concurrent("a sheet that changes", () => {
       };
       const shownFiles = () => {
         const page = readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
-        return [...page.matchAll(/<h2><a href="[^"]*" dir="auto">(.*?)<\/a>/g)].map(([, file]) => file);
+        return galleryData(page).cards.map(({ file }) => file?.path);
       };
       place.write("s.csv", sheet(2));
       await call("run", "s.csv", "--yes");

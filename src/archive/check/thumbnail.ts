@@ -4,8 +4,8 @@ import { folderBelow } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
 import { decodedSize } from "./pictures.js";
 
-/** Small pictures for the gallery. Each is named after the hash of its picture, so it is made once and never stale. */
-export const thumbnailFolder = "_gallery";
+/** What the gallery shows of files. Each is named after the hash of its file, so it is made once and never stale. */
+const previewFolder = "_gallery";
 
 const sideMax = 560;
 
@@ -22,12 +22,12 @@ export async function thumbnailOf(
   jobFolder: string,
   { file, sha256 }: { file: string; sha256: string },
 ): Promise<Thumbnail | null> {
-  const name = `${thumbnailFolder}/${sha256.slice(0, 32)}.webp`;
+  const name = previewName(sha256, "webp");
   const known = await measured(disk, join(jobFolder, name));
   if (known !== null) return { file: name, ...known };
   const bytes = await shrunk(disk, join(jobFolder, file));
   if (bytes === null) return null;
-  await put(disk, await folderBelow(disk, jobFolder, thumbnailFolder), join(jobFolder, name), bytes);
+  await keepPreview(disk, jobFolder, name, bytes);
   const size = await measured(disk, join(jobFolder, name));
   return size === null ? null : { file: name, ...size };
 }
@@ -59,9 +59,21 @@ async function measured(disk: Disk, path: string): Promise<{ width: number; heig
     .catch(() => null);
 }
 
-/** An existing file of that name is the same picture. */
-async function put(disk: Disk, folder: string, path: string, bytes: Uint8Array): Promise<void> {
-  const temporary = await openTemporary(disk, folder, `thumbnail ${path}`);
+/** The path of what is shown of a file, relative to the job's folder. */
+export function previewName(sha256: string, extension: string): string {
+  return `${previewFolder}/${sha256.slice(0, 32)}.${extension}`;
+}
+
+/** Keeps what is shown of a file. An existing file of that name was made of the same content. */
+export async function keepPreview(
+  disk: Disk,
+  jobFolder: string,
+  name: string,
+  bytes: Uint8Array,
+): Promise<void> {
+  const folder = await folderBelow(disk, jobFolder, previewFolder);
+  const path = join(jobFolder, name);
+  const temporary = await openTemporary(disk, folder, `preview ${path}`);
   try {
     await temporary.file.write(bytes);
     await disk.link(temporary.path, path);

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { type Export, exportRun, pack } from "../../job/archive/export.js";
+import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
 import { foldedName } from "../../manifest/shape/columns.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
@@ -25,6 +26,11 @@ export async function exportSheet({
     selection: selectionOf(flags),
     failed: flags.failed ?? false,
     picked: flags.picked ?? false,
+    reviewed:
+      flags.from === undefined
+        ? null
+        : await reviewedNames(resolve(machine.cwd, flags.from), ["pick", "approve"]),
+    cwd: machine.cwd,
     clock: machine.clock,
   });
   if (flags.failed) checkLocalInputs(made, flags, machine);

@@ -1,5 +1,5 @@
 import { writeGallery } from "../../job/archive/gallery.js";
-import { galleryPage } from "../../report/gallery.js";
+import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";

@@ -3,16 +3,12 @@ import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
 import { plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
-import {
-  type ApprovalChoice,
-  type DecidedItems,
-  decideItems,
-  reviewedItems,
-} from "../../job/orders/decide.js";
+import { type DecidedItems, decideItems } from "../../job/orders/decide.js";
 import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../job/orders/give.js";
 import { redoItems, retryFailed } from "../../job/orders/redo.js";
 import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/request.js";
 import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
+import { type ReviewDecision, reviewedNames } from "../../job/orders/review.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
 import { lockOwnerOf } from "../../job/workspace/lock-owner.js";
@@ -112,7 +108,12 @@ export async function redo({
   args,
   machine,
 }: Call<RedoFlags, { items: string[] }>): Promise<ExitName> {
-  const wish = redoItems(args.items, selectionOf(flags), machine.cwd);
+  const { from } = flags;
+  if (from !== undefined && args.items.length > 0)
+    throw new EarlyExit("usage", "expected items or --from FILE, got both");
+  const names =
+    from === undefined ? args.items : await reviewedNames(resolvePath(machine.cwd, from), ["redo"]);
+  const wish = redoItems(names, selectionOf(flags), machine.cwd);
   return orderItems(wish, "made again", flags, machine);
 }
 
@@ -150,7 +151,7 @@ export async function approve({
   args,
   machine,
 }: Call<ApproveFlags, { items: string[] }>): Promise<ExitName | undefined> {
-  const which = await decidedItems(args.items, flags, machine, ["approve"]);
+  const which = await decidedItems(args.items, flags, machine, ["approve", "pick"]);
   return changeOnly(decideItems(which, "approve"), flags, machine);
 }
 
@@ -160,7 +161,7 @@ export async function reject({
   machine,
 }: Call<RejectFlags, { items: string[] }>): Promise<ExitName | undefined> {
   const decision = flags.again ? "again" : "reject";
-  const which = await decidedItems(args.items, flags, machine, [decision]);
+  const which = await decidedItems(args.items, flags, machine, [flags.again ? "redo" : "reject"]);
   const wish = decideItems(which, decision);
   return flags.again ? orderItems(wish, "made again", flags, machine) : changeOnly(wish, flags, machine);
 }
@@ -170,12 +171,12 @@ async function decidedItems(
   items: readonly string[],
   flags: ApproveFlags,
   { cwd }: Machine,
-  decisions: readonly ApprovalChoice[],
+  decisions: readonly ReviewDecision[],
 ): Promise<DecidedItems> {
   const { from, all = false } = flags;
   if (from !== undefined && (items.length > 0 || all))
     throw new EarlyExit("usage", "expected items, --all or --from FILE, got more than one of them");
-  const names = from === undefined ? items : await reviewedItems(resolvePath(cwd, from), decisions);
+  const names = from === undefined ? items : await reviewedNames(resolvePath(cwd, from), decisions);
   return { names, all, selection: selectionOf(flags), cwd };
 }
 

@@ -1,5 +1,7 @@
+import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { listPicks, pickItems } from "../../job/archive/picks.js";
+import { reviewedNames } from "../../job/orders/review.js";
 import { pickedText, picksTable } from "../../report/picks.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { PickFlags } from "../flags/archive.js";
@@ -15,7 +17,9 @@ export async function pick({
   const { cwd, clock } = machine;
   const { undo = false, also = false } = flags;
   const sandbox = flags.sandbox ? " --sandbox" : "";
-  if (args.items.length === 0) {
+  if (flags.from !== undefined && args.items.length > 0)
+    throw new EarlyExit("usage", "expected items or --from FILE, got both");
+  if (args.items.length === 0 && flags.from === undefined) {
     if (undo) throw new EarlyExit("usage", "--undo: name the items that are not picked any more");
     const picked = await listPicks(workspaceOf(flags, machine), clock);
     const shown = picked.map((one) => ({ ...one, files: one.files.map((file) => shownPath(file, cwd)) }));
@@ -23,6 +27,8 @@ export async function pick({
     return;
   }
   const workspace = settledWorkspace(flags, machine);
-  const items = await pickItems({ workspace, clock, names: args.items, cwd, also, undo });
+  const names =
+    flags.from === undefined ? args.items : await reviewedNames(resolve(cwd, flags.from), ["pick"]);
+  const items = await pickItems({ workspace, clock, names, cwd, also, undo });
   print(flags, machine, items, () => pickedText(items, undo));
 }

@@ -1,5 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { manifestFlags, selectionFlags } from "./manifest.js";
+import { reviewFlag } from "./orders.js";
 import { outFlag } from "./run.js";
 import { carryFlags, type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
 import { anyText, day, FlagError, oneOf, parameter, percentage } from "./values.js";
@@ -17,6 +18,7 @@ export const exportFlags = {
     conflicts: ["zip"],
   }),
   picked: toggle("only what is picked", { conflicts: ["failed"], inFiles: "never" }),
+  from: reviewFlag("only the picked items", ["failed", "picked"]),
   columns: option("<a,b,c>", "only these columns, in this order", columnNames, {
     conflicts: ["failed"],
     inFiles: "never",
@@ -38,6 +40,7 @@ function columnNames(text: string): string[] {
 export const pickFlags = {
   undo: toggle("remove the pick", { conflicts: ["also"], inFiles: "never" }),
   also: toggle("keep the other picks of the same row", { inFiles: "never" }),
+  from: reviewFlag("the picked items"),
   ...workspaceFlags,
 };
 export type PickFlags = FlagsOf<typeof pickFlags>;

@@ -27,14 +27,20 @@ export const retryFlags = {
 };
 export type RetryFlags = ItemOrderFlags & FlagsOf<typeof retryFlags>;
 
-export const redoFlags = { ...selectionFlags, ...itemOrderFlags };
+/** The file that a gallery writes, or a person. `what` says which of its items. */
+export function reviewFlag(what: string, conflicts: readonly string[] = []) {
+  return option("<file>", `${what} of a review file: a sheet with the columns id and decision`, anyText, {
+    conflicts,
+    inFiles: "never",
+  });
+}
+
+export const redoFlags = { from: reviewFlag("the items to redo"), ...selectionFlags, ...itemOrderFlags };
 export type RedoFlags = ItemOrderFlags & FlagsOf<typeof redoFlags>;
 
 const decisionFlags = {
   all: toggle("all items of the newest run that wait for approval"),
-  from: option("<file>", "the items of a review file: a sheet with the columns id and decision", anyText, {
-    inFiles: "never",
-  }),
+  from: reviewFlag("the items"),
 };
 
 export const approveFlags = { ...decisionFlags, ...selectionFlags, ...itemOrderFlags };

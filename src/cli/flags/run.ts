@@ -114,6 +114,8 @@ export const outFlag = option("<folder>", "where the files go (default: outputs 
   isPath: true,
 });
 
+const galleryFlag = toggle("write gallery.html in the job's folder while it runs, and at the end");
+
 /** Flags of `run`; a schedule keeps them for its runs. */
 export const runFlags = {
   yes: yesFlag,
@@ -164,6 +166,7 @@ export const runFlags = {
   }),
   archive: option("<s3://bucket/prefix>", "copy each file to this bucket too", bucketName),
   canary: toggle("make one item of each model and set of params first, and the rest once it is archived"),
+  gallery: galleryFlag,
   sidecars: toggle("write a NAME.json with its details beside each file"),
   ...settleFlags,
 };
@@ -201,6 +204,7 @@ export const resumeFlags = {
     orphans,
     orphanCredits,
   }),
+  gallery: galleryFlag,
   ...carryFlags,
   ...dailyCapFlags,
 };

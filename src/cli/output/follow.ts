@@ -15,7 +15,13 @@ import { showOutcome } from "./outcome.js";
  * By then the workspace is free again. Returns or throws what the work did.
  */
 export async function followed(
-  { display, events, notifier, machine }: Pick<PreparedRun, "display" | "events" | "notifier" | "machine">,
+  {
+    display,
+    events,
+    notifier,
+    gallery,
+    machine,
+  }: Pick<PreparedRun, "display" | "events" | "notifier" | "gallery" | "machine">,
   flags: CarryFlags,
   work: (show: (outcome: Outcome) => Promise<ExitName>) => Promise<ExitName>,
 ): Promise<ExitName> {
@@ -27,10 +33,12 @@ export async function followed(
       facts = end.facts;
       return end.exit;
     }).finally(display.end);
+    await gallery?.ended();
     await notifier?.ended(exit, facts, "");
     return exit;
   } catch (error) {
     const exit = exitOf(error);
+    await gallery?.ended();
     // "Nothing to resume" is not worth a notification.
     if (exit !== "done") await notifier?.ended(exit, facts, reasonOf(error as Error, machine));
     throw error;

@@ -9,6 +9,7 @@ import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
 import type { Display } from "./display.js";
 import { type Events, openEvents } from "./events.js";
+import type { LiveGallery } from "./live-gallery.js";
 import { openLog } from "./log.js";
 import { type Notifier, openNotifier } from "./notifier.js";
 import { openDisplay } from "./open-display.js";
@@ -20,12 +21,13 @@ export interface PreparedRun {
   log: Log;
   events: Events | null;
   notifier: Notifier | null;
+  gallery: LiveGallery | null;
   machine: Machine;
 }
 
 /** What `run` and `resume` have in common: the service, the workspace, and how progress is shown. */
 export async function jobOptions(
-  flags: CarryFlags,
+  flags: CarryFlags & { gallery?: boolean },
   machine: Machine,
   workspace: Workspace,
 ): Promise<PreparedRun> {
@@ -39,6 +41,12 @@ export async function jobOptions(
   );
   const write = (line: string) => stdout.write(line);
   const events = flags.events ? openEvents(workspace.stateFile, clock, write) : null;
+  const say = (line: string) => {
+    if (!flags.quiet) stderr.write(`bulkgen: ${line}\n`);
+  };
+  const gallery = flags.gallery
+    ? (await import("./live-gallery.js")).openLiveGallery(workspace, machine, say)
+    : null;
   const notifier = await openNotifier(flags, { ...machine, stderr }, workspace);
   const options: JobOptions = {
     workspace,
@@ -56,11 +64,13 @@ export async function jobOptions(
       display.begin({ id, jobName, folder: jobFolder(run), elapsedMs: 0, news });
       events?.begin(run);
       notifier?.begin(run);
+      gallery?.begin(run);
     },
     onProgress(progress) {
       display.progress(progress);
       events?.progress(progress);
       notifier?.waitsForDisk(progress.diskTrouble);
+      gallery?.progress(progress);
     },
     onWait(what, until) {
       display.waiting(what, until);
@@ -69,5 +79,5 @@ export async function jobOptions(
     ifLocked: flags.ifLocked,
     onLocked: (message) => display.status(message),
   };
-  return { options, display, log, events, notifier, machine };
+  return { options, display, log, events, notifier, gallery, machine };
 }

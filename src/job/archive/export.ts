@@ -30,6 +30,8 @@ import { isEverything } from "../../plan/select.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { terminalText } from "../../text/terminal.js";
 import { selectItems } from "../orders/request.js";
+import { itemNamed } from "../orders/resolve.js";
+import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -271,6 +273,10 @@ export interface ExportOptions {
   failed: boolean;
   /** Only what is picked. */
   picked: boolean;
+  /** Only these items of a review file; null for all. */
+  reviewed: readonly ReviewedName[] | null;
+  /** Paths of files start from here. */
+  cwd: string;
   clock: Clock;
 }
 
@@ -290,14 +296,20 @@ async function read(store: Store, options: ExportOptions): Promise<Export> {
   const rows = rowsOf(sheet, items);
   const all = rows.flatMap(({ item }) => item ?? []);
   const picks = await store.picks();
-  const wanted = all.filter(({ id, state }) => (!failed || state === "failed") && (!picked || picks.has(id)));
+  const reviewed = options.reviewed && (await reviewedIds(store, run, all, options.reviewed, options.cwd));
+  const wanted = all.filter(
+    ({ id, state }) =>
+      (!failed || state === "failed") && (!picked || picks.has(id)) && (reviewed?.has(id) ?? true),
+  );
   if (picked && wanted.length === 0) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
   if (failed && wanted.length === 0) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
   const allFiles = await store.files(run.jobName);
   const chosen = new Set(selectItems(run, wanted, selection, ownValues(sheet.columns, allFiles, picks)));
   const ids = new Set([...chosen].map(({ id }) => id));
   const files = allFiles.filter(({ itemId }) => ids.has(itemId));
-  const shown = rows.filter(({ item }) => (item ? chosen.has(item) : isEverything(selection) && !picked));
+  const shown = rows.filter(({ item }) =>
+    item ? chosen.has(item) : isEverything(selection) && !picked && !reviewed,
+  );
   const lines = await linesOf(store, shown, files, picks);
   const retried = failed ? await retriedOf(store, chosen, items) : [];
   const named = failed ? retried.map(({ item }) => item) : [...chosen];
@@ -312,6 +324,31 @@ async function read(store: Store, options: ExportOptions): Promise<Export> {
     files,
     localInputs: named.flatMap(({ inputs }) => Object.values(inputs).filter(isLocalPath)),
   };
+}
+
+/** Throws EarlyExit for an item that is not among those of the run. */
+async function reviewedIds(
+  store: Store,
+  run: Run,
+  items: readonly Item[],
+  names: readonly ReviewedName[],
+  cwd: string,
+): Promise<ReadonlySet<number>> {
+  const ids = new Set(items.map(({ id }) => id));
+  const found = new Set<number>();
+  for (const name of names) {
+    const { id, rowId } = await itemNamed(store, name, cwd);
+    if (!ids.has(id))
+      throw new EarlyExit(
+        "usage",
+        placed(
+          name,
+          `${rowId} is not among the rows of run ${run.id}: it belongs to another job or edition, or is an earlier version of its row. Nothing was written.`,
+        ),
+      );
+    found.add(id);
+  }
+  return found;
 }
 
 /** The sheet of the run. A redo run has no sheet and uses the one of the run before it. */

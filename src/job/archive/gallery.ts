@@ -1,15 +1,19 @@
+import { createHash } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { thumbnailOf } from "../../archive/check/thumbnail.js";
+import { mediaFields } from "../../api/inputs.js";
+import { loudnessOf } from "../../archive/check/loudness.js";
+import { type Thumbnail, thumbnailOf } from "../../archive/check/thumbnail.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Credits } from "../../core/money.js";
-import type { ArchivedOutput, Item } from "../../core/ports/store.js";
+import { inCredits } from "../../core/money.js";
+import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
+import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
-import { reasonOf } from "../workspace/evidence.js";
+import { evidenceOf, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
@@ -22,10 +26,12 @@ export interface GalleryOptions {
   clock: Clock;
   signal: AbortSignal;
   onProgress(done: number, all: number): void;
-  /** Only what is picked, on a page of its own. */
+  /** Only what is picked, on a page of its own for a client: without what failed, and without choices. */
   picked: boolean;
   /** With what each file cost: a page that is sent to a client has no prices. */
   prices: boolean;
+  /** What was made for an earlier writing of the page; it is added to. */
+  previews?: Map<string, Preview>;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
 }
@@ -37,13 +43,76 @@ export interface Gallery {
   files: number;
 }
 
+/** What the page holds, as it is embedded in it. */
+export interface GalleryPage {
+  job: string;
+  madeAt: number;
+  /** Tells the choices made on this page from those of other jobs and workspaces. */
+  key: string;
+  /** What is typed after a command to mean this workspace: empty, or ` --sandbox`. */
+  flags: string;
+  /** Everything is picked, and nobody is asked to choose. */
+  isForClient: boolean;
+  cards: readonly GalleryCard[];
+}
+
+/** A file; or an item that has none, because it failed or is held. */
+export interface GalleryCard {
+  /** By this name commands find exactly this item; empty where nothing can be chosen. */
+  name: string;
+  rowId: string;
+  rowNumber: number;
+  /** The same for an item, its variants and their earlier versions. */
+  row: string;
+  model: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string>>;
+  /** Other columns by which the job's rows differ, such as the axes of a matrix. */
+  columns: Readonly<Record<string, string>>;
+  /** The empty text for the first edition. */
+  edition: string;
+  /** 1, or the number of the variant that a redo made. */
+  variant: number;
+  /** No row asks for it any more: an earlier version of its row. */
+  isEarlier: boolean;
+  /** A person has picked it; never on a page where everything is picked. */
+  isPicked: boolean;
+  state: "archived" | "waiting" | "approved" | "rejected" | "failed" | "held";
+  file: GalleryFile | null;
+  /** Why there is no file, and what can be done about it. */
+  trouble: GalleryTrouble | null;
+}
+
+export interface GalleryFile {
+  /** Relative to the page, with `/` between segments. */
+  path: string;
+  mime: string;
+  bytes: number;
+  savedAt: number;
+  thumbnail: Thumbnail | null;
+  /** The outline of a sound, from 0 to 100. */
+  loudness: readonly number[] | null;
+  /** Null where prices are not shown, and for files that cost nothing of their own. */
+  price: string | null;
+}
+
+export interface GalleryTrouble {
+  reason: string;
+  /** About the request, for the service's support. */
+  evidence: string | null;
+  commands: readonly string[];
+}
+
+/** What the page shows of a file before it is opened. */
+export type Preview = Pick<GalleryFile, "thumbnail" | "loudness">;
+
 /** The names of the pages in a job's folder. */
 const pageName = "gallery.html";
 const pickedPageName = "picked.html";
 
 /**
- * Writes the contact sheet of a job, with the files of all its runs, into its folder. Throws EarlyExit when there is no
- * such run.
+ * Writes the gallery of a job, with the files of all its runs, into its folder. Throws EarlyExit when there is no such
+ * run.
  */
 export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   const { workspace, clock } = options;
@@ -57,40 +126,51 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     );
     if (options.picked && outputs.length === 0)
       throw nothingPicked(`job ${run.jobName}`, run.options.sandbox);
-    const files = await filesOf(folder, inSheetOrder(outputs), picks, options);
-    const failed = options.picked ? [] : failedOf(await store.itemsOf(run.jobName));
-    const page = options.render({ job: run.jobName, madeAt: clock.now(), files, failed });
+    const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
+    const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
+    const flags = run.options.sandbox ? " --sandbox" : "";
+    const cards = await cardsOf(inSheetOrder(things), { ...options, store, folder, picks, flags });
+    const page = options.render({
+      job: run.jobName,
+      madeAt: clock.now(),
+      key: await keyOf(store, run),
+      flags,
+      isForClient: options.picked,
+      cards,
+    });
     await nodeDisk.makeFolder(folder);
     const path = join(folder, options.picked ? pickedPageName : pageName);
     await replace(path, page);
-    return { page: path, job: run.jobName, files: files.length };
+    return { page: path, job: run.jobName, files: outputs.length };
   });
 }
 
-/** Rows that have failed and are still in the manifest, in its order. */
-function failedOf(items: readonly Item[]): GalleryFailure[] {
-  return items
-    .filter(({ state, vanished }) => state === "failed" && !vanished)
-    .map((item) => ({
-      rowId: item.rowId,
-      rowNumber: item.rowNumber,
-      prompt: item.prompt,
-      reason: terminalText(reasonOf(item)),
-    }));
+/** Failed items whose rows are still in the manifest, and held ones. */
+function isInTrouble({ state, vanished }: Item): boolean {
+  return state === "held" || (state === "failed" && !vanished);
 }
+
+/** The job is known by its first run: names of jobs are used again in other workspaces. */
+async function keyOf(store: Store, { jobId, jobName }: Run): Promise<string> {
+  const first = (await store.runs()).find((run) => run.jobId === jobId);
+  const facts = JSON.stringify([jobName, first?.startedAt, first?.accountId, first?.manifest]);
+  return createHash("sha256").update(facts).digest("hex").slice(0, 24);
+}
+
+type Thing = ArchivedOutput | { item: Item; number: number };
 
 /**
  * The newest edition first, and each in the order of its sheet. Variants and earlier versions of a row follow the row's
  * own files.
  */
-function inSheetOrder(outputs: readonly ArchivedOutput[]): ArchivedOutput[] {
+function inSheetOrder(things: readonly Thing[]): Thing[] {
   const editions = new Map<string, number>();
   const places = new Map<string, number>();
-  for (const { item } of outputs.toSorted((a, b) => a.item.id - b.item.id)) {
+  for (const { item } of things.toSorted((a, b) => a.item.id - b.item.id)) {
     if (!editions.has(item.edition)) editions.set(item.edition, editions.size);
     if (!item.vanished || !places.has(rowOf(item))) places.set(rowOf(item), item.position);
   }
-  const place = ({ item, number }: ArchivedOutput) => [
+  const place = ({ item, number }: Thing) => [
     -(editions.get(item.edition) ?? 0),
     places.get(rowOf(item)) ?? item.position,
     item.vanished ? 1 : 0,
@@ -98,45 +178,108 @@ function inSheetOrder(outputs: readonly ArchivedOutput[]): ArchivedOutput[] {
     -item.id,
     number,
   ];
-  return outputs
-    .map((output) => ({ output, place: place(output) }))
+  return things
+    .map((thing) => ({ thing, place: place(thing) }))
     .toSorted((a, b) => a.place.map((at, index) => at - (b.place[index] ?? 0)).find((by) => by !== 0) ?? 0)
-    .map(({ output }) => output);
+    .map(({ thing }) => thing);
 }
 
-async function filesOf(
-  folder: string,
-  outputs: readonly ArchivedOutput[],
-  picks: ReadonlySet<number>,
-  { signal, onProgress, picked, prices }: GalleryOptions,
-): Promise<GalleryFile[]> {
-  const files: GalleryFile[] = [];
-  for (const output of outputs) {
+interface Making extends GalleryOptions {
+  store: Store;
+  folder: string;
+  picks: ReadonlySet<number>;
+  /** What is typed after a command to mean this workspace. */
+  flags: string;
+}
+
+async function cardsOf(things: readonly Thing[], making: Making): Promise<GalleryCard[]> {
+  const { picked, picks, signal, onProgress } = making;
+  const columns = differingColumns(things);
+  const cards: GalleryCard[] = [];
+  for (const thing of things) {
     if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; the gallery was not written");
-    const isPicture = output.mime.startsWith("image/");
-    const { item, file, mime, bytes, charged, savedAt } = output;
-    const { rowId, rowNumber, model, prompt, params, edition, variant, vanished } = item;
-    files.push({
-      file,
-      mime,
-      bytes,
-      savedAt,
+    const { item } = thing;
+    const { rowId, rowNumber, model, prompt, params, edition, variant, vanished, cells } = item;
+    const isFile = "file" in thing;
+    cards.push({
+      name: picked || !isFile ? "" : thing.taskId || thing.file,
       rowId,
       rowNumber,
+      row: rowOf(item),
       model,
       prompt,
       params,
+      columns: Object.fromEntries(cells.filter(([column]) => columns.has(column))),
       edition,
       variant,
       isEarlier: vanished,
       isPicked: !picked && picks.has(item.id),
-      thumbnail: isPicture ? await thumbnailOf(nodeDisk, folder, output) : null,
-      // The price is the task's, not each file's.
-      credits: prices && output.number === 1 ? charged : null,
+      state: stateOf(item, picked),
+      file: isFile ? await fileOf(thing, making) : null,
+      trouble: isFile ? null : await troubleOf(item, making),
     });
-    onProgress(files.length, outputs.length);
+    onProgress(cards.length, things.length);
   }
-  return files;
+  return cards;
+}
+
+function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["state"] {
+  if (state === "failed" || state === "held") return state;
+  return isForClient ? "archived" : (approval ?? "archived");
+}
+
+async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Making): Promise<GalleryFile> {
+  const { file, mime, bytes, savedAt, sha256, charged, number } = output;
+  const preview = previews?.get(sha256) ?? {
+    thumbnail: mime.startsWith("image/") ? await thumbnailOf(nodeDisk, folder, output) : null,
+    loudness: mime.startsWith("audio/") ? await loudnessOf(nodeDisk, folder, output) : null,
+  };
+  previews?.set(sha256, preview);
+  // The price is the task's, not each file's.
+  const price = prices && number === 1 && charged !== null ? inCredits(charged) : null;
+  return { path: file, mime, bytes, savedAt, ...preview, price };
+}
+
+async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryTrouble> {
+  const reason = terminalText(reasonOf(item));
+  if (item.state === "failed") return { reason, evidence: null, commands: [`bulkgen retry${flags}`] };
+  const evidence = await evidenceOf(store, item.id);
+  const resolve = `bulkgen resolve ${shellWord(item.rowId)}`;
+  return {
+    reason,
+    evidence: evidence && evidenceText(evidence),
+    commands: ["--adopt TASK", "--resubmit", "--skip"].map((way) => `${resolve} ${way}${flags}`),
+  };
+}
+
+/** Columns that say something else of each item, or that are told in another place. */
+const toldElsewhere = new Set<string>([
+  "id",
+  "model",
+  "prompt",
+  "output",
+  "priority",
+  "repeat",
+  ...mediaFields,
+]);
+const valuesMax = 40;
+const valueCharactersMax = 80;
+
+/** Columns of the sheet with a few short values: those of a matrix, or those that sort rows into groups. */
+function differingColumns(things: readonly Thing[]): ReadonlySet<string> {
+  const found = new Map<string, Set<string>>();
+  const tooMany = new Set<string>();
+  for (const { item } of things) {
+    for (const [column, text] of item.cells) {
+      if (tooMany.has(column) || toldElsewhere.has(column) || column.startsWith("params.")) continue;
+      const values = found.get(column) ?? new Set();
+      found.set(column, values.add(text));
+      if (values.size > valuesMax || text.length > valueCharactersMax) tooMany.add(column);
+    }
+  }
+  return new Set(
+    [...found].flatMap(([column, { size }]) => (size > 1 && !tooMany.has(column) ? [column] : [])),
+  );
 }
 
 /** Replaces the page atomically, so a reader sees either the old page or the new one. */
@@ -144,47 +287,4 @@ async function replace(path: string, text: string): Promise<void> {
   const temporary = `${path}.new`;
   await writeFile(temporary, text);
   await rename(temporary, path);
-}
-/**
- * A contact sheet of an archive: one page without scripts that opens from the disk and can be sent with the folder.
- * Prompts and names are untrusted: everything is escaped, and the page's content policy blocks the rest.
- */
-export interface GalleryFile {
-  /** Relative to the page, with `/` between segments. */
-  file: string;
-  /** The path of its thumbnail; null if it has none. */
-  thumbnail: { file: string; width: number; height: number } | null;
-  mime: string;
-  bytes: number;
-  rowId: string;
-  rowNumber: number;
-  model: string;
-  prompt: string | null;
-  params: Readonly<Record<string, string>>;
-  /** The empty text for the first edition. */
-  edition: string;
-  /** 1, or the number of the variant that a redo made. */
-  variant: number;
-  /** No row asks for it any more: an earlier version of its row. */
-  isEarlier: boolean;
-  /** A person has picked it; never on a page where everything is picked. */
-  isPicked: boolean;
-  /** Null where prices are not shown, and for files that cost nothing of their own. */
-  credits: Credits | null;
-  savedAt: number;
-}
-
-/** A row that has no file because it failed. */
-export interface GalleryFailure {
-  rowId: string;
-  rowNumber: number;
-  prompt: string | null;
-  reason: string;
-}
-
-export interface GalleryPage {
-  job: string;
-  madeAt: number;
-  files: readonly GalleryFile[];
-  failed: readonly GalleryFailure[];
 }

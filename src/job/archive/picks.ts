@@ -3,6 +3,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { itemNamed } from "../orders/resolve.js";
+import { type ItemName, placed } from "../orders/review.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { pathOf } from "./find.js";
@@ -16,7 +17,7 @@ export interface PickOptions {
   workspace: Workspace;
   clock: Clock;
   /** Row ids, paths of files, or task ids. */
-  names: readonly string[];
+  names: readonly ItemName[];
   /** Paths of files start from here. */
   cwd: string;
   /** Picks of the same row stay. */
@@ -42,7 +43,7 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     const named = new Map<number, Item>();
     for (const name of names) {
       const item = await itemNamed(store, name, cwd);
-      if (!undo) mustBeArchived(item);
+      if (!undo) mustBeArchived(item, name);
       named.set(item.id, item);
     }
     const items = [...named.values()];
@@ -109,11 +110,11 @@ function isSameRow(one: Item, other: Item): boolean {
   return one.jobId === other.jobId && rowOf(one) === rowOf(other);
 }
 
-function mustBeArchived({ state, rowId }: Item): void {
+function mustBeArchived({ state, rowId }: Item, name: ItemName): void {
   if (state === "archived") return;
   throw new EarlyExit(
     "usage",
-    `${rowId} is ${state}, and only archived items can be picked. Nothing was changed.`,
+    placed(name, `${rowId} is ${state}, and only archived items can be picked. Nothing was changed.`),
   );
 }
 

@@ -11,6 +11,7 @@ import { count } from "../../text/amounts.js";
 import { isUnfinished, newestRun } from "../workspace/find-run.js";
 import { type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
+import type { ItemName } from "./review.js";
 
 /** An order to submit a run's failed items again: the selected ones of these kinds. Failed items cost nothing. */
 export function retryFailed(
@@ -39,7 +40,7 @@ export function retryFailed(
  * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
  * items are named, or selected among those of the newest run, or both. Paths of files start from `cwd`.
  */
-export function redoItems(names: readonly string[], selection: Selection, cwd: string): FindItems {
+export function redoItems(names: readonly ItemName[], selection: Selection, cwd: string): FindItems {
   return async (store) => {
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
@@ -56,7 +57,7 @@ async function selected(store: Store, selection: Selection): Promise<{ run: Run;
 
 async function named(
   store: Store,
-  names: readonly string[],
+  names: readonly ItemName[],
   selection: Selection,
   cwd: string,
 ): Promise<{ run: Run; items: Item[] }> {

@@ -13,6 +13,7 @@ import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { type FindItems, selectItems } from "./request.js";
+import { type ItemName, placed } from "./review.js";
 
 /** The ways out of `held`, which only a person may take. */
 export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
@@ -193,12 +194,16 @@ export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: 
 }
 
 /** The newest item with this row id, key, task id or file path (relative to `cwd`). */
-export async function itemNamed(store: Store, name: string, cwd: string): Promise<Item> {
+export async function itemNamed(store: Store, given: ItemName, cwd: string): Promise<Item> {
+  const name = typeof given === "string" ? given : given.name;
   const [newest] = await itemsNamed(store, name, cwd);
   if (newest) return newest;
   throw new EarlyExit(
     "usage",
-    `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run`,
+    placed(
+      given,
+      `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run`,
+    ),
   );
 }
 

@@ -1,0 +1,62 @@
+import { basename } from "node:path";
+import { EarlyExit } from "../../core/exit.js";
+import { openSource } from "../../manifest/read.js";
+import { count } from "../../text/amounts.js";
+
+/** What a review file says of an item: a sheet with the columns `id` and `decision`, such as a gallery writes. */
+export const reviewDecisions = ["approve", "pick", "reject", "redo"] as const;
+export type ReviewDecision = (typeof reviewDecisions)[number];
+
+/** A name in a review file. */
+export interface ReviewedName {
+  name: string;
+  decision: ReviewDecision;
+  /** Where it stands, such as `review.csv, row 3`. */
+  place: string;
+}
+
+/** By what a person means an item: a name on the command line, or in a review file. */
+export type ItemName = string | ReviewedName;
+
+/**
+ * The names of the items that a review file has for these decisions. Throws EarlyExit if there is none of them, or the
+ * file cannot be read.
+ */
+export async function reviewedNames(
+  file: string,
+  decisions: readonly ReviewDecision[],
+): Promise<ReviewedName[]> {
+  const { problems, batches } = await openSource(file, {});
+  const names: ReviewedName[] = [];
+  let rows = 0;
+  const wrong = problems.map(({ message, got }) => `${message}: got ${got}`);
+  for await (const batch of batches()) {
+    for (const { cells, number } of batch.rows) {
+      const name = cells["id"]?.trim() ?? "";
+      const text = (cells["decision"] ?? "").trim().toLowerCase();
+      if (name === "" || text === "") continue;
+      rows++;
+      const decision = reviewDecisions.find((known) => known === text);
+      if (decision === undefined)
+        wrong.push(
+          `row ${number}: expected ${reviewDecisions.join(", ")} as decision, got ${JSON.stringify(text)}`,
+        );
+      else if (decisions.includes(decision))
+        names.push({ name, decision, place: `${basename(file)}, row ${number}` });
+    }
+  }
+  if (wrong.length > 0)
+    throw new EarlyExit("usage", `${file} cannot be used:\n  ${wrong.join("\n  ")}\nNothing was changed.`);
+  if (names.length > 0) return names;
+  throw new EarlyExit(
+    "usage",
+    rows === 0
+      ? `${file} has no decisions: expected a sheet with the columns id and decision, one item a row`
+      : `none of the ${count(rows, "decision")} in ${file} is for this command`,
+  );
+}
+
+/** Puts the place of a name before a message about its item. */
+export function placed(name: ItemName, message: string): string {
+  return typeof name === "string" ? message : `${name.place}: ${message}`;
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { html, raw } from "hono/html";
+import type { GalleryPage } from "../../job/archive/gallery.js";
+import { packageFile } from "../../package-file.js";
+import { galleryStyle } from "./style.js";
+
+/**
+ * The gallery is one page that opens from the disk and can be sent with its folder: style, script and data are inside,
+ * and it asks no server for anything. Prompts, names and errors are untrusted: they are data in the page, its script
+ * shows them as text alone, and its content policy runs no other script.
+ */
+export function galleryPage(page: GalleryPage): string {
+  const script = pageScript();
+  return String(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policyOf(script)}">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${page.job}</title>
+<style>${raw(galleryStyle)}</style>
+</head>
+<body>
+<noscript><p class="note">This page needs JavaScript. The files themselves lie beside it, in the same folder.</p></noscript>
+<script type="application/json" id="data">${raw(embedded(page))}</script>
+<script>${raw(script)}</script>
+</body>
+</html>
+`);
+}
+
+/** The compiled and bundled script of the page. */
+function pageScript(): string {
+  return readFileSync(packageFile("dist/report/gallery/page/main.js"), "utf8");
+}
+
+/** On a disk, `'self'` alone does not allow the page's own pictures. */
+function policyOf(script: string): string {
+  return [
+    "default-src 'none'",
+    "img-src 'self' file:",
+    "media-src 'self' file:",
+    `script-src 'sha256-${hashOf(script)}'`,
+    `style-src 'sha256-${hashOf(galleryStyle)}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
+}
+
+/** JSON that no text in it can end: a script element ends at the first `</script`. */
+function embedded(page: GalleryPage): string {
+  return JSON.stringify(page).replaceAll("<", "\\u003c");
+}

@@ -1,0 +1,99 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createMp3Encoder } from "wasm-media-encoders";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loudnessOf } from "../../../src/archive/check/loudness.js";
+import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
+import { media } from "../media.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-loudness-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const rate = 44_100;
+
+/** Two seconds: silence, a soft tone, silence, and a loud one. */
+function rising(): Float32Array {
+  const volumes = [0, 0.05, 0, 0.8];
+  return Float32Array.from(
+    { length: 2 * rate },
+    (_, at) => (volumes[Math.floor((2 * at) / rate)] ?? 0) * Math.sin(at / 8),
+  );
+}
+
+function wav(samples: Float32Array): Buffer {
+  const bytes = Buffer.alloc(44 + 2 * samples.length);
+  bytes.write("RIFF", 0);
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  bytes.write("WAVEfmt ", 8);
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(1, 22);
+  bytes.writeUInt32LE(rate, 24);
+  bytes.writeUInt32LE(2 * rate, 28);
+  bytes.writeUInt16LE(2, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write("data", 36);
+  bytes.writeUInt32LE(2 * samples.length, 40);
+  samples.forEach((value, at) => bytes.writeInt16LE(Math.round(value * 32_767), 44 + 2 * at));
+  return bytes;
+}
+
+async function mp3(samples: Float32Array, channels: 1 | 2): Promise<Buffer> {
+  const encoder = await createMp3Encoder();
+  encoder.configure({ sampleRate: rate, channels, bitrate: 128 });
+  const first = Buffer.from(encoder.encode(channels === 1 ? [samples] : [samples, samples]));
+  return Buffer.concat([first, Buffer.from(encoder.finalize())]);
+}
+
+async function outlineOf(name: string, bytes: Uint8Array): Promise<number[] | null> {
+  writeFileSync(join(folder, name), bytes);
+  return loudnessOf(nodeDisk, folder, { file: name, sha256: name.repeat(16).padEnd(64, "0") });
+}
+
+/** The mean of the middle of each of the four parts. */
+function parts(outline: readonly number[]): number[] {
+  return [0, 1, 2, 3].map((part) => {
+    const slices = outline.slice(part * 24 + 8, part * 24 + 18);
+    return slices.reduce((sum, value) => sum + value, 0) / slices.length;
+  });
+}
+
+test.each([
+  ["WAV", async () => wav(rising())],
+  ["MP3 in mono", () => mp3(rising(), 1)],
+  ["MP3 in stereo", () => mp3(rising(), 2)],
+])("the outline of a %s file is high where it is loud, and flat where it is silent", async (_, make) => {
+  const outline = (await outlineOf("a", await make())) ?? [];
+  expect(outline).toHaveLength(96);
+  const [silent = 9, soft = 0, between = 9, loud = 0] = parts(outline);
+  expect(silent).toBeLessThan(1);
+  expect(between).toBeLessThan(1);
+  expect(soft).toBeGreaterThan(1);
+  expect(loud).toBeGreaterThan(5 * soft);
+  expect(Math.max(...outline)).toBe(100);
+});
+
+test("an outline is kept beside the thumbnails, and made anew where what was kept is damaged", async () => {
+  const first = await outlineOf("a", wav(rising()));
+  const [kept = ""] = readdirSync(join(folder, "_gallery"));
+  expect(kept).toMatch(/^a+.*\.json$/);
+  rmSync(join(folder, "a"));
+  const again = { file: "a", sha256: "a".repeat(16).padEnd(64, "0") };
+  expect(await loudnessOf(nodeDisk, folder, again)).toEqual(first);
+  writeFileSync(join(folder, "_gallery", kept), "[1, 2");
+  expect(await loudnessOf(nodeDisk, folder, again)).toBeNull();
+  writeFileSync(join(folder, "a"), wav(rising()));
+  expect(await loudnessOf(nodeDisk, folder, again)).toEqual(first);
+});
+
+test("formats that tell nothing, and files that cannot be read, have no outline", async () => {
+  expect(await outlineOf("o", await media.ogg())).toBeNull();
+  expect(await outlineOf("x", Buffer.from("no sound at all"))).toBeNull();
+  const cut = await mp3(rising(), 1);
+  expect((await outlineOf("c", cut.subarray(0, cut.length / 3)))?.length ?? 96).toBe(96);
+  expect(await outlineOf("e", wav(new Float32Array(0)))).toBeNull();
+});
