@@ -114,11 +114,15 @@ export class Items {
     const { draft, scope } = this;
     const same = requestOf({ ...item, contents });
     const first = this.keyOf(same, 1);
-    const head = this.seen.put(first, position, (other) => draft.recordAt(other)?.key === first);
+    let record = null as ReturnType<Draft["recordAt"]>;
+    const head = this.seen.put(first, position, (at) => {
+      record = draft.recordAt(at);
+      return record?.key === first;
+    });
     let occurrence = 1;
     if (head !== null) {
       const before = this.slotsOf(head) || 1;
-      const other = draft.recordAt(head)?.number ?? 0;
+      const other = record?.number ?? 0;
       if (scope.duplicates === "error" && other !== number)
         return duplicateProblem(placeOf(), item.prompt, other);
       if (item.copy === 1) {

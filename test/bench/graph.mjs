@@ -15,9 +15,6 @@ const short = process.argv.includes("--short");
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const items = short ? 10_000 : 100_000;
 
-/** The most that a plan of 100,000 items with a parent each may take. */
-const aims = { seconds: 5, megabytes: 200 };
-
 const first = "https://files.example/first.mp4";
 /** What row n takes as its input. */
 const kinds = {
@@ -53,10 +50,6 @@ function main() {
         console.log(
           `${name.padEnd(16)} ${String(rows).padStart(7)} items  ${seconds.toFixed(1).padStart(5)} s  ${megabytes} MB`,
         );
-    const one = results.find(({ name }) => name === "one parent each");
-    if (short || (one.seconds < aims.seconds && one.megabytes < aims.megabytes)) return;
-    console.error(`graph: expected less than ${aims.seconds} s and ${aims.megabytes} MB`);
-    process.exitCode = 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

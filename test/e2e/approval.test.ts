@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { type Ended, eventually, newPlace, type Place, run } from "./command.js";
-import { type ScriptedService, startService } from "./service.js";
+import { type Scripted, type ScriptedService, startService } from "./service.js";
 
 /** Two rows of a picture that has to be approved, and of a second one that is made of it. */
 const job = `
@@ -73,7 +73,7 @@ test("approve works offline, and resume makes what waited, with nothing paid twi
 /** Runs the job; `act` is done once the cup is archived, and until then no poll of the jar is answered. */
 async function whileAtWork(place: Place, service: ScriptedService, act: () => Promise<void>): Promise<Ended> {
   let acted: Promise<void> | null = null;
-  service.script(async ({ what, path }) => {
+  service.script(async ({ what, path }): Promise<Scripted> => {
     const jar = service.made.find(({ prompt }) => prompt === "a jar");
     if (what !== "GET task" || jar === undefined || !path.endsWith(jar.task)) return "serve";
     acted ??= isArchived(place, "cup-draft").then(act);

@@ -9,11 +9,13 @@ import {
 import type { PublishPorts } from "../../src/run/publishing.js";
 import { chance } from "./chance.js";
 import { sha256 } from "./files.js";
+import { itemOf } from "./jobs.js";
 import type { Kernel } from "./kernel.js";
 import type { Process } from "./machine.js";
 import type { MemoryDisk } from "./memory-disk.js";
 import type { PublishPlan } from "./publishing.js";
 import type { Scenario } from "./scenario.js";
+import type { Job } from "./workspace.js";
 
 const origin = "https://bucket.example";
 
@@ -132,20 +134,18 @@ function inputOf(path: string, content: Buffer | null): LocalInput {
   return { path, sha256: `sha256:${sha256(content)}`, bytes: content.length, mime: "image/png" };
 }
 
-/** Whether a run has left items blocked whose files may yet be published: whoever is told why comes back. */
+/** Whether a job has left items blocked whose files may yet be published: whoever is told why comes back. */
 export async function awaitsBucket(
   bucket: SimulatedBucket | null,
   { items }: Pick<Scenario, "items">,
   store: Store,
-  runId: number,
+  { run, number }: Pick<Job, "run" | "number">,
 ): Promise<boolean> {
-  if (bucket === null) return false;
-  const fileOf = new Map(items.map(({ id, file }) => [id, file]));
-  return (await store.blocked(runId)).some(({ rowId, note }) => {
+  if (bucket === null || run === null) return false;
+  return (await store.blocked(run.id)).some(({ rowId, note }) => {
     if (note?.includes(bucketTrouble)) return true;
-    const file = fileOf.get(rowId);
-    return (
-      file !== undefined && note?.startsWith("cannot be published") === true && bucket.willBeAsPlanned(file)
-    );
+    const file = items.find(({ id }) => id === itemOf(number, rowId))?.file;
+    const isForFile = note?.startsWith("cannot be published") === true;
+    return isForFile && file !== undefined && bucket.willBeAsPlanned(file);
   });
 }

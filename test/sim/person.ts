@@ -85,7 +85,7 @@ export async function live(life: Life): Promise<void> {
       isSettled &&
       isExplained(ending, scenario, isShort) &&
       !agrees &&
-      !(await awaitsBucket(network.bucket, scenario, workspace.store, job.run?.id ?? 0));
+      !(await awaitsBucket(network.bucket, scenario, workspace.store, job));
     const goesOn =
       isOnce || decided || ((isDone || isStill) && ((await mending.of(job)) || changeSheet(job)));
     inTurn.ended({ isDone: isDone && !goesOn, isStill: isStill && !goesOn });
