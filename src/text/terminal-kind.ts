@@ -3,6 +3,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const linkingPrograms = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"];
 const linkingTerminals = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra"];
+const sixelTerminals = ["foot", "foot-extra", "mlterm"];
+/** Konsole shows sixel pictures from 22.04 on. */
+const sixelKonsole = 220_400;
 /** VTE crashed on links before 0.50. */
 const linkingVte = 5_000;
 
@@ -15,11 +18,12 @@ export function takesLinks(environment: Environment): boolean {
 }
 
 /** The protocol by which it shows pictures; null if it shows none. */
-export function pictureProtocol(environment: Environment): "kitty" | "iterm2" | null {
+export function pictureProtocol(environment: Environment): "kitty" | "iterm2" | "sixel" | null {
   if (isBehindAnother(environment)) return null;
-  const { TERM = "", TERM_PROGRAM, KITTY_WINDOW_ID } = environment;
+  const { TERM = "", TERM_PROGRAM, KITTY_WINDOW_ID, KONSOLE_VERSION } = environment;
   if (KITTY_WINDOW_ID || TERM === "xterm-kitty" || TERM === "xterm-ghostty") return "kitty";
-  return TERM_PROGRAM === "iTerm.app" ? "iterm2" : null;
+  if (TERM_PROGRAM === "iTerm.app") return "iterm2";
+  return sixelTerminals.includes(TERM) || Number(KONSOLE_VERSION) >= sixelKonsole ? "sixel" : null;
 }
 
 /**
