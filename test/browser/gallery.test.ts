@@ -377,7 +377,7 @@ describe("texts from outside", () => {
     expect(await page.locator(".title p").innerText()).toContain("1 file · 1 failed · 1 held");
     await page.getByRole("button", { name: "Failed 1" }).click();
     expect(await shown()).toEqual(["bad"]);
-    await press("p", "Enter");
+    await press("ArrowRight", "p", "Enter");
     expect(await page.getByRole("button", { name: "Your choices" }).count()).toBe(1);
     expect(await page.locator("dialog[open]").innerText()).toContain(`refused: ${evil}`);
     await expectAccessible();
