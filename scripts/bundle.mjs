@@ -56,7 +56,7 @@ const bundles = [
 ];
 const modules = [];
 for (const each of bundles) modules.push(...(await bundle(each)));
-await bundlePage(join(folder, "report", "gallery", "page", "main.js"));
+modules.push(...(await bundlePage(join(folder, "report", "gallery", "page", "main.js"))));
 writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
 for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
 copyFileSync(beside("start.mjs"), join(folder, "bin", "bulkgen.js"));
@@ -113,8 +113,9 @@ function keepCode() {
   rmSync(place, { recursive: true });
 }
 
-/** The script of a page is one file without imports, which the page holds inline. It has no code but ours. */
+/** Bundles a page's script into one file without imports, which the page holds inline; answers as `bundle` does. */
 async function bundlePage(file) {
   const made = await rolldown({ input: file, cwd: folder, platform: "browser", onLog: refuse });
-  await made.write({ file, format: "iife", minify: true });
+  const { output } = await made.write({ file, format: "iife", minify: true });
+  return output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
 }

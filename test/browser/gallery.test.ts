@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import axe from "axe-core";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type GalleryCard, type GalleryPage, writeGallery } from "../../src/job/archive/gallery.js";
@@ -56,10 +56,9 @@ async function press(...keys: string[]): Promise<void> {
 }
 
 async function expectAccessible(): Promise<void> {
-  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   // The page's own policy blocks scripts from outside, but not those of the debugger.
   const found =
-    await page.evaluate(`${axe}; axe.run().then(({ violations }) => violations.map(({ id, nodes }) =>
+    await page.evaluate(`${axe.source}; axe.run().then(({ violations }) => violations.map(({ id, nodes }) =>
     id + ": " + nodes.map(({ html, failureSummary }) => html + " " + failureSummary).join("\\n")))`);
   expect(found).toEqual([]);
 }
@@ -229,7 +228,9 @@ steps:
     await page.getByRole("button", { name: new RegExp(`^${third}, `) }).click();
     await page.getByRole("button", { name: `Compare with ${third}-v2` }).click();
     await page.waitForFunction(() =>
-      [...document.querySelectorAll<HTMLVideoElement>(".half video")].every(({ currentTime }) => currentTime > 0.2),
+      [...document.querySelectorAll<HTMLVideoElement>(".half video")].every(
+        ({ currentTime }) => currentTime > 0.2,
+      ),
     );
     expect(await page.locator(".half video").count()).toBe(2);
     await press("s");
@@ -290,7 +291,9 @@ steps:
     await open(path(), "", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await page.locator(".preview").first().tap();
-    expect(await page.evaluate(() => document.querySelector("dialog[open]")?.scrollWidth)).toBeLessThanOrEqual(390);
+    expect(
+      await page.evaluate(() => document.querySelector("dialog[open]")?.scrollWidth),
+    ).toBeLessThanOrEqual(390);
     await expectAccessible();
   });
 });
@@ -377,7 +380,7 @@ describe("texts from outside", () => {
     expect(await page.locator(".title p").innerText()).toContain("1 file · 1 failed · 1 held");
     await page.getByRole("button", { name: "Failed 1" }).click();
     expect(await shown()).toEqual(["bad"]);
-    await press("p", "Enter");
+    await press("ArrowRight", "p", "Enter");
     expect(await page.getByRole("button", { name: "Your choices" }).count()).toBe(1);
     expect(await page.locator("dialog[open]").innerText()).toContain(`refused: ${evil}`);
     await expectAccessible();

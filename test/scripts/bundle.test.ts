@@ -65,6 +65,7 @@ describe("the bundled command", () => {
 
 describe("bundling", () => {
   let root: string;
+  const page = "report/gallery/page/main.js";
   const out = () => join(root, "node_modules", ".cache", "build");
 
   beforeEach(() => {
@@ -73,6 +74,8 @@ describe("bundling", () => {
     write("node_modules/.cache/build/cli/main.d.ts", "");
     for (const thread of ["archive/check/inspector-worker.js", "sandbox/media/worker.js"])
       write(`node_modules/.cache/build/${thread}`, `import { greeting } from "kind"; console.log(greeting);`);
+    write(`node_modules/.cache/build/${page}`, `import { word } from "./word.js"; console.log(word);`);
+    write("node_modules/.cache/build/report/gallery/page/word.js", `export const word = "hello";`);
     write(
       "node_modules/kind/package.json",
       `{"name":"kind","version":"1.2.3","license":"MIT","main":"kind.js"}`,
@@ -105,7 +108,7 @@ describe("bundling", () => {
     expect(existsSync(join(out(), "cli/main.js"))).toBe(false);
   });
 
-  test("bundles each worker thread where it is, so that it needs no package", async () => {
+  test("bundles each worker thread where it is, so that it needs no package, and the gallery's script into one file", async () => {
     main(`console.log("main");`);
     expect(bundle()).toEqual({ status: 0, stderr: "" });
     rmSync(join(root, "node_modules/kind"), { recursive: true });
@@ -113,6 +116,9 @@ describe("bundling", () => {
       const { stdout } = spawnSync(process.execPath, [join(out(), thread)], { encoding: "utf8" });
       expect(stdout).toBe("good day\n");
     }
+    const script = readFileSync(join(out(), page), "utf8");
+    expect(script).toContain("hello");
+    expect(script).not.toMatch(/\bimport\b|\bexport\b/);
   });
 
   test("fails for a package without the text of its licence", () => {

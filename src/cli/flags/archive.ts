@@ -18,7 +18,7 @@ export const exportFlags = {
     conflicts: ["zip"],
   }),
   picked: toggle("only what is picked", { conflicts: ["failed"], inFiles: "never" }),
-  from: reviewFlag("only the picked items", ["failed", "picked"]),
+  from: reviewFlag("only the items picked in", ["failed", "picked"]),
   columns: option("<a,b,c>", "only these columns, in this order", columnNames, {
     conflicts: ["failed"],
     inFiles: "never",
@@ -40,7 +40,7 @@ function columnNames(text: string): string[] {
 export const pickFlags = {
   undo: toggle("remove the pick", { conflicts: ["also"], inFiles: "never" }),
   also: toggle("keep the other picks of the same row", { inFiles: "never" }),
-  from: reviewFlag("the picked items"),
+  from: reviewFlag("the items picked in"),
   ...workspaceFlags,
 };
 export type PickFlags = FlagsOf<typeof pickFlags>;

@@ -27,20 +27,20 @@ export const retryFlags = {
 };
 export type RetryFlags = ItemOrderFlags & FlagsOf<typeof retryFlags>;
 
-/** The file that a gallery writes, or a person. `what` says which of its items. */
+/** The file that a gallery saves, or a person writes. `what` says which of its items are meant. */
 export function reviewFlag(what: string, conflicts: readonly string[] = []) {
-  return option("<file>", `${what} of a review file: a sheet with the columns id and decision`, anyText, {
+  return option("<file>", `${what} a review file: a sheet with the columns id and decision`, anyText, {
     conflicts,
     inFiles: "never",
   });
 }
 
-export const redoFlags = { from: reviewFlag("the items to redo"), ...selectionFlags, ...itemOrderFlags };
+export const redoFlags = { from: reviewFlag("the items to redo in"), ...selectionFlags, ...itemOrderFlags };
 export type RedoFlags = ItemOrderFlags & FlagsOf<typeof redoFlags>;
 
 const decisionFlags = {
   all: toggle("all items of the newest run that wait for approval"),
-  from: reviewFlag("the items"),
+  from: reviewFlag("the items of"),
 };
 
 export const approveFlags = { ...decisionFlags, ...selectionFlags, ...itemOrderFlags };

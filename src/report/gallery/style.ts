@@ -246,7 +246,7 @@ kbd { font: inherit; font-size: 12.5px; min-width: 24px; text-align: center; pad
   .half { padding: 6px; }
   .compare-head { grid-template-columns: minmax(0, 1fr) auto; padding: 8px 10px; gap: 4px 8px; }
   .compare-head .side:first-child { grid-area: 1 / 1; } .compare-head .close { grid-area: 1 / 2; justify-self: end; }
-  .compare-head .side:nth-child(3) { grid-area: 2 / 1; } .compare-head .ways { grid-area: 2 / 2; }
+  .compare-head .side:nth-child(3) { grid-area: 2 / 1 / auto / span 2; } .compare-head .ways { grid-area: 3 / 1 / auto / span 2; justify-self: center; }
   tbody th { min-width: 84px; width: 84px; }
   dialog.sheet { padding: 14px 16px 18px; }
 }

@@ -8,6 +8,7 @@ export class FilterBar {
   private readonly search: HTMLInputElement;
   private readonly states = new Map<StateName, HTMLButtonElement>();
   private readonly selects = new Map<string, HTMLSelectElement>();
+  private readonly chips: HTMLElement;
   private readonly clear: HTMLButtonElement;
   private readonly found = el("span", { class: "found", role: "status" });
 
@@ -40,6 +41,7 @@ export class FilterBar {
       });
       this.selects.set(key, select);
     }
+    this.chips = el("div", { class: "chips", role: "group", "aria-label": "State" }, ...this.states.values());
     const facets = view.facets.map(({ key, label }) =>
       el(
         "label",
@@ -52,7 +54,7 @@ export class FilterBar {
       "div",
       { class: "filters", role: "search" },
       el("div", { class: "search" }, icon("search"), this.search),
-      el("div", { class: "chips", role: "group", "aria-label": "State" }, ...this.states.values()),
+      this.chips,
       el("div", { class: "facets" }, ...facets, this.clear, this.found),
     );
     view.on("shown", () => this.refresh());
@@ -80,6 +82,8 @@ export class FilterBar {
       const told = chip.querySelector(".number");
       if (told) told.textContent = String(number);
     }
+    const chips = [...this.states.values()];
+    this.chips.hidden = chips.filter(({ hidden }) => !hidden).length < 2;
     for (const facet of view.facets) {
       const numbers = new Map<string, number>();
       for (const card of view.cards) {

@@ -10,6 +10,8 @@ export class Dialog {
   constructor(kind: string, label: string) {
     this.element = el("dialog", { class: kind, "aria-label": label, tabindex: -1 });
     this.element.addEventListener("close", () => {
+      // It was opened again before this was told.
+      if (this.element.open) return;
       unload(this.element);
       this.element.replaceChildren();
       this.closed();
