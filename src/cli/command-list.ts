@@ -230,7 +230,8 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "gallery",
     group: "Every day",
-    describe: "write the gallery of a job: gallery.html in its folder, to look, compare and choose in a browser",
+    describe:
+      "write the gallery of a job: gallery.html in its folder, to look, compare and choose in a browser",
     positionals: [runNumber],
     flags: galleryFlags,
     examples: ["bulkgen gallery", "bulkgen gallery --picked"],

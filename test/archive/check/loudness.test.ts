@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createMp3Encoder } from "wasm-media-encoders";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createMp3Encoder } from "wasm-media-encoders";
 import { loudnessOf } from "../../../src/archive/check/loudness.js";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { media } from "../media.js";
@@ -38,7 +38,7 @@ function wav(samples: Float32Array): Buffer {
   bytes.writeUInt16LE(16, 34);
   bytes.write("data", 36);
   bytes.writeUInt32LE(2 * samples.length, 40);
-  samples.forEach((value, at) => bytes.writeInt16LE(Math.round(value * 32_767), 44 + 2 * at));
+  for (const [at, value] of samples.entries()) bytes.writeInt16LE(Math.round(value * 32_767), 44 + 2 * at);
   return bytes;
 }
 
