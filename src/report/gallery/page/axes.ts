@@ -3,7 +3,7 @@ import { labelOf } from "./card.js";
 import { el } from "./dom.js";
 import { preview, unload } from "./media.js";
 import { brief, visible } from "./text.js";
-import type { Facet, View } from "./view.js";
+import type { Facet, GalleryView } from "./view.js";
 
 /** More columns or rows than these are no sheet to look at. */
 const axisMax = 60;
@@ -25,7 +25,7 @@ export class AxesSheet {
   private readonly facets: readonly Facet[];
 
   constructor(
-    private readonly view: View,
+    private readonly view: GalleryView,
     private readonly actions: { open(card: GalleryCard): void; showCell(): void },
   ) {
     this.facets = [...view.facets, rowFacet(view.cards)].filter(

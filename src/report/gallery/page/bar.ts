@@ -1,6 +1,6 @@
 import { el, icon } from "./dom.js";
 import { brief } from "./text.js";
-import { noFilter, type StateName, stateNames, type View } from "./view.js";
+import { type GalleryView, noFilter, type StateName, stateNames } from "./view.js";
 
 /** Search, states and values to filter by, each with how many cards it has among those that pass the rest. */
 export class FilterBar {
@@ -12,7 +12,7 @@ export class FilterBar {
   private readonly clear: HTMLButtonElement;
   private readonly found = el("span", { class: "found", role: "status" });
 
-  constructor(private readonly view: View) {
+  constructor(private readonly view: GalleryView) {
     this.search = el("input", {
       type: "search",
       placeholder: "Search prompt, id, file",

@@ -1,9 +1,9 @@
 import type { GalleryCard } from "../../../job/archive/gallery.js";
-import type { Choice } from "./choices.js";
+import type { FileChoice } from "./choices.js";
 import { el, icon, iconButton } from "./dom.js";
 import { kindOf, preview, scrubbed, toggleSound, unload } from "./media.js";
 import { brief, visible } from "./text.js";
-import type { View } from "./view.js";
+import type { GalleryView } from "./view.js";
 
 export interface CardActions {
   open(card: GalleryCard): void;
@@ -20,16 +20,22 @@ export interface ShownCard {
   close(): void;
 }
 
-export const choiceNames: Readonly<Record<Choice, string>> = { pick: "Pick", reject: "Reject", redo: "Redo" };
-const standingNames: Readonly<Record<Choice, string>> = {
+export const choiceNames: Readonly<Record<FileChoice, string>> = {
+  pick: "Pick",
+  reject: "Reject",
+  redo: "Redo",
+};
+const standingNames: Readonly<Record<FileChoice, string>> = {
   pick: "picked",
   reject: "rejected",
   redo: "to redo",
 };
 
+const isTouched = matchMedia("(hover: none)");
+
 /** A card of the grid, at this position of what is shown. */
 export function cardElement(
-  view: View,
+  view: GalleryView,
   card: GalleryCard,
   position: number,
   actions: CardActions,
@@ -60,16 +66,12 @@ export function cardElement(
         })
       : null;
   const marks = el("div", { class: "marks" });
-  const choosing = choiceButtons(view, () => card);
-  const compare = iconButton("compare", "Compare (C)", () => actions.compare(card), { tabindex: -1 });
-  const tools = el("div", { class: "tools" }, ...choosing.buttons, file === null ? null : compare);
   const element = el(
     "li",
     { class: "card", "aria-setsize": view.shown.length, "aria-posinset": position + 1 },
     button,
     sound,
     marks,
-    card.name === "" && file === null ? null : tools,
     el(
       "div",
       { class: "caption" },
@@ -81,7 +83,22 @@ export function cardElement(
       el("div", { class: "prompt", dir: "auto" }, brief(card.prompt ?? file?.path ?? "", 160)),
     ),
   );
-  for (const each of choosing.buttons) each.tabIndex = -1;
+  let refreshTools = () => {};
+  const addTools = () => {
+    if (file === null || element.querySelector(".tools") !== null) return;
+    const choosing = choiceButtons(view, () => card);
+    for (const each of choosing.buttons) each.tabIndex = -1;
+    const compare = iconButton("compare", "Compare (C)", () => actions.compare(card), { tabindex: -1 });
+    marks.after(el("div", { class: "tools" }, ...choosing.buttons, compare));
+    refreshTools = () => {
+      choosing.refresh();
+      compare.setAttribute("aria-pressed", String(view.marked === card));
+    };
+    refreshTools();
+  };
+  // While the page scrolls, cards come and go: without their tools they cost half as much.
+  if (isTouched.matches) addTools();
+  for (const event of ["pointerenter", "focusin"]) element.addEventListener(event, addTools);
 
   const refresh = () => {
     const standing = view.choices.standing(card);
@@ -89,8 +106,7 @@ export function cardElement(
       element.classList.toggle(choice, standing === choice);
     const isMarked = view.marked === card;
     element.classList.toggle("marked", isMarked);
-    compare.setAttribute("aria-pressed", String(isMarked));
-    choosing.refresh();
+    refreshTools();
     marks.replaceChildren(...marksOf(card, standing, isMarked));
     button.setAttribute("aria-label", labelOf(card, standing));
   };
@@ -100,7 +116,7 @@ export function cardElement(
 
 /** Buttons for the choices about the card that is meant; none on a page for a client. */
 export function choiceButtons(
-  view: View,
+  view: GalleryView,
   cardMeant: () => GalleryCard,
 ): { buttons: HTMLButtonElement[]; refresh(): void } {
   if (view.page.isForClient || cardMeant().name === "") return { buttons: [], refresh: () => {} };
@@ -122,7 +138,7 @@ export function choiceButtons(
 }
 
 /** What tells a card from others at a glance. */
-export function marksOf(card: GalleryCard, standing: Choice | null, isMarked = false): HTMLElement[] {
+export function marksOf(card: GalleryCard, standing: FileChoice | null, isMarked = false): HTMLElement[] {
   const { edition, variant, isEarlier, state } = card;
   const words: [string, string][] = [];
   if (isMarked) words.push(["compared", "A"]);
@@ -139,7 +155,7 @@ export function marksOf(card: GalleryCard, standing: Choice | null, isMarked = f
   });
 }
 
-export function labelOf(card: GalleryCard, standing: Choice | null): string {
+export function labelOf(card: GalleryCard, standing: FileChoice | null): string {
   const { rowId, file, state, variant, isEarlier } = card;
   return [
     brief(rowId, 120),

@@ -1,9 +1,9 @@
 import type { GalleryCard, GalleryPage } from "../../../job/archive/gallery.js";
 
-export type Choice = "pick" | "reject" | "redo";
+export type FileChoice = "pick" | "reject" | "redo";
 
 interface Kept {
-  choice: Choice;
+  choice: FileChoice;
   /** How many items the row had then: once a redo has made another, it is carried out. */
   takes: number;
 }
@@ -27,16 +27,16 @@ export class Choices {
   }
 
   /** Null where nothing was chosen on this page. */
-  of({ name }: GalleryCard): Choice | null {
+  of({ name }: GalleryCard): FileChoice | null {
     return this.kept.get(name)?.choice ?? null;
   }
 
   /** What holds for a card: the choice made here, else what is on record. */
-  standing(card: GalleryCard): Choice | null {
+  standing(card: GalleryCard): FileChoice | null {
     return this.of(card) ?? (card.isPicked ? "pick" : card.state === "rejected" ? "reject" : null);
   }
 
-  choose(card: GalleryCard, choice: Choice | null): void {
+  choose(card: GalleryCard, choice: FileChoice | null): void {
     if (card.name === "") return;
     if (choice === null || isOnRecord(card, choice)) this.kept.delete(card.name);
     else this.kept.set(card.name, { choice, takes: this.takesOf(card) });
@@ -49,7 +49,7 @@ export class Choices {
   }
 
   /** The cards with a choice; one of each item. */
-  chosen(choice?: Choice): GalleryCard[] {
+  chosen(choice?: FileChoice): GalleryCard[] {
     const seen = new Set<string>();
     return this.page.cards.filter((card) => {
       const found = this.of(card);
@@ -101,7 +101,7 @@ export class Choices {
 }
 
 /** An item that waits for approval is approved by a pick, too; until then the pick has more to say. */
-function isOnRecord({ isPicked, state }: GalleryCard, choice: Choice): boolean {
+function isOnRecord({ isPicked, state }: GalleryCard, choice: FileChoice): boolean {
   if (choice === "pick") return isPicked && state !== "waiting" && state !== "rejected";
   return choice === "reject" && state === "rejected";
 }

@@ -4,7 +4,7 @@ import { Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";
 import { kindOf, preview, waveform } from "./media.js";
 import { address, brief } from "./text.js";
-import type { View } from "./view.js";
+import type { GalleryView } from "./view.js";
 
 type Way = "beside" | "over";
 
@@ -16,7 +16,7 @@ export class Compare {
   private refreshChoices: (() => void)[] = [];
 
   constructor(
-    private readonly view: View,
+    private readonly view: GalleryView,
     private readonly closed: (card: GalleryCard) => void,
   ) {
     view.on("choices", () => {

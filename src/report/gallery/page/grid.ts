@@ -1,7 +1,7 @@
 import type { GalleryCard } from "../../../job/archive/gallery.js";
 import { type CardActions, cardElement, type ShownCard } from "./card.js";
 import { el } from "./dom.js";
-import type { View } from "./view.js";
+import type { GalleryView } from "./view.js";
 
 /** The least width of a card, by the step of the size control. */
 const widths = [112, 150, 200, 260, 340, 460];
@@ -27,7 +27,7 @@ export class Grid {
   private isAsked = false;
 
   constructor(
-    private readonly view: View,
+    private readonly view: GalleryView,
     private readonly actions: Pick<CardActions, "open" | "compare">,
   ) {
     this.size = innerWidth < 600 ? 1 : 3;

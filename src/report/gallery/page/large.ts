@@ -4,7 +4,7 @@ import { commandLine, copy, copyButton, Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";
 import { kindOf, preview, waveform } from "./media.js";
 import { address, fileSize, visible } from "./text.js";
-import type { View } from "./view.js";
+import type { GalleryView } from "./view.js";
 
 /** One file as large as there is room, with everything known about it. */
 export class Large {
@@ -13,7 +13,7 @@ export class Large {
   private refreshChoices: () => void = () => {};
 
   constructor(
-    private readonly view: View,
+    private readonly view: GalleryView,
     private readonly actions: {
       compare(a: GalleryCard, b: GalleryCard): void;
       closed(card: GalleryCard): void;

@@ -9,11 +9,11 @@ import { Large } from "./large.js";
 import { isSounding, stopSound, toggleSound } from "./media.js";
 import { Review } from "./review.js";
 import { count, fileSize, visible } from "./text.js";
-import { View } from "./view.js";
+import { GalleryView } from "./view.js";
 
 /** The gallery's page. It is compiled and bundled into one script, and written into each gallery with its data. */
 const page = JSON.parse(document.getElementById("data")?.textContent ?? "") as GalleryPage;
-const view = new View(page);
+const view = new GalleryView(page);
 view.readHash(location.hash);
 
 const grid = new Grid(view, { open: (card) => large.open(card), compare: compareWith });

@@ -2,7 +2,7 @@ import type { GalleryCard } from "../../../job/archive/gallery.js";
 import { commandLine, Dialog, toast } from "./dialog.js";
 import { el } from "./dom.js";
 import { brief, count } from "./text.js";
-import type { View } from "./view.js";
+import type { GalleryView } from "./view.js";
 
 const namesMax = 12;
 
@@ -11,7 +11,7 @@ export class Review {
   private readonly dialog = new Dialog("sheet review", "Your choices");
   readonly button = el("button", { type: "button", class: "review-button", click: () => this.open() });
 
-  constructor(private readonly view: View) {
+  constructor(private readonly view: GalleryView) {
     view.on("choices", () => this.refresh());
     this.refresh();
   }

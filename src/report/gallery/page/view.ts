@@ -24,14 +24,14 @@ export const stateNames = {
 } as const;
 export type StateName = keyof typeof stateNames;
 
-export interface Filter {
+export interface CardFilter {
   text: string;
   state: StateName;
   /** By key of a facet. */
   values: ReadonlyMap<string, string>;
 }
 
-export const noFilter: Filter = { text: "", state: "all", values: new Map() };
+export const noFilter: CardFilter = { text: "", state: "all", values: new Map() };
 
 /** More values than these are found by searching for them. */
 const valuesMax = 200;
@@ -39,11 +39,11 @@ const valuesMax = 200;
 type Change = "shown" | "choices" | "marked";
 
 /** The cards, which of them are shown, and what was chosen. */
-export class View {
+export class GalleryView {
   readonly choices: Choices;
   readonly facets: readonly Facet[];
   readonly cards: readonly GalleryCard[];
-  filter: Filter = noFilter;
+  filter: CardFilter = noFilter;
   /** The cards that pass the filter, in order. */
   shown: readonly GalleryCard[];
   /** The card that was marked as the first of two to compare. */
@@ -66,7 +66,7 @@ export class View {
     for (const act of this.listeners.get(change) ?? []) act();
   }
 
-  setFilter(change: Partial<Filter>): void {
+  setFilter(change: Partial<CardFilter>): void {
     this.filter = { ...this.filter, ...change };
     this.shown = this.cards.filter((card) => this.passes(card));
     this.tell("shown");
