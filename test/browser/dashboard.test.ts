@@ -62,10 +62,17 @@ async function newPage(): Promise<Page> {
   return made;
 }
 
+/** Drops a file on the page, as from another window. */
 async function drop(name: string, text: string): Promise<void> {
-  await page
-    .getByLabel("Sheet", { exact: true })
-    .setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
+  const dataTransfer = await page.evaluateHandle(
+    ([file, content]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([content], file));
+      return transfer;
+    },
+    [name, text] as [string, string],
+  );
+  await page.getByRole("main").dispatchEvent("drop", { dataTransfer });
 }
 
 /** What axe finds to be serious. */
@@ -190,24 +197,35 @@ describe("decide", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("a held item is shown with what is known of its request, and submitted again at its price", async () => {
-    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+  it("held items are shown with what is known of their requests; one is adopted, one submitted again at its price", async () => {
+    place.write("two.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\njar,aurora-image-mini,a jar\n");
     const proxy = await startProxy(
       sandbox,
-      ({ what, before }): Scripted => (what === "POST generate" && before === 0 ? "serve and cut" : "serve"),
+      ({ what, before }): Scripted => (what === "POST generate" && before < 2 ? "serve and cut" : "serve"),
     );
-    expect(await run(place, ["run", "one.csv", "--yes"], { env: proxy.env })).toMatchObject({ code: 10 });
     env = proxy.env;
+    expect(await run(place, ["run", "two.csv", "--yes", "--lanes", "1"], { env })).toMatchObject({
+      code: 10,
+    });
     await open({ width: 390, height: 844 });
     await page.getByRole("link", { name: /Decide/ }).click();
-    await page.getByText("body (SHA-256)").waitFor();
+    await page.getByText("body (SHA-256)").first().waitFor();
     expect(await serious()).toEqual([]);
+    const cup = page
+      .getByRole("listitem")
+      .filter({ has: page.getByRole("link", { name: "cup", exact: true }) });
+    const task = sandbox.madeSoFar().find(({ prompt }) => prompt === "a cup");
+    await cup.getByLabel("Task id at the service").fill(String(task?.id));
+    await cup.getByRole("button", { name: "Adopt…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Adopt the task" }).click();
+    await cup.waitFor({ state: "detached", timeout: 30_000 });
+    expect(sandbox.madeSoFar()).toHaveLength(2);
+    // How a command ended stays until somebody has seen it, where it did not end well: here an item is still held.
+    await page.getByRole("region", { name: "Notices" }).getByRole("button", { name: "Dismiss" }).click();
     await page.getByRole("button", { name: "Submit again…" }).click();
     const agree = page.getByRole("dialog").getByRole("button", { name: "Submit again for 1 credit" });
-    await agree.waitFor();
-    expect(sandbox.madeSoFar()).toHaveLength(1);
     await agree.click();
-    await expect.poll(() => sandbox.madeSoFar().length, { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => sandbox.madeSoFar().length, { timeout: 30_000 }).toBe(3);
     await page.getByText(/^Nothing (is held|waits for approval)/).waitFor({ timeout: 30_000 });
     await page.goto(`${new URL(link).origin}/#/runs/1`);
     await page.getByText("finished").first().waitFor({ timeout: 30_000 });

@@ -247,6 +247,15 @@ describe("watch", () => {
   });
 });
 
+test("while the service cannot be reached, the page says so, and shows what is on record", async () => {
+  const { service, post, get, kept } = await madeTwo();
+  await service.down();
+  await expect(post("/api/check", { file: kept.file })).rejects.toThrow(/422 .*(reach|answer)/);
+  await expect(get("/api/models")).rejects.toThrow(/422 .*(reach|answer)/);
+  expect(await get<Standing>("/api/standing")).toMatchObject({ problem: null });
+  expect((await get<FilePage>("/api/files")).files).toHaveLength(2);
+});
+
 describe("decide", () => {
   const toApprove =
     "name: set\nrows: [{ id: cup, prompt: a cup }]\ndefaults: { model: plain-image }\nsteps:\n  - { name: draft, approve: true }\n  - { name: final, image_url: '@draft' }\n";
