@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { GalleryCard } from "../../src/job/archive/gallery.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { cheapModel, sheet } from "./sheet.js";
 
@@ -82,14 +83,23 @@ describe.concurrent("commands that look after an archive", () => {
     const place = newPlace();
     place.write("s.csv", `id,model,prompt\na,${cheapModel},a mug\nb,${cheapModel},[[moderation]] a bowl`);
     await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
-    const page = async (...flags: string[]) => {
+    const cards = async (...flags: string[]) => {
       expect((await run(place, ["gallery", "--sandbox", ...flags])).code).toBe(0);
-      return readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
+      const page = readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
+      const [, data = ""] = /<script [^>]*application\/json[^>]*>(.*?)<\/script>/s.exec(page) ?? [];
+      return (JSON.parse(data) as { cards: GalleryCard[] }).cards;
     };
-    const plain = await page();
-    expect(plain).toMatch(/1 row failed[\s\S]*row 3 · b[\s\S]*moderation/);
-    expect(plain).not.toMatch(/\bcredit/);
-    expect(await page("--prices")).toMatch(/1 credit/);
+    expect(await cards()).toMatchObject([
+      { rowId: "a", state: "archived", file: { price: null } },
+      {
+        rowId: "b",
+        rowNumber: 3,
+        state: "failed",
+        file: null,
+        trouble: { reason: expect.stringContaining("moderation") },
+      },
+    ]);
+    expect((await cards("--prices"))[0]?.file?.price).toBe("1 credit");
   });
 
   test(
