@@ -39,7 +39,7 @@ export function openQuota(path: string, origin: string, userId: string): QuotaRe
       ).all({ origin, userId, since, stepMs }) as Amount[],
     spent: (since) =>
       sql(
-        `SELECT block * ${timeBlockMs} AS at, sum(credits) AS amount FROM spent
+        `SELECT CAST(block AS INTEGER) * ${timeBlockMs} AS at, sum(credits) AS amount FROM spent
          WHERE kind = 'time' AND block >= CAST(@since / ${timeBlockMs} AS INTEGER) AND origin = @origin AND fingerprint IN (
            SELECT fingerprint FROM keys WHERE origin = @origin
              AND account_id = (SELECT id FROM accounts WHERE origin = @origin AND user_id = @userId))
