@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { FileEntry } from "../../shapes.js";
 import { Icon } from "./dialog.js";
 
 /** An archived file, small or large. */
@@ -84,5 +85,33 @@ export function Medium({ src, mime, name }: Omit<Shown, "thumbnail">) {
     <a class="medium bare" href={src} download>
       <Icon name="file" /> Download {mime}
     </a>
+  );
+}
+
+interface StripProps {
+  files: readonly FileEntry[];
+  /** The place of the file that is shown large. */
+  shown: number;
+  onShow: (index: number) => void;
+  isSmall?: boolean;
+}
+
+/** The files of an item to choose from; nothing where it has only one. */
+export function FileStrip({ files, shown, onShow, isSmall = false }: StripProps) {
+  if (files.length < 2) return null;
+  return (
+    <div class={isSmall ? "strip small" : "strip"}>
+      {files.map(({ number, src, thumbnail, mime }, index) => (
+        <button
+          type="button"
+          key={number}
+          aria-pressed={index === shown}
+          aria-label={`File ${number}`}
+          onClick={() => onShow(index)}
+        >
+          <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
+        </button>
+      ))}
+    </div>
   );
 }

@@ -4,7 +4,7 @@ import { credits, number } from "../parts/amounts.js";
 import { Icon } from "../parts/dialog.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { onKeys } from "../parts/keys.js";
-import { Medium, Thumbnail } from "../parts/media.js";
+import { FileStrip, Medium, Thumbnail } from "../parts/media.js";
 import { visible } from "../parts/visible.js";
 import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
@@ -188,21 +188,7 @@ function ApprovalFiles({ item }: { item: WaitingItem }) {
       ) : (
         <Medium src={src} mime={mime} name={visible(item.rowId)} />
       )}
-      {files.length > 1 && (
-        <div class="strip small">
-          {files.map((each, index) => (
-            <button
-              type="button"
-              key={each.number}
-              aria-pressed={index === shown}
-              aria-label={`File ${each.number}`}
-              onClick={() => setShown(index)}
-            >
-              <Thumbnail src={each.src} thumbnail={each.thumbnail} mime={each.mime} name="" />
-            </button>
-          ))}
-        </div>
-      )}
+      <FileStrip files={files} shown={shown} onShow={setShown} isSmall />
     </div>
   );
 }

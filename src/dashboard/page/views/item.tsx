@@ -4,7 +4,7 @@ import { duration, fileSize } from "../../../text/amounts.js";
 import type { FileEntry, ItemStory, Standing } from "../../shapes.js";
 import { counted, credits, exactTime, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
-import { Medium, Thumbnail } from "../parts/media.js";
+import { FileStrip, Medium } from "../parts/media.js";
 import { EvidenceList, Resolve } from "../parts/resolve.js";
 import { StateBadge } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
@@ -135,21 +135,7 @@ function Files({ files }: { files: FileEntry[] }) {
   return (
     <section class="panel stage" aria-label="Files">
       <Medium src={file.src} mime={file.mime} name={`${file.rowId}, file ${file.number}`} />
-      {files.length > 1 && (
-        <div class="strip">
-          {files.map((each, index) => (
-            <button
-              type="button"
-              key={each.number}
-              aria-pressed={index === shown}
-              aria-label={`File ${each.number}`}
-              onClick={() => setShown(index)}
-            >
-              <Thumbnail src={each.src} thumbnail={each.thumbnail} mime={each.mime} name="" />
-            </button>
-          ))}
-        </div>
-      )}
+      <FileStrip files={files} shown={shown} onShow={setShown} />
       <p class="file-facts quiet">
         <a href={file.src} download={file.file.split("/").at(-1)}>
           <Words text={file.file} />

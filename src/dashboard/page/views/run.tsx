@@ -92,7 +92,7 @@ function RunActions({ run, live }: { run: RunDetail; live: LiveRun | null }) {
               propose({
                 title: `Pause run ${id}`,
                 words:
-                  "Nothing new is submitted. What is at the service is collected, then the run stops. Resume goes on where it stopped.",
+                  "The run stops now. Tasks at the service go on there, and Resume collects them before it submits the rest.",
                 act: { do: "pause", run: id },
                 price: null,
                 verb: "Pause",
