@@ -213,6 +213,20 @@ describe("the check of clock, chance and process", () => {
     );
   });
 
+  test("finds a query that is never asked", () => {
+    const script = (text: string) => [
+      {
+        path: "src/store/workspace/picks.ts",
+        text: `import type { Script } from "../script.js";\nfunction* put(): Script<void> { ${text} }`,
+      },
+    ];
+    expect(messages(checkBans(script('sql("DELETE FROM picks").run();'))).join()).toContain(
+      "drops the result",
+    );
+    expect(messages(checkBans(script("put();"))).join()).toContain("drops the result");
+    expectNone(checkBans(script('yield* sql("DELETE FROM picks").run(); yield* put(); rows.push(1);')));
+  });
+
   test.each([
     `import { openHttp } from "../../client/http.js";`,
     `const { openHttp } = await import("../../client/http.js");`,

@@ -14,7 +14,7 @@ import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, pa
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
 import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
-import type { Plan, PlanInput } from "./plan.js";
+import type { Existing, Plan, PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
 import { Choosing, everything } from "./select.js";
 import { workflowOf } from "./workflow.js";
@@ -172,7 +172,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
     return null;
   }
   draft.refuseWithout([...planning.doubted].filter((key) => !planning.taken.has(key)));
-  draft.know(ofEdition(input.existing, edition), input.missing ?? new Set());
+  for await (const page of input.existing) draft.know(ofEdition(page, edition), input.missing ?? new Set());
   const { known } = draft.counts();
   if (known > 0) keepOccurrences(draft, planning.items.keyOf);
   planning.references.flush();
@@ -220,7 +220,7 @@ async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Pr
   }
 }
 
-function* ofEdition(existing: PlanInput["existing"], edition: string) {
+function* ofEdition(existing: readonly Existing[], edition: string) {
   for (const item of existing) {
     const { edition: own, name, vanished = false, attempted = false } = item;
     if (own === edition) yield { ...item, name: name ?? null, vanished, attempted };

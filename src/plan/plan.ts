@@ -23,8 +23,8 @@ export interface PlanInput {
   origin: string;
   /** The empty text for a job's first edition. */
   edition: string;
-  /** The job's existing items, of any edition; other editions stay unchanged. */
-  existing: Iterable<Existing>;
+  /** The job's existing items, page by page, of any edition; other editions stay unchanged. */
+  existing: AsyncIterable<readonly Existing[]> | Iterable<readonly Existing[]>;
   /** The rows' local files, if the service accepts them (the sandbox); without it, local paths are problems. */
   localInputs?: Pick<LocalInputs, "found" | "read">;
   /** Accept values that a spreadsheet changed as the original options, and report each. */

@@ -359,7 +359,7 @@ describe("texts from outside", () => {
       expect(await page.title()).toBe("demo");
       expect(complaints.join()).toContain("Content Security Policy");
     } finally {
-      place.close();
+      await place.close();
     }
   });
 

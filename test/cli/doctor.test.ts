@@ -164,14 +164,14 @@ describe("doctor", () => {
   });
 
   /** A workspace whose database is whole, and its folder. */
-  function whole(): string {
+  async function whole(): Promise<string> {
     const folder = join(at.folder, ".bulkgen", "sandbox");
-    openWorkspace({ stateFile: join(folder, "state.db"), root: at.folder }, new ManualClock()).close();
+    await openWorkspace({ stateFile: join(folder, "state.db"), root: at.folder }, new ManualClock()).close();
     return folder;
   }
 
   test("a history that a newer bulkgen wrote asks for a newer bulkgen, and not to be replaced", async () => {
-    const db = openSqlite(join(whole(), "state.db"));
+    const db = openSqlite(join(await whole(), "state.db"));
     db.pragma("user_version = 999");
     db.close();
     const { code, of, checks } = await doctor(["--sandbox"]);
@@ -181,7 +181,7 @@ describe("doctor", () => {
   });
 
   test("a history on a disk that is full is not to be replaced", async () => {
-    whole();
+    await whole();
     // No file may grow at all: the log of the database cannot be written.
     const command = `trap '' XFSZ; ulimit -f 0; "$0" "$@" | cat`;
     const args = ["-c", command, process.execPath, main, "doctor", "--sandbox", "--json"];
@@ -228,7 +228,7 @@ describe("doctor", () => {
   });
 
   test("a damaged accounts.db is one line that says what it contains, and the rest is checked", async () => {
-    writeFileSync(join(whole(), "accounts.db"), "no database ".repeat(200));
+    writeFileSync(join(await whole(), "accounts.db"), "no database ".repeat(200));
     const { code, of, checks } = await doctor(["--sandbox"]);
     expect(code).toBe(2);
     expect(of["accounts"]).toMatch(/^problem: .*accounts\.db: file is not a database$/);

@@ -24,7 +24,7 @@ export interface ArchivedPlace {
   archive(id: string, outputs: readonly Uint8Array[], change?: Partial<NewItem>): Promise<void>;
   /** More of what the archive can be told. */
   sidecars: boolean;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export async function archivedPlace(): Promise<ArchivedPlace> {
@@ -47,8 +47,8 @@ export async function archivedPlace(): Promise<ArchivedPlace> {
       await store.enroll(run.id, items);
       await archive(place, id, outputs);
     },
-    close() {
-      store.close();
+    async close() {
+      await store.close();
       rmSync(root, { recursive: true, force: true });
     },
   };

@@ -65,7 +65,9 @@ export async function planOf(text: string, change: Change = {}): Promise<WholePl
   return plan(await sheet(text), change);
 }
 
-type Change = Partial<Omit<PlanInput, "draft" | "manifest">>;
+type Change = Partial<Omit<PlanInput, "draft" | "manifest" | "existing">> & {
+  existing?: readonly Existing[];
+};
 
 export async function plan(manifest: Manifest, change: Change = {}) {
   const draft = openDraft();
@@ -78,10 +80,9 @@ export async function plan(manifest: Manifest, change: Change = {}) {
       me: me(),
       origin: "https://service.example",
       edition: "",
-      existing: [],
       now: Date.UTC(2026, 10, 20),
     };
-    const made = begun && (await makePlan({ ...input, ...change }, begun));
+    const made = begun && (await makePlan({ ...input, ...change, existing: [change.existing ?? []] }, begun));
     return whole(made ?? { ...nothing(manifest), problems: draft.problems() });
   } finally {
     draft.close();

@@ -90,8 +90,8 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     progress: [],
     onProgress: null,
     async close() {
-      store.close();
-      accounts.close();
+      await store.close();
+      await accounts.close();
       await sandbox.close();
     },
   };

@@ -64,7 +64,7 @@ describe.each([
     expect(await states(world, run)).toEqual({ fails: "processing" });
     if (isMoved) {
       world.clock.advance(1_000);
-      world.accounts.close();
+      await world.accounts.close();
       world.accounts = openAccounts(":memory:", world.clock);
     }
     await world.store.add(run.id, [picture("p1", 2)]);

@@ -471,7 +471,7 @@ describe("a process that ended in the middle", () => {
       spendLogId,
     });
 
-    world.accounts.close();
+    await world.accounts.close();
     world.accounts = openAccounts(":memory:", world.clock);
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
     world.clock.advance(1);

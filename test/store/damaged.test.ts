@@ -21,29 +21,29 @@ const clock = new ManualClock();
 describe("damage that shows only when it is met", () => {
   test("of a workspace is reported with the file and what to do", async () => {
     const file = join(folder, "state.db");
-    openWorkspace({ stateFile: file, root: folder }, clock).close();
+    await openWorkspace({ stateFile: file, root: folder }, clock).close();
     spoil(file, "jobs");
     const store = openWorkspace({ stateFile: file, root: folder }, clock);
     const error = await store.job("demo").catch((thrown: unknown) => thrown);
-    store.close();
+    await store.close();
     expect((error as Error).message).toBe(`${file}: database disk image is malformed`);
     expect(wayOut(error)).toMatch(/`bulkgen doctor --rebuild`/);
   });
 
   test("of the shared accounts is reported with the file, also from a transaction, and once", async () => {
     const file = join(folder, "accounts.db");
-    openAccounts(file, clock).close();
+    await openAccounts(file, clock).close();
     spoil(file, "accounts");
     const accounts = openAccounts(file, clock);
     const error = await accounts.accountOf("https://a.example", "f").catch((thrown: unknown) => thrown);
-    accounts.close();
+    await accounts.close();
     expect((error as Error).message).toBe(`${file}: database disk image is malformed`);
     expect(wayOut(error)).toMatch(/quota ledger/);
   });
 
-  test("is reported by every command that follows a run", () => {
+  test("is reported by every command that follows a run", async () => {
     const file = join(folder, "state.db");
-    openWorkspace({ stateFile: file, root: folder }, clock).close();
+    await openWorkspace({ stateFile: file, root: folder }, clock).close();
     spoil(file, "events");
     const steps = openSteps(file);
     expect(() => steps.newest()).toThrow(`${file}: database disk image is malformed`);

@@ -87,7 +87,7 @@ export async function writeGoldenWorkspace(path: string): Promise<void> {
     await store.saved(item("archived"), number, { ...file, file: `archived-${number}.png` });
   }
   await store.setRun(run.id, { state: "interrupted", exit: "interrupted", endedAt: clock.now() });
-  store.close();
+  await store.close();
 }
 
 export async function writeGoldenAccounts(path: string): Promise<void> {
@@ -102,7 +102,7 @@ export async function writeGoldenAccounts(path: string): Promise<void> {
     if (ticket && endpoint !== "task") await accounts.answered(ticket);
   }
   await accounts.charged(id, golden.charged.group, credits(golden.charged.credits));
-  accounts.close();
+  await accounts.close();
 }
 
 export async function writeGoldenSchedules(path: string): Promise<void> {

@@ -168,7 +168,7 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
         (await store.items(run?.id ?? 0)).map((item) => [item.rowId, item.state]),
       );
       expect(after).toMatchObject({ ready: "archived", failed: "planned", planned: "processing" });
-      store.close();
+      await store.close();
     });
   },
 );
@@ -193,7 +193,7 @@ describe.each(versions.filter(({ kind }) => kind.name === "accounts"))(
       expect(
         (await accounts.reserve({ accountId: account.id, fingerprint: golden.fingerprint }, "task")).ticket,
       ).not.toBeNull();
-      accounts.close();
+      await accounts.close();
     });
   },
 );

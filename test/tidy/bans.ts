@@ -80,6 +80,7 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
     ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
+    ...sources.filter((file) => importsOf(file).some(({ from }) => from === "../script.js")).flatMap(unasked),
   ];
 }
 
@@ -95,6 +96,22 @@ function otherTransitions(file: SourceFile): Finding[] {
     .map(({ node }) =>
       finding(file, node.start, `sets the state of an item: only applyTransition in ${transition} does`),
     );
+}
+
+/** In a script of queries (`src/store/script.ts`), a call whose result nobody takes is a query that is never asked. */
+function unasked(file: SourceFile): Finding[] {
+  const all = [...visit(parse(file), holdsValues)];
+  const functions = all.map(({ node }) => node).filter(({ type }) => /Function/.test(type));
+  const isInScript = ({ start }: SyntaxNode) =>
+    functions.findLast((one) => one.start <= start && start < Number(one["end"]))?.["generator"] === true;
+  return all.flatMap(({ node, parent }) => {
+    if (!isInScript(node)) return [];
+    if (node.type !== "CallExpression" || parent?.type !== "ExpressionStatement") return [];
+    const callee = node["callee"] as SyntaxNode;
+    const name = nameOf(callee) ?? nameOf(callee["property"]) ?? "";
+    if (callee.type !== "Identifier" && !["run", "insert", "get", "all", "value"].includes(name)) return [];
+    return [finding(file, node.start, `calls ${name} and drops the result: without yield* nothing is asked`)];
+  });
 }
 
 /** The one file that may open HTTP to the service: there the key is removed from every answer (P21). */

@@ -41,7 +41,7 @@ export async function watch(
     }
   } finally {
     display.end();
-    watched.close();
+    await watched.close();
   }
   throw new EarlyExit("interrupted", `interrupted. Run ${run.id} continues.`);
 }

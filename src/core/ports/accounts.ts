@@ -69,7 +69,7 @@ export interface Accounts {
     accountId: number,
     models: readonly string[],
   ): Promise<{ model: string; group: string; ms: number }[]>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Who calls the service: an account, with one of its keys. */

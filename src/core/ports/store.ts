@@ -17,10 +17,10 @@ export interface Store extends Orders {
   /** All items that the job of that name ever had. */
   itemsOf(jobName: string): Promise<Item[]>;
   /**
-   * The same from the oldest to the newest and without the variants of redos, read one by one: a job may have more
-   * items than memory holds.
+   * The same from the oldest to the newest and without the variants of redos, page by page: a job may have more items
+   * than memory holds.
    */
-  history(jobName: string): Iterable<Item>;
+  history(jobName: string): AsyncIterable<readonly Item[]>;
   /** Items of the job that have files in the archive, or that no row asks for any more; or those without a row alone. */
   settledOf(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**
@@ -190,7 +190,7 @@ export interface Store extends Orders {
   pick(change: { picked: readonly number[]; unpicked: readonly number[] }): Promise<void>;
   /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
   interrupted(): Promise<Item[]>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface Job {

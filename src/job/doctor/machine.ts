@@ -230,7 +230,7 @@ export async function examineMachine({ workspace, clock, node, mounts }: Machine
         : [placeOfState(workspace, mounts), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
       await history(workspace, clock),
-      accountsData(workspace, clock),
+      await accountsData(workspace, clock),
       writable(workspace.outFolder),
       await diskSpace(workspace.outFolder),
     ];
@@ -279,10 +279,10 @@ function lock(folder: string): Check {
 }
 
 /** Whether what accounts share, in a database beside no workspace, can be read and written. */
-export function accountsData(
+export async function accountsData(
   { accountsFile, stateFile }: Pick<Workspace, "accountsFile" | "stateFile">,
   clock: Clock,
-): Check {
+): Promise<Check> {
   const expected = "a quota ledger and a spend log that can be read, or none yet";
   if (!existsSync(accountsFile)) {
     const folder = dirname(accountsFile);
@@ -292,7 +292,7 @@ export function accountsData(
     return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
   }
   try {
-    openAccounts(accountsFile, clock).close();
+    await openAccounts(accountsFile, clock).close();
     return fine("accounts", expected, accountsFile);
   } catch (error) {
     const todo = wayOut(error);

@@ -58,7 +58,7 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
       clockCheck(asked),
     ];
   } finally {
-    accounts.close();
+    await accounts.close();
   }
 }
 

@@ -17,7 +17,7 @@ import type { ArchivedLine, FoundItem } from "./rebuild-items.js";
 export interface BookVerdicts {
   /** `undecided` if the spend log has no verdict: a request that may have been charged counts as charged. */
   on(spendLogId: number | null): Promise<Verdict>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Opens the spend logs that exist; creates none. An unreadable log is treated as empty. */
@@ -32,7 +32,7 @@ export function openVerdicts(
       const entry = spendLogId === null ? null : await spendLog?.entry(spendLogId);
       return entry?.verdict ?? "undecided";
     },
-    close: () => accounts?.close(),
+    close: async () => accounts?.close(),
   };
 }
 

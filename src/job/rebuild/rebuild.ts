@@ -71,7 +71,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
         refill({ store, restore }, sources.items, context),
       );
     } finally {
-      verdicts.close();
+      await verdicts.close();
     }
     const kept = putAside(stateFile, clock);
     renameSync(rebuilt, stateFile);

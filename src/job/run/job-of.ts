@@ -46,8 +46,8 @@ export async function guessJob(
   let best: { name: string; made: Set<string> } | null = null;
   for (const name of new Set(runs.map((run) => run.jobName))) {
     const made = new Set<string>();
-    for (const { key, state } of store.history(name))
-      if (paid.includes(state) && draft.holds(key)) made.add(key);
+    for await (const page of store.history(name))
+      for (const { key, state } of page) if (paid.includes(state) && draft.holds(key)) made.add(key);
     if (made.size > (best?.made.size ?? 0)) best = { name, made };
   }
   if (best === null) return { name: job, note: null, finding: null };
@@ -82,8 +82,8 @@ export async function madeElsewhere(
   const madeFor = new Map<string, string>();
   for (const name of new Set(runs.map((run) => run.jobName))) {
     if (name === plan.job) continue;
-    for (const { key, state } of store.history(name))
-      if (paid.includes(state) && draft.holds(key)) madeFor.set(key, name);
+    for await (const page of store.history(name))
+      for (const { key, state } of page) if (paid.includes(state) && draft.holds(key)) madeFor.set(key, name);
   }
   if (madeFor.size === 0) return null;
   const made: { rowId: string; job: string; price: Credits }[] = [];

@@ -165,7 +165,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     async close() {
       await close();
       for (const some of opened) some.close();
-      accounts.close();
+      await accounts.close();
     },
   };
 }

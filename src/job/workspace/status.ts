@@ -89,7 +89,7 @@ export async function historyOf(workspace: Workspace, clock: Clock, since = 0): 
     return runs;
   } finally {
     steps.close();
-    store.close();
+    await store.close();
   }
 }
 

@@ -15,7 +15,7 @@ export interface WatchedRun {
   since: number;
   /** Where it stands now; null once no process executes it any more. */
   progress(): Promise<Progress | null>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Null if there is no such run, or if no process executes it. */
@@ -28,7 +28,7 @@ export async function watchRun(
   const run = await store.run(which);
   const lockOwner = run && ownerOf(workspace, run);
   if (!run || !lockOwner) {
-    store.close();
+    await store.close();
     return null;
   }
   const quota = quotaReader(workspace, run);
@@ -40,9 +40,9 @@ export async function watchRun(
       const now = clock.now();
       return progressOf(store, run, readQuota(quota, now) ?? unknownQuota, now);
     },
-    close() {
+    async close() {
       quota?.close();
-      store.close();
+      await store.close();
     },
   };
 }

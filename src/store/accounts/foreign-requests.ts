@@ -1,7 +1,7 @@
 import { foreignRequests, type KeyRequests } from "../../core/charges/readings.js";
 import type { Counters } from "../../core/ports/spend-log.js";
 import { dayMs, lateMsMax } from "../../core/quota/quota.js";
-import type { Sql } from "../../sqlite.js";
+import type { Queries, Script } from "../script.js";
 import type { AccountRow } from "./accounts-schema.js";
 
 interface Key {
@@ -27,13 +27,17 @@ const overNow = `
   FROM keys WHERE ${ownKey}`;
 
 /** The requests of a key that were answered, or sent so long ago that they cannot arrive any more. */
-export function overSoFar(sql: Sql, { origin, fingerprint }: Key, now: number): number {
-  return (sql(overNow).get({ origin, fingerprint, now }) as { count: number }).count;
+export function* overSoFar(sql: Queries, { origin, fingerprint }: Key, now: number): Script<number> {
+  return ((yield* sql(overNow).get({ origin, fingerprint, now })) as { count: number }).count;
 }
 
 /** What a counter reading says about the key's requests, once its answer is there. */
-export function countedOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): KeyRequests {
-  const { sent } = sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint }) as {
+export function* countedOf(
+  sql: Queries,
+  { origin, fingerprint }: Key,
+  { requests, over }: Told,
+): Script<KeyRequests> {
+  const { sent } = (yield* sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint })) as {
     sent: number;
   };
   // The reading itself has ended too: a service counts it either in its own answer or after it, consistently.
@@ -45,15 +49,19 @@ export function countedOf(sql: Sql, { origin, fingerprint }: Key, { requests, ov
  * machine or program and occupies the account's windows too, so it is recorded evenly over the time in between. Returns
  * how many were foreign; 0 the first time.
  */
-export function countForeign(
-  sql: Sql,
+export function* countForeign(
+  sql: Queries,
   account: AccountRow,
   { fingerprint, now, ...told }: Told & { fingerprint: string; now: number },
-): number {
+): Script<number> {
   const key = { origin: account.origin, fingerprint };
-  const before = sql(`SELECT counted, counted_at, counted_over FROM keys WHERE ${ownKey}`).get(key) as KeyRow;
-  const counted = countedOf(sql, key, told);
-  sql(`UPDATE keys SET counted = @requests, counted_at = @now, counted_over = @over WHERE ${ownKey}`).run({
+  const before = (yield* sql(`SELECT counted, counted_at, counted_over FROM keys WHERE ${ownKey}`).get(
+    key,
+  )) as KeyRow;
+  const counted = yield* countedOf(sql, key, told);
+  yield* sql(
+    `UPDATE keys SET counted = @requests, counted_at = @now, counted_over = @over WHERE ${ownKey}`,
+  ).run({
     ...key,
     requests: counted.requests,
     over: counted.over,
@@ -62,27 +70,27 @@ export function countForeign(
   if (before.counted === null) return 0;
   const foreign = foreignRequests({ requests: before.counted, over: before.counted_over }, counted);
   if (foreign > 0)
-    recordForeign(sql, account, { foreign, from: Math.max(before.counted_at, now - dayMs), now });
+    yield* recordForeign(sql, account, { foreign, from: Math.max(before.counted_at, now - dayMs), now });
   return foreign;
 }
 
-function recordForeign(
-  sql: Sql,
+function* recordForeign(
+  sql: Queries,
   account: AccountRow,
   { foreign, from, now }: { foreign: number; from: number; now: number },
-): void {
+): Script<void> {
   const most = account.limit_day ?? 0;
   const count = Math.min(foreign, most);
   for (let index = 1; index <= count; index++) {
     const at = Math.round(from + ((now - from) * index) / count);
-    sql("INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, 'foreign', ?, ?)").run(
-      account.id,
-      at,
-      at,
-    );
+    yield* sql(
+      "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, 'foreign', ?, ?)",
+    ).run(account.id, at, at);
   }
   // They may have caused a refusal since then.
   if (account.pacing_before !== null && account.pacing_since !== null && account.pacing_since >= from) {
-    sql("UPDATE accounts SET pacing = pacing_before, pacing_before = NULL WHERE id = ?").run(account.id);
+    yield* sql("UPDATE accounts SET pacing = pacing_before, pacing_before = NULL WHERE id = ?").run(
+      account.id,
+    );
   }
 }

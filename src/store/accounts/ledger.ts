@@ -1,4 +1,4 @@
-import type { Accounts, Claim } from "../../core/ports/accounts.js";
+import type { Accounts, Claim, Reservation } from "../../core/ports/accounts.js";
 import { leastSilenceMs, silenceMs } from "../../core/quota/backoff.js";
 import {
   dayMs,
@@ -12,8 +12,7 @@ import {
   slower,
   waitsFor,
 } from "../../core/quota/quota.js";
-import type { Sql } from "../../sqlite.js";
-import type { WorkspaceDatabase } from "../workspace/transition.js";
+import type { Database, Queries, Script } from "../script.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { countForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
@@ -25,19 +24,20 @@ type LedgerMethods = Pick<
   "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
 >;
 
-export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): LedgerMethods {
+export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMethods {
   return {
     // Reads without a lock: the reservation checks again.
     async quota(accountId, claimant) {
       const asking = { now: clock.now(), claimant };
-      return quotaOf(sql, accountId, asking) ?? atomic(() => correctedQuota(sql, accountId, asking));
+      const quota = await read(() => quotaOf(sql, accountId, asking));
+      return quota ?? atomic(() => correctedQuota(sql, accountId, asking));
     },
 
     reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
-      atomic(() => {
+      atomic(function* (): Script<Reservation> {
         const now = clock.now();
-        forget(sql, accountId, now);
-        const current = correctedQuota(sql, accountId, { now, claimant: claim?.claimant });
+        yield* forget(sql, accountId, now);
+        const current = yield* correctedQuota(sql, accountId, { now, claimant: claim?.claimant });
         if (freeSlots(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
         }
@@ -45,54 +45,54 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
           const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
           return { ticket: null, waitUntil, waitsFor: "day" };
         }
-        if (claim) owe(sql, accountId, claim, now);
-        const { lastInsertRowid } = sql(
+        if (claim) yield* owe(sql, accountId, claim, now);
+        const id = yield* sql(
           "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
-        ).run(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
-        addSent(sql, Number(lastInsertRowid), 1);
-        return { ticket: { id: Number(lastInsertRowid) } };
+        ).insert(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
+        yield* addSent(sql, id, 1);
+        return { ticket: { id } };
       }),
 
     owes: async (accountId, claim) => atomic(() => owe(sql, accountId, claim, clock.now())),
 
     answered: async (ticket, isRefused = false) =>
-      atomic(() => {
+      atomic(function* () {
         const now = clock.now();
-        if (!isRefused && isUnlimited(sql, ticket.id)) {
-          sql(noMoreStrikes).run(ticket.id);
-          sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+        if (!isRefused && (yield* isUnlimited(sql, ticket.id))) {
+          yield* sql(noMoreStrikes).run(ticket.id);
+          yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
           return;
         }
         // After the clock was set back, the request seems to be sent later than it ended.
-        sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
+        yield* sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
           now,
           now,
           ticket.id,
         );
         if (isRefused) return;
         // An answer to a request sent before the silence does not show that the silence is over.
-        sql(noMoreStrikes).run(ticket.id);
+        yield* sql(noMoreStrikes).run(ticket.id);
       }),
 
     release: async (ticket) =>
-      atomic(() => {
-        addSent(sql, ticket.id, -1);
-        sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+      atomic(function* () {
+        yield* addSent(sql, ticket.id, -1);
+        yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
       }),
 
     silence: async (accountId, ms) =>
-      atomic(() => {
+      atomic(function* () {
         const now = clock.now();
-        bringBack(sql, accountId, now);
-        const row = accountRow(sql, accountId);
+        yield* bringBack(sql, accountId, now);
+        const row = yield* accountRow(sql, accountId);
         // Requests in flight at the same time are refused together, which counts as one strike.
         const again = row.silent_until !== null && row.silent_until > now;
         const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
         const wait = ms === null ? silenceMs(strikes) : Math.max(ms, leastSilenceMs(strikes));
-        const slowed = again ? null : stepDown(sql, row, ms, now);
+        const slowed = again ? null : yield* stepDown(sql, row, ms, now);
         const rest = slowed === null ? 0 : restMs(slowed, row.limit_minute);
         const until = Math.max(now + wait, now + rest, again ? (row.silent_until ?? 0) : 0);
-        sql("UPDATE accounts SET silent_until = ?, silent_at = ?, strikes = ? WHERE id = ?").run(
+        yield* sql("UPDATE accounts SET silent_until = ?, silent_at = ?, strikes = ? WHERE id = ?").run(
           until,
           now,
           strikes,
@@ -101,13 +101,20 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
         return { until, slowed };
       }),
 
-    past: async ({ accountId, fingerprint }) => {
-      const { origin } = accountRow(sql, accountId);
-      return { over: overSoFar(sql, { origin, fingerprint }, clock.now()), seq: lastSeq(sql) };
-    },
+    past: ({ accountId, fingerprint }) =>
+      read(function* () {
+        const { origin } = yield* accountRow(sql, accountId);
+        return {
+          over: yield* overSoFar(sql, { origin, fingerprint }, clock.now()),
+          seq: yield* lastSeq(sql),
+        };
+      }),
 
     counted: async ({ accountId, fingerprint }, told) =>
-      atomic(() => countForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),
+      atomic(function* () {
+        const account = yield* accountRow(sql, accountId);
+        return yield* countForeign(sql, account, { ...told, fingerprint, now: clock.now() });
+      }),
   };
 }
 
@@ -116,12 +123,12 @@ const noMoreStrikes = `
   WHERE r.id = ? AND accounts.id = r.account_id AND strikes > 0 AND silent_until <= r.sent_at`;
 
 /** Where nothing limits an account, an answered request occupies no window, and its line would only be in the way. */
-function isUnlimited(sql: Sql, request: number): boolean {
+function* isUnlimited(sql: Queries, request: number): Script<boolean> {
   return (
-    sql(
+    (yield* sql(
       `SELECT limit_minute IS NULL AND limit_day IS NULL FROM accounts
        WHERE id = (SELECT account_id FROM requests WHERE id = ?)`,
-    ).value(request) === 1
+    ).value(request)) === 1
   );
 }
 
@@ -137,18 +144,18 @@ const silenceOfMinuteMs = 2 * minuteMs;
  * Every request fitted in the windows, so a 429 means that the service counts differently and pacing must be slower. Except
  * when foreign requests were seen, or when no other request came before this one.
  */
-function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pacing | null {
+function* stepDown(sql: Queries, row: AccountRow, ms: number | null, now: number): Script<Pacing | null> {
   const pacing = pacingOf(row, now);
   const since = now - minuteMs;
-  const { own, foreign } = sql(
+  const { own, foreign } = (yield* sql(
     `SELECT sum(endpoint <> 'foreign') AS own, sum(endpoint = 'foreign') AS "foreign"
      FROM requests WHERE account_id = ? AND ended_at > ?`,
-  ).get(row.id, since) as { own: number | null; foreign: number | null };
+  ).get(row.id, since)) as { own: number | null; foreign: number | null };
   const isOfDay = ms !== null && ms > silenceOfMinuteMs;
   if (pacing === "strict" || row.limit_minute === null || isOfDay) return null;
   if ((own ?? 0) < 2 || (foreign ?? 0) > 0) return null;
   const slowed = slower(pacing);
-  sql("UPDATE accounts SET pacing = ?, pacing_since = ?, pacing_before = ? WHERE id = ?").run(
+  yield* sql("UPDATE accounts SET pacing = ?, pacing_since = ?, pacing_before = ? WHERE id = ?").run(
     slowed,
     now,
     pacing,
@@ -158,28 +165,28 @@ function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pa
 }
 
 /** Counts the request for the account, whose pacing depends on it, and for the key, to compare with the service's count. */
-function addSent(sql: Sql, request: number, count: 1 | -1): void {
-  sql(
+function* addSent(sql: Queries, request: number, count: 1 | -1): Script<void> {
+  yield* sql(
     "UPDATE accounts SET sent = sent + ? FROM requests AS r WHERE r.id = ? AND accounts.id = r.account_id",
   ).run(count, request);
-  sql(
+  yield* sql(
     `UPDATE keys SET sent = keys.sent + ? FROM requests AS r, accounts AS a
      WHERE r.id = ? AND a.id = r.account_id AND keys.origin = a.origin AND keys.fingerprint = r.fingerprint`,
   ).run(count, request);
 }
 
-function owe(sql: Sql, accountId: number, { claimant, requests }: Claim, now: number): void {
+function* owe(sql: Queries, accountId: number, { claimant, requests }: Claim, now: number): Script<void> {
   if (requests === 0) {
-    sql("DELETE FROM owed WHERE account_id = ? AND run = ?").run(accountId, claimant);
+    yield* sql("DELETE FROM owed WHERE account_id = ? AND run = ?").run(accountId, claimant);
     return;
   }
-  sql(
+  yield* sql(
     `INSERT INTO owed VALUES (?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET requests = excluded.requests, at = excluded.at`,
   ).run(accountId, claimant, requests, now);
 }
 
 /** Deletes requests that are in no window any more. */
-function forget(sql: Sql, accountId: number, now: number): void {
-  sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
+function* forget(sql: Queries, accountId: number, now: number): Script<void> {
+  yield* sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
 }

@@ -1,5 +1,6 @@
 import type { Quota } from "../../core/quota/quota.js";
 import { openSqlite, statements } from "../../sqlite.js";
+import { finish, sqliteQueries } from "../script.js";
 import { timeBlockMs } from "./accounts-schema.js";
 import { quotaOf } from "./windows.js";
 
@@ -29,7 +30,9 @@ export function openQuota(path: string, origin: string, userId: string): QuotaRe
   return {
     read(now) {
       const id = sql("SELECT id FROM accounts WHERE origin = ? AND user_id = ?").value(origin, userId);
-      return id === undefined ? null : quotaOf(sql, Number(id), { now, claimant: undefined });
+      return id === undefined
+        ? null
+        : finish(quotaOf(sqliteQueries(db), Number(id), { now, claimant: undefined }));
     },
     requests: (since, stepMs) =>
       sql(

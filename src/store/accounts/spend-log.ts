@@ -11,8 +11,7 @@ import type { Judgement } from "../../core/charges/verdict.js";
 import type { Credits } from "../../core/money.js";
 import type { LoggedIntent, PaidAttempt, SpendLog, SpendLogOwner } from "../../core/ports/spend-log.js";
 import { dayMs } from "../../core/quota/quota.js";
-import type { Sql } from "../../sqlite.js";
-import type { WorkspaceDatabase } from "../workspace/transition.js";
+import type { Database, Queries, Script } from "../script.js";
 import { countedOf } from "./foreign-requests.js";
 import { remainingWithin } from "./spending.js";
 
@@ -20,41 +19,31 @@ import { remainingWithin } from "./spending.js";
 const readingsMax = 60;
 
 /** The spend log of one key, for one workspace. */
-export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: SpendLogOwner): SpendLog {
+export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendLogOwner): SpendLog {
   const { origin, fingerprint, workspace } = owner;
 
-  const intend = ({ itemKey, price, at }: LoggedIntent): number => {
-    const { lastInsertRowid } = sql(
+  function* intend({ itemKey, price, at }: LoggedIntent): Script<number> {
+    const seq = yield* nextSeq(sql);
+    return yield* sql(
       `INSERT INTO spend_log (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
        VALUES (max(?, 1 + coalesce((SELECT max(id) FROM spend_log), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ).run(
-      firstNumber(clock.now()),
-      origin,
-      fingerprint,
-      workspace,
-      itemKey,
-      price,
-      nextSeq(sql),
-      clock.now(),
-      at,
-    );
-    return Number(lastInsertRowid);
-  };
+    ).insert(firstNumber(clock.now()), origin, fingerprint, workspace, itemKey, price, seq, clock.now(), at);
+  }
 
   return {
     intend: async (intent) => atomic(() => intend(intent)),
 
     intendWithin: async (bounds, intent) =>
-      atomic(() => {
-        const room = remainingWithin(sql, accountOf(sql, owner), bounds);
-        return room !== null && intent.price > room ? null : intend(intent);
+      atomic(function* () {
+        const room = yield* remainingWithin(sql, yield* accountOf(sql, owner), bounds);
+        return room !== null && intent.price > room ? null : yield* intend(intent);
       }),
 
     answered: async (entry, answer) =>
-      atomic(() => {
+      atomic(function* () {
         const { outcome } = answer;
         const accepted = outcome === "accepted";
-        sql(
+        yield* sql(
           `UPDATE spend_log SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ?, ended_at = ?
            WHERE id = ?`,
         ).run(
@@ -63,52 +52,56 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
           accepted ? answer.charged : null,
           accepted ? "open" : null,
           accepted ? (answer.taskId ?? null) : null,
-          nextSeq(sql),
+          yield* nextSeq(sql),
           clock.now(),
           entry,
         );
       }),
 
     polled: async (entry, poll) =>
-      atomic(() => {
+      atomic(function* () {
         const ended = poll.task === "open" ? null : poll.endedAt;
-        sql(
+        yield* sql(
           "UPDATE spend_log SET task = ?, task_ended_at = ?, polled_seq = ?, polled_at = ? WHERE id = ?",
-        ).run(poll.task, ended, nextSeq(sql), clock.now(), entry);
+        ).run(poll.task, ended, yield* nextSeq(sql), clock.now(), entry);
         if (poll.task === "completed")
-          sql("UPDATE spend_log SET charged = coalesce(?, charged) WHERE id = ?").run(poll.charged, entry);
+          yield* sql("UPDATE spend_log SET charged = coalesce(?, charged) WHERE id = ?").run(
+            poll.charged,
+            entry,
+          );
         if (poll.task === "failed")
-          sql("UPDATE spend_log SET kept = ? WHERE id = ?").run(poll.charged, entry);
+          yield* sql("UPDATE spend_log SET kept = ? WHERE id = ?").run(poll.charged, entry);
       }),
 
     read: async ({ used, servedAt, ...told }) =>
-      atomic(() => {
-        const { requests, sent, over } = countedOf(sql, owner, told);
-        const seq = nextSeq(sql);
-        const { lastInsertRowid } = sql(
+      atomic(function* () {
+        const { requests, sent, over } = yield* countedOf(sql, owner, told);
+        const seq = yield* nextSeq(sql);
+        const reading = yield* sql(
           `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, over)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ).run(origin, fingerprint, seq, clock.now(), servedAt, used, requests, sent, over);
+        ).insert(origin, fingerprint, seq, clock.now(), servedAt, used, requests, sent, over);
         // Tasks that the spend log does not know may be open then, and their refunds would hide a charge.
         const isUsedBefore = foreignRequests(newKey, { requests, sent }) > 0;
-        sql(
+        yield* sql(
           "UPDATE keys SET baseline = ?, foreign_at = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL",
-        ).run(lastInsertRowid, isUsedBefore ? (servedAt ?? clock.now()) : null, origin, fingerprint);
-        forget(sql, owner);
+        ).run(reading, isUsedBefore ? (servedAt ?? clock.now()) : null, origin, fingerprint);
+        yield* forget(sql, owner);
         return seq;
       }),
 
-    seq: async () => lastSeq(sql),
+    seq: () => read(() => lastSeq(sql)),
 
     evidence: async (settings) =>
-      atomic(() => {
-        const key = sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(origin, fingerprint) as
-          | SpendLogKeyRow
-          | undefined;
+      atomic(function* () {
+        const key = (yield* sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(
+          origin,
+          fingerprint,
+        )) as SpendLogKeyRow | undefined;
         if (!key || key.baseline === null) return null;
-        const [baseline, ...readings] = readingsFrom(sql, owner, key.baseline);
+        const [baseline, ...readings] = yield* readingsFrom(sql, owner, key.baseline);
         if (!baseline) throw new Error(`the spend log's baseline ${key.baseline} is gone`);
-        const entries = entriesSince(sql, owner, baseline).map(asEntry);
+        const entries = (yield* entriesSince(sql, owner, baseline)).map(asEntry);
         const evidence: ChargeEvidence = {
           ...asLearned(key),
           baseline,
@@ -121,42 +114,46 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
       }),
 
     keep: async (judgement, seq) =>
-      atomic(() => {
-        const isNewest = lastSeq(sql) === seq;
-        if (isNewest) keep(sql, owner, judgement);
+      atomic(function* () {
+        const isNewest = (yield* lastSeq(sql)) === seq;
+        if (isNewest) yield* keep(sql, owner, judgement);
         return isNewest;
       }),
 
-    async entry(entry) {
-      const row = sql("SELECT * FROM spend_log WHERE id = ?").get(entry) as EntryRow | undefined;
-      if (!row) return null;
-      return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
-    },
+    entry: (entry) =>
+      read(function* () {
+        const row = (yield* sql("SELECT * FROM spend_log WHERE id = ?").get(entry)) as EntryRow | undefined;
+        if (!row) return null;
+        return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
+      }),
 
-    async otherOwner(taskId) {
-      // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
-      const row = sql(
-        "SELECT workspace FROM spend_log WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
-      ).get(origin, taskId, workspace);
-      return (row as { workspace: string } | undefined)?.workspace ?? null;
-    },
+    otherOwner: (taskId) =>
+      read(function* () {
+        // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
+        const row = yield* sql(
+          "SELECT workspace FROM spend_log WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
+        ).get(origin, taskId, workspace);
+        return (row as { workspace: string } | undefined)?.workspace ?? null;
+      }),
 
-    async open() {
-      const rows = sql(
-        "SELECT id AS entry, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
-      ).all(workspace) as { entry: number; answered: number }[];
-      return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
-    },
+    open: () =>
+      read(function* () {
+        const rows = (yield* sql(
+          "SELECT id AS entry, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
+        ).all(workspace)) as { entry: number; answered: number }[];
+        return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
+      }),
 
-    async unended(since) {
-      const rows = sql(unendedSince).all({ origin, workspace, since }) as UnendedRow[];
-      return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
-    },
+    unended: (since) =>
+      read(function* () {
+        const rows = (yield* sql(unendedSince).all({ origin, workspace, since })) as UnendedRow[];
+        return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
+      }),
   };
 }
 
-function accountOf(sql: Sql, { origin, fingerprint }: SpendLogOwner): number {
-  const row = sql("SELECT account_id AS id FROM keys WHERE origin = ? AND fingerprint = ?").get(
+function* accountOf(sql: Queries, { origin, fingerprint }: SpendLogOwner): Script<number> {
+  const row = yield* sql("SELECT account_id AS id FROM keys WHERE origin = ? AND fingerprint = ?").get(
     origin,
     fingerprint,
   );
@@ -164,21 +161,25 @@ function accountOf(sql: Sql, { origin, fingerprint }: SpendLogOwner): number {
 }
 
 /** The last position in the spend log, over all keys. */
-export function lastSeq(sql: Sql): number {
-  return sql("SELECT last FROM sequence").value() as number;
+export function* lastSeq(sql: Queries): Script<number> {
+  return (yield* sql("SELECT last FROM sequence").value()) as number;
 }
 
-function nextSeq(sql: Sql): number {
+function* nextSeq(sql: Queries): Script<number> {
   // RETURNING would gather its answer in a table of its own, which takes twice as long.
-  sql("UPDATE sequence SET last = last + 1").run();
-  return lastSeq(sql);
+  yield* sql("UPDATE sequence SET last = last + 1").run();
+  return yield* lastSeq(sql);
 }
 
 /** The baseline and what came after it, oldest first. */
-function readingsFrom(sql: Sql, { origin, fingerprint }: SpendLogOwner, baseline: number): CounterReading[] {
-  const rows = sql(
+function* readingsFrom(
+  sql: Queries,
+  { origin, fingerprint }: SpendLogOwner,
+  baseline: number,
+): Script<CounterReading[]> {
+  const rows = (yield* sql(
     "SELECT * FROM readings WHERE origin = ? AND fingerprint = ? AND id >= ? ORDER BY seq",
-  ).all(origin, fingerprint, baseline) as ReadingRow[];
+  ).all(origin, fingerprint, baseline)) as ReadingRow[];
   return rows.map(asReading);
 }
 
@@ -194,15 +195,15 @@ const relevantEntries = `
   ORDER BY id`;
 
 /** Everything that may have moved the counters since the baseline, or is not settled. */
-function entriesSince(
-  sql: Sql,
+function* entriesSince(
+  sql: Queries,
   { origin, fingerprint }: SpendLogOwner,
   baseline: CounterReading,
-): EntryRow[] {
+): Script<EntryRow[]> {
   // Where one of the clocks was wrong, then or at an entry, more of them than need be are looked at.
   const began = Math.min(baseline.at, baseline.servedAt ?? baseline.at);
   const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
-  return sql(relevantEntries).all(values) as EntryRow[];
+  return (yield* sql(relevantEntries).all(values)) as EntryRow[];
 }
 
 /**
@@ -219,16 +220,16 @@ const unendedSince = `
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 
-function keep(sql: Sql, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): void {
+function* keep(sql: Queries, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): Script<void> {
   const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
-    sql(
+    yield* sql(
       "UPDATE spend_log SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL",
     ).run(verdict, evidence, seq, entry);
   }
   // Whoever else waits for a verdict sees by it that there is one.
-  nextSeq(sql);
-  sql(
+  yield* nextSeq(sql);
+  yield* sql(
     `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
      WHERE origin = ? AND fingerprint = ?`,
   ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, origin, fingerprint);
@@ -241,8 +242,8 @@ const uselessReadings = `
       OR id NOT IN (SELECT id FROM readings WHERE ${ofKey} ORDER BY seq DESC LIMIT ${readingsMax}))`;
 
 /** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */
-function forget(sql: Sql, { origin, fingerprint }: SpendLogOwner): void {
-  sql(uselessReadings).run({ origin, fingerprint });
+function* forget(sql: Queries, { origin, fingerprint }: SpendLogOwner): Script<void> {
+  yield* sql(uselessReadings).run({ origin, fingerprint });
 }
 
 /** The rows of the spend log's tables, and the records made from them. */

@@ -1,7 +1,7 @@
 import { type Credits, minus, plus } from "../../core/money.js";
 import type { BalanceMark, Bounds, TakenCredits } from "../../core/ports/spend-log.js";
 import type { Day } from "../../core/quota/quota.js";
-import type { Sql } from "../../sqlite.js";
+import type { Queries, Script } from "../script.js";
 import { costOf, seqBlock, timeBlockMs } from "./accounts-schema.js";
 
 const cost = costOf("spend_log");
@@ -37,21 +37,21 @@ const find = `
  * What the paid requests that were sent on a day have cost or may have cost, over all keys of the account and all
  * workspaces. Call it inside a transaction.
  */
-export function spentOn(sql: Sql, accountId: number, day: Day): Credits {
-  const { credits, hasNew } = spentSoFar(sql, accountId, day);
-  if (hasNew) sql(find).run({ accountId, to: day.to });
+export function* spentOn(sql: Queries, accountId: number, day: Day): Script<Credits> {
+  const { credits, hasNew } = yield* spentSoFar(sql, accountId, day);
+  if (hasNew) yield* sql(find).run({ accountId, to: day.to });
   return credits;
 }
 
 /** The same as it is on record, and whether some request with a time in the future is to be marked as found. */
-export function spentSoFar(
-  sql: Sql,
+export function* spentSoFar(
+  sql: Queries,
   accountId: number,
   { from, to }: Day,
-): { credits: Credits; hasNew: boolean } {
+): Script<{ credits: Credits; hasNew: boolean }> {
   const firstWhole = Math.ceil(from / timeBlockMs) * timeBlockMs;
   const days = { accountId, from, to, firstWhole };
-  const { credits, found } = sql(spent).get(days) as { credits: Credits; found: number };
+  const { credits, found } = (yield* sql(spent).get(days)) as { credits: Credits; found: number };
   return { credits, hasNew: found > 0 };
 }
 
@@ -72,33 +72,41 @@ const costOfThese = `
   SELECT coalesce(sum(${cost}), 0) FROM spend_log WHERE id IN (SELECT value FROM json_each(@ids)) AND NOT (${isIn})`;
 
 /** What had begun before a balance was read and is not in it: found once for each reading, because it only grows less. */
-const begun = new WeakMap<Sql, { name: string; ids: string }>();
+const begun = new WeakMap<Queries, { name: string; ids: string }>();
 
-function begunBy(sql: Sql, accountId: number, mark: BalanceMark): string {
+function* begunBy(sql: Queries, accountId: number, mark: BalanceMark): Script<string> {
   const name = JSON.stringify([accountId, mark]);
   const known = begun.get(sql);
   if (known?.name === name) return known.ids;
-  const rows = sql(begunBefore).all({ accountId, ...mark }) as { id: number }[];
+  const rows = (yield* sql(begunBefore).all({ accountId, ...mark })) as { id: number }[];
   const ids = JSON.stringify(rows.map(({ id }) => id));
   begun.set(sql, { name, ids });
   return ids;
 }
 
 /** What paid requests have taken or may have taken from a balance since it was read, over all keys and workspaces. */
-export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): TakenCredits {
+export function* takenFrom(sql: Queries, accountId: number, mark: BalanceMark): Script<TakenCredits> {
   const { seq, reading } = mark;
   return {
-    since: sql(since).value({ accountId, seq }) as Credits,
-    before: sql(costOfThese).value({ seq, reading, ids: begunBy(sql, accountId, mark) }) as Credits,
+    since: (yield* sql(since).value({ accountId, seq })) as Credits,
+    before: (yield* sql(costOfThese).value({
+      seq,
+      reading,
+      ids: yield* begunBy(sql, accountId, mark),
+    })) as Credits,
   };
 }
 
 /** The credits that the caps leave for another paid request of the account; null without caps. */
-export function remainingWithin(sql: Sql, accountId: number, { daily, kept }: Bounds): Credits | null {
+export function* remainingWithin(
+  sql: Queries,
+  accountId: number,
+  { daily, kept }: Bounds,
+): Script<Credits | null> {
   const rooms: Credits[] = [];
-  if (daily !== null) rooms.push(minus(daily.most, spentOn(sql, accountId, daily.day)));
+  if (daily !== null) rooms.push(minus(daily.most, yield* spentOn(sql, accountId, daily.day)));
   if (kept !== null) {
-    const { since, before } = takenFrom(sql, accountId, kept.mark);
+    const { since, before } = yield* takenFrom(sql, accountId, kept.mark);
     rooms.push(minus(kept.most, plus(since, before)));
   }
   return rooms.length === 0 ? null : (Math.min(...rooms) as Credits);

@@ -11,7 +11,7 @@ import {
   unprovenAtOnce,
   type Window,
 } from "../../core/quota/quota.js";
-import type { Sql } from "../../sqlite.js";
+import type { Queries, Script } from "../script.js";
 import type { AccountRow } from "./accounts-schema.js";
 
 /**
@@ -19,14 +19,24 @@ import type { AccountRow } from "./accounts-schema.js";
  * back first. A run asks at every turn, so the requests of the last minute are read once and everything about the minute
  * is computed from them.
  */
-export function quotaOf(sql: Sql, accountId: number, { now, claimant }: QuotaQuery): Quota | null {
+export function* quotaOf(
+  sql: Queries,
+  accountId: number,
+  { now, claimant }: QuotaQuery,
+): Script<Quota | null> {
   const since = now - dayMs;
-  const row = sql(accountOfDay).get(since, since, claimant ?? null, since, accountId) as AccountOfDay;
-  const requests = requestsSince(sql, accountId, now - minuteMs);
+  const row = (yield* sql(accountOfDay).get(
+    since,
+    since,
+    claimant ?? null,
+    since,
+    accountId,
+  )) as AccountOfDay;
+  const requests = yield* requestsSince(sql, accountId, now - minuteMs);
   if (isOfFuture(row, requests, now)) return null;
   return {
     minute: minuteWindow(row.limit_minute, requests, now),
-    day: dayWindow(sql, row, now),
+    day: yield* dayWindow(sql, row, now),
     releases: row.limit_minute === null ? [] : requests.map(({ endedAt }) => endedAt + minuteMs),
     pacing: pacingState(row, requests, now),
     owedElsewhere: row.owed,
@@ -35,11 +45,11 @@ export function quotaOf(sql: Sql, accountId: number, { now, claimant }: QuotaQue
 }
 
 /** The same, when nothing is of the future any more. Call it inside a transaction. */
-export function correctedQuota(sql: Sql, accountId: number, asking: QuotaQuery): Quota {
-  const quota = quotaOf(sql, accountId, asking);
+export function* correctedQuota(sql: Queries, accountId: number, asking: QuotaQuery): Script<Quota> {
+  const quota = yield* quotaOf(sql, accountId, asking);
   if (quota !== null) return quota;
-  bringBack(sql, accountId, asking.now);
-  return correctedQuota(sql, accountId, asking);
+  yield* bringBack(sql, accountId, asking.now);
+  return yield* correctedQuota(sql, accountId, asking);
 }
 
 /** When it is asked, and which run does: its own needs are not counted as those of others. */
@@ -71,8 +81,8 @@ const accountOfDay = `
     (SELECT max(at) FROM owed WHERE account_id = accounts.id) AS owed_at
   FROM accounts WHERE id = ?`;
 
-export function accountRow(sql: Sql, accountId: number): AccountRow {
-  return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
+export function* accountRow(sql: Queries, accountId: number): Script<AccountRow> {
+  return (yield* sql("SELECT * FROM accounts WHERE id = ?").get(accountId)) as AccountRow;
 }
 
 export function pacingOf(
@@ -89,11 +99,11 @@ interface Occupant {
 }
 
 /** Ordered by their ends. */
-function requestsSince(sql: Sql, accountId: number, since: number): Occupant[] {
-  return sql(
+function* requestsSince(sql: Queries, accountId: number, since: number): Script<Occupant[]> {
+  return (yield* sql(
     `SELECT sent_at AS sentAt, ended_at AS endedAt FROM requests
      WHERE account_id = ? AND ended_at > ? ORDER BY ended_at`,
-  ).all(accountId, since) as Occupant[];
+  ).all(accountId, since)) as Occupant[];
 }
 
 function minuteWindow(limit: number | null, requests: readonly Occupant[], now: number): Window {
@@ -108,23 +118,27 @@ function minuteWindow(limit: number | null, requests: readonly Occupant[], now: 
   };
 }
 
-function dayWindow(sql: Sql, { id, limit_day: limit, used, first }: AccountOfDay, now: number): Window {
+function* dayWindow(
+  sql: Queries,
+  { id, limit_day: limit, used, first }: AccountOfDay,
+  now: number,
+): Script<Window> {
   const since = now - dayMs;
   const isFull = limit !== null && used >= limit;
   return {
     limit,
     used,
-    nextFreeAt: isFull ? (endedAt(sql, id, since, used - limit) ?? since) + dayMs : now,
+    nextFreeAt: isFull ? ((yield* endedAt(sql, id, since, used - limit)) ?? since) + dayMs : now,
     nextReleaseAt: first === null ? null : first + dayMs,
   };
 }
 
 /** When the request at that index of a window ended, counted from the earliest. */
-function endedAt(sql: Sql, accountId: number, since: number, index: number): number | null {
+function* endedAt(sql: Queries, accountId: number, since: number, index: number): Script<number | null> {
   // With a bare parameter after OFFSET, SQLite would plan the statement again each time.
-  const row = sql(
+  const row = (yield* sql(
     "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
-  ).get(accountId, since, index) as { ended_at: number } | undefined;
+  ).get(accountId, since, index)) as { ended_at: number } | undefined;
   return row?.ended_at ?? null;
 }
 
@@ -171,19 +185,19 @@ function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: numbe
  * Requests recorded before the clock was set back lie in the future and would occupy their slots for too long. They count
  * as sent now, the latest possible time. A silence starts again, and so does everything that is remembered for a time.
  */
-export function bringBack(sql: Sql, accountId: number, now: number): void {
+export function* bringBack(sql: Queries, accountId: number, now: number): Script<void> {
   // A request that was answered before the clock was corrected has only its end in the future.
-  sql(
+  yield* sql(
     `UPDATE requests SET ended_at = min(@now + (ended_at - sent_at), @latest), sent_at = min(sent_at, @now)
      WHERE account_id = @accountId AND ended_at > @limit AND (sent_at > @limit OR ended_at > @latest)`,
   ).run({ accountId, now, limit: now + aheadMsMax, latest: latestEnd(now) });
-  sql(
+  yield* sql(
     "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
   ).run(now, now, accountId, now + aheadMsMax);
-  sql("UPDATE accounts SET pacing_since = ? WHERE id = ? AND pacing_since > ?").run(
+  yield* sql("UPDATE accounts SET pacing_since = ? WHERE id = ? AND pacing_since > ?").run(
     now,
     accountId,
     now + aheadMsMax,
   );
-  sql("UPDATE owed SET at = ? WHERE account_id = ? AND at > ?").run(now, accountId, now + aheadMsMax);
+  yield* sql("UPDATE owed SET at = ? WHERE account_id = ? AND at > ?").run(now, accountId, now + aheadMsMax);
 }

@@ -1,7 +1,7 @@
 import { variantKey } from "../../core/identity.js";
 import type { Store } from "../../core/ports/store.js";
+import type { Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-import type { InTransaction, WorkspaceDatabase } from "./transition.js";
 
 /** A person's decisions about archived items. */
 type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection">;
@@ -17,22 +17,27 @@ const rejected = `
       JOIN items child ON child.id = parents.item_id AND child.job_id = items.job_id AND child.state = 'blocked')
   SELECT count(*) FROM items WHERE state = 'blocked' AND run_id = @runId AND id IN (SELECT id FROM without)`;
 
-export function approvalMethods(connection: WorkspaceDatabase): ApprovalMethods {
-  const { atomic, sql } = connection;
+export function approvalMethods(connection: Database): ApprovalMethods {
+  const { atomic, read, sql } = connection;
   return {
-    awaitingApproval: async (runId) =>
-      sql(waiting).all({ runId }) as { id: number; rowId: string; rowNumber: number }[],
+    awaitingApproval: (runId) =>
+      read(function* () {
+        return (yield* sql(waiting).all({ runId })) as { id: number; rowId: string; rowNumber: number }[];
+      }),
 
-    blockedByRejection: async (runId) => sql(rejected).value({ runId }) as number,
+    blockedByRejection: (runId) =>
+      read(function* () {
+        return (yield* sql(rejected).value({ runId })) as number;
+      }),
 
     approve: async (itemIds, approval) =>
-      atomic(() => {
+      atomic(function* () {
         let released = 0;
         for (const id of itemIds) {
-          sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
+          yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
           if (approval === "rejected") continue;
-          standIn(connection, id);
-          released += releaseChildren(connection, id);
+          yield* standIn(connection, id);
+          released += yield* releaseChildren(connection, id);
         }
         return released;
       }),
@@ -48,29 +53,34 @@ interface Variant {
 }
 
 /** What waits for any variant of the item's row waits for this one from now on. Items that were submitted once stay as they are. */
-function standIn({ sql }: InTransaction, itemId: number): void {
-  const item = sql(
+function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
+  const item = (yield* sql(
     "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?",
-  ).get(itemId) as Variant;
-  const isKnown = (key: string) =>
-    sql("SELECT 1 FROM items WHERE job_id = ? AND key = ?").get(item.jobId, key) !== undefined;
-  const first = item.variant === 1 ? item.key : originalOf({ sql }, item);
+  ).get(itemId)) as Variant;
+  function* isKnown(key: string): Script<boolean> {
+    return (
+      (yield* sql("SELECT 1 FROM items WHERE job_id = ? AND key = ?").get(item.jobId, key)) !== undefined
+    );
+  }
+  const first = item.variant === 1 ? item.key : yield* originalOf({ sql }, item);
   if (first === null) return;
   const keys = [first];
-  for (let variant = 2; isKnown(variantKey(first, variant)); variant++) keys.push(variantKey(first, variant));
+  for (let variant = 2; yield* isKnown(variantKey(first, variant)); variant++)
+    keys.push(variantKey(first, variant));
   const move = sql(
     `UPDATE parents SET parent_key = @key WHERE parent_key = @other AND item_id IN (
        SELECT id FROM items WHERE job_id = @jobId AND state = 'blocked'
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id))`,
   );
-  for (const other of keys) if (other !== item.key) move.run({ key: item.key, other, jobId: item.jobId });
+  for (const other of keys)
+    if (other !== item.key) yield* move.run({ key: item.key, other, jobId: item.jobId });
 }
 
 /** The key of the row's own item, of which this is a variant. */
-function originalOf({ sql }: Pick<InTransaction, "sql">, item: Variant): string | null {
+function* originalOf({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string | null> {
   const rowId = item.rowId.replace(/-v\d+$/, "");
-  const found = sql(
+  const found = (yield* sql(
     "SELECT key FROM items WHERE job_id = ? AND edition = ? AND row_id = ? AND variant = 1",
-  ).all(item.jobId, item.edition, rowId) as { key: string }[];
+  ).all(item.jobId, item.edition, rowId)) as { key: string }[];
   return found.find(({ key }) => variantKey(key, item.variant) === item.key)?.key ?? null;
 }

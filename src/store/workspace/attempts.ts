@@ -2,8 +2,9 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
+import type { Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-import { applyTransition, type InTransaction, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
@@ -30,130 +31,142 @@ type AttemptMethods = Pick<
   | "filesOf"
 >;
 
-export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
-  const { atomic, sql, clock } = connection;
-  const newest = (itemId: number) =>
-    sql(`${select} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId) as Attempt | undefined;
+export function attemptMethods(connection: Database): AttemptMethods {
+  const { atomic, read, sql, clock } = connection;
+  function* newest(itemId: number): Script<Attempt | undefined> {
+    const row = yield* sql(`${select} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId);
+    return row as Attempt | undefined;
+  }
 
   return {
     intend: async (itemId, intent) =>
-      atomic(() => {
-        const number = (newest(itemId)?.number ?? 0) + 1;
-        sql(
+      atomic(function* () {
+        const number = ((yield* newest(itemId))?.number ?? 0) + 1;
+        yield* sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
         ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.spendLogId, itemId);
-        applyTransition(connection, itemId, "intended");
-        return newest(itemId) as Attempt;
+        yield* applyTransition(connection, itemId, "intended");
+        return (yield* newest(itemId)) as Attempt;
       }),
 
     conclude: async (attemptId, event, outcome) =>
       atomic(() => conclude(connection, attemptId, event, outcome)),
 
     giveVerdict: async (itemId, verdict, note) =>
-      atomic(() => {
-        applyTransition(connection, itemId, verdict);
-        sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, newest(itemId)?.id);
-        sql("UPDATE items SET next_at = 0, note = ? WHERE id = ?").run(note, itemId);
+      atomic(function* () {
+        yield* applyTransition(connection, itemId, verdict);
+        yield* sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, (yield* newest(itemId))?.id);
+        yield* sql("UPDATE items SET next_at = 0, note = ? WHERE id = ?").run(note, itemId);
       }),
 
-    async resubmitted(runId) {
-      const { sum } = sql(
-        `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
+    resubmitted: (runId) =>
+      read(function* () {
+        const { sum } = (yield* sql(
+          `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
          WHERE ? IN (a.run_id, i.run_id) AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
            AND (i.state NOT IN ('held', 'dropped')
              OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
-      ).get(runId) as { sum: number };
-      return sum as Credits;
-    },
+        ).get(runId)) as { sum: number };
+        return sum as Credits;
+      }),
 
-    async attemptOfEntry(spendLogId) {
-      const attempt = sql(`${select} WHERE a.spend_log_id = ?`).get(spendLogId) as Attempt | undefined;
-      if (!attempt) return null;
-      const closed = sql("SELECT closed FROM attempts WHERE id = ?").value(attempt.id) === 1;
-      // The credits of a failed task are given back.
-      const ended = attempt.charged === 0 ? "failed" : "completed";
-      return { ...attempt, ended: closed ? ended : null };
-    },
+    attemptOfEntry: (spendLogId) =>
+      read(function* () {
+        const attempt = (yield* sql(`${select} WHERE a.spend_log_id = ?`).get(spendLogId)) as
+          | Attempt
+          | undefined;
+        if (!attempt) return null;
+        const closed = (yield* sql("SELECT closed FROM attempts WHERE id = ?").value(attempt.id)) === 1;
+        // The credits of a failed task are given back.
+        const ended = attempt.charged === 0 ? "failed" : "completed";
+        return { ...attempt, ended: closed ? ended : null };
+      }),
 
-    async attempted(jobName, key, number) {
-      const row = sql(
-        `SELECT 1 FROM attempts a JOIN items i ON i.id = a.item_id JOIN jobs j ON j.id = i.job_id
+    attempted: (jobName, key, number) =>
+      read(function* () {
+        const row = yield* sql(
+          `SELECT 1 FROM attempts a JOIN items i ON i.id = a.item_id JOIN jobs j ON j.id = i.job_id
          WHERE j.name = ? AND i.key = ? AND a.number = ?`,
-      ).get(jobName, key, number);
-      return row !== undefined;
-    },
+        ).get(jobName, key, number);
+        return row !== undefined;
+      }),
 
     complete: async (itemId, facts) =>
-      atomic(() => {
-        applyTransition(connection, itemId, "completed");
-        sql(
+      atomic(function* () {
+        yield* applyTransition(connection, itemId, "completed");
+        yield* sql(
           `UPDATE attempts SET charged = coalesce(?, charged, price),
              created_at = ?, completed_at = ?, closed = 1
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-        sql("UPDATE items SET polls = 0, note = NULL WHERE id = ?").run(itemId);
-        address(connection, itemId, facts);
-        releaseChildren(connection, itemId);
+        yield* sql("UPDATE items SET polls = 0, note = NULL WHERE id = ?").run(itemId);
+        yield* address(connection, itemId, facts);
+        yield* releaseChildren(connection, itemId);
       }),
 
     adopt: async (itemId, task) =>
-      atomic(() => {
-        applyTransition(connection, itemId, "adopted");
-        sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
+      atomic(function* () {
+        yield* applyTransition(connection, itemId, "adopted");
+        yield* sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
           task.taskId,
           task.charged,
-          newest(itemId)?.id,
+          (yield* newest(itemId))?.id,
         );
         // The task was accepted when its request was sent, not when it was found.
-        sql(
+        yield* sql(
           "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
-        ).run(newest(itemId)?.intendedAt, itemId);
+        ).run((yield* newest(itemId))?.intendedAt, itemId);
       }),
 
-    async attempt(itemId) {
-      return newest(itemId) ?? null;
-    },
+    attempt: (itemId) =>
+      read(function* () {
+        return (yield* newest(itemId)) ?? null;
+      }),
 
-    async lastBalance(runId, since) {
-      const row = sql(newestBalance).get(runId, since) as { remaining: Credits } | undefined;
-      return row?.remaining ?? null;
-    },
+    lastBalance: (runId, since) =>
+      read(function* () {
+        const row = (yield* sql(newestBalance).get(runId, since)) as { remaining: Credits } | undefined;
+        return row?.remaining ?? null;
+      }),
 
-    orphans: async (of) => {
-      const rows = "item" in of ? sql(orphansOfItem).all(of.item) : sql(orphansOfRun).all(of);
-      return rows as Attempt[];
-    },
+    orphans: (of) =>
+      read(function* () {
+        const rows = "item" in of ? yield* sql(orphansOfItem).all(of.item) : yield* sql(orphansOfRun).all(of);
+        return rows as Attempt[];
+      }),
 
-    outputs: async (itemId) =>
-      sql("SELECT number, url, file, sha256 FROM outputs WHERE item_id = ? ORDER BY number").all(
-        itemId,
-      ) as Output[],
+    outputs: (itemId) =>
+      read(function* () {
+        return (yield* sql(
+          "SELECT number, url, file, sha256 FROM outputs WHERE item_id = ? ORDER BY number",
+        ).all(itemId)) as Output[];
+      }),
 
     expire: async (itemId, note) =>
-      atomic(() => {
-        sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
-          note,
-          itemId,
-        );
+      atomic(function* () {
+        yield* sql(
+          "UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'",
+        ).run(note, itemId);
       }),
 
     refreshOutputs: async (itemId, fresh) =>
-      atomic(() => {
-        applyTransition(connection, itemId, "url_expired");
-        sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
-        address(connection, itemId, fresh);
-        releaseChildren(connection, itemId);
+      atomic(function* () {
+        yield* applyTransition(connection, itemId, "url_expired");
+        yield* sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
+        yield* address(connection, itemId, fresh);
+        yield* releaseChildren(connection, itemId);
       }),
 
     async readdress(runId, origin) {
-      const found = sql(neededOutputs).all({ runId }) as { id: number; number: number; url: string }[];
+      const rows = await read(() => sql(neededOutputs).all({ runId }));
+      const found = rows as { id: number; number: number; url: string }[];
       const elsewhere = found.filter(({ url }) => URL.canParse(url) && new URL(url).origin !== origin);
       if (elsewhere.length === 0) return;
-      await atomic(() => {
+      await atomic(function* () {
         for (const { id, number, url } of elsewhere) {
           const { pathname, search } = new URL(url);
-          sql("UPDATE outputs SET url = ? WHERE item_id = ? AND number = ?").run(
+          yield* sql("UPDATE outputs SET url = ? WHERE item_id = ? AND number = ?").run(
             `${origin}${pathname}${search}`,
             id,
             number,
@@ -163,58 +176,65 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
     },
 
     lost: async (itemId, number) =>
-      atomic(() => {
-        const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
-        if (state !== "ready") applyTransition(connection, itemId, "file_lost");
-        sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
+      atomic(function* () {
+        const { state } = (yield* sql("SELECT state FROM items WHERE id = ?").get(itemId)) as {
+          state: string;
+        };
+        if (state !== "ready") yield* applyTransition(connection, itemId, "file_lost");
+        yield* sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
           itemId,
           number,
         );
-        sql("UPDATE items SET next_at = 0, polls = 0 WHERE id = ?").run(itemId);
+        yield* sql("UPDATE items SET next_at = 0, polls = 0 WHERE id = ?").run(itemId);
       }),
 
-    files: async (jobName, only) =>
-      sql(only === "vanished" ? filesOfVanished : filesOfJob).all(jobName) as ArchivedFile[],
+    files: (jobName, only) =>
+      read(function* () {
+        return (yield* sql(only === "vanished" ? filesOfVanished : filesOfJob).all(
+          jobName,
+        )) as ArchivedFile[];
+      }),
 
     moved: async (itemId, number, file) =>
-      atomic(() => {
-        sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
+      atomic(function* () {
+        yield* sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
       }),
 
-    async filesOf(runId) {
-      return sql(
-        `SELECT count(o.file) AS files, coalesce(sum(o.bytes), 0) AS bytes
+    filesOf: (runId) =>
+      read(function* () {
+        return (yield* sql(
+          `SELECT count(o.file) AS files, coalesce(sum(o.bytes), 0) AS bytes
          FROM outputs o JOIN items i ON i.id = o.item_id WHERE i.run_id = ?`,
-      ).get(runId) as { files: number; bytes: number };
-    },
+        ).get(runId)) as { files: number; bytes: number };
+      }),
 
     saved: async (itemId, number, file) =>
-      atomic(() => {
-        sql(
+      atomic(function* () {
+        yield* sql(
           "UPDATE outputs SET file = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ? WHERE item_id = ? AND number = ?",
         ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
-        const open = sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
+        const open = yield* sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
         if (open) return;
-        applyTransition(connection, itemId, "saved");
-        sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
-        releaseChildren(connection, itemId);
+        yield* applyTransition(connection, itemId, "saved");
+        yield* sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
+        yield* releaseChildren(connection, itemId);
       }),
   };
 }
 
-function conclude(
+function* conclude(
   connection: InTransaction,
   attemptId: number,
   event: ItemEvent,
   outcome: AttemptOutcome,
-): void {
+): Script<void> {
   const { sql, clock } = connection;
-  const { item_id: itemId } = sql("SELECT item_id FROM attempts WHERE id = ?").get(attemptId) as {
+  const { item_id: itemId } = (yield* sql("SELECT item_id FROM attempts WHERE id = ?").get(attemptId)) as {
     item_id: number;
   };
-  if (outcome.taskId !== undefined) refuseTaken(connection, outcome.taskId);
-  applyTransition(connection, itemId, event);
-  sql(
+  if (outcome.taskId !== undefined) yield* refuseTaken(connection, outcome.taskId);
+  yield* applyTransition(connection, itemId, event);
+  yield* sql(
     `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
        charged = ?, remaining = ? WHERE id = ?`,
   ).run(
@@ -228,7 +248,7 @@ function conclude(
     outcome.remaining ?? null,
     attemptId,
   );
-  sql(
+  yield* sql(
     "UPDATE items SET next_at = ?, accepted_at = ?, seen_at = NULL, polls = 0, note = ?, failure_kind = ? WHERE id = ?",
   ).run(
     outcome.nextAt ?? 0,
@@ -239,10 +259,10 @@ function conclude(
   );
 }
 
-function refuseTaken({ sql }: InTransaction, taskId: string): void {
-  const owner = sql(
+function* refuseTaken({ sql }: InTransaction, taskId: string): Script<void> {
+  const owner = (yield* sql(
     "SELECT i.row_id FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.task_id = ?",
-  ).get(taskId) as { row_id: string } | undefined;
+  ).get(taskId)) as { row_id: string } | undefined;
   if (owner) throw new TaskTaken(taskId, owner.row_id);
 }
 
@@ -269,14 +289,14 @@ const neededOutputs = `
       WHERE items.run_id = @runId AND (items.state = 'blocked' OR items.state = 'planned'))`;
 
 /** Sets the URLs of outputs. */
-function address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): void {
-  sql("UPDATE items SET next_at = 0, fetch_by = ?, addressed_at = ? WHERE id = ?").run(
+function* address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): Script<void> {
+  yield* sql("UPDATE items SET next_at = 0, fetch_by = ?, addressed_at = ? WHERE id = ?").run(
     fetchBy,
     clock.now(),
     itemId,
   );
   for (const [index, url] of urls.entries()) {
-    sql(
+    yield* sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
        ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url`,
     ).run(itemId, index + 1, url);

@@ -1,6 +1,7 @@
 import type { Store } from "../../core/ports/store.js";
+import type { Database, InTransaction, Script } from "../script.js";
 import { wait } from "./chains.js";
-import { applyTransition, type InTransaction, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition } from "./transition.js";
 
 const states = "'planned', 'blocked', 'submitting', 'unknown', 'processing', 'overdue', 'ready'";
 const isMade = "state = 'archived' AND coalesce(approval, 'approved') = 'approved'";
@@ -40,35 +41,41 @@ const withCanary = `
   WHERE field = 'canary' AND run_id = @runId`;
 
 /** Canaries: one item of each price group is made before the others. */
-export function canaryMethods(connection: WorkspaceDatabase): Pick<Store, "canaries"> {
+export function canaryMethods(connection: Database): Pick<Store, "canaries"> {
   return {
     canaries: async (runId, wanted) =>
-      connection.atomic(() => {
-        forgetCanaries(connection, runId);
-        if (wanted) chooseCanaries(connection, runId);
+      connection.atomic(function* () {
+        yield* forgetCanaries(connection, runId);
+        if (wanted) yield* chooseCanaries(connection, runId);
       }),
   };
 }
 
-function forgetCanaries(connection: InTransaction, runId: number): void {
+function* forgetCanaries(connection: InTransaction, runId: number): Script<void> {
   const { sql } = connection;
-  for (const { id, state } of sql(withCanary).all({ runId }) as { id: number; state: string }[]) {
-    sql("DELETE FROM parents WHERE item_id = ? AND field = 'canary'").run(id);
+  for (const { id, state } of (yield* sql(withCanary).all({ runId })) as { id: number; state: string }[]) {
+    yield* sql("DELETE FROM parents WHERE item_id = ? AND field = 'canary'").run(id);
     if (state !== "blocked") continue;
-    const waits = sql(
+    const waits = yield* sql(
       "SELECT unpublished OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) FROM items WHERE id = ?",
     ).value(id);
-    if (waits === 0) applyTransition(connection, id, "released");
+    if (waits === 0) yield* applyTransition(connection, id, "released");
   }
 }
 
-function chooseCanaries(connection: InTransaction, runId: number): void {
+function* chooseCanaries(connection: InTransaction, runId: number): Script<void> {
   const { sql } = connection;
-  const canaries = sql(canariesOfRun).all({ runId }) as { key: string; group: string }[];
+  const canaries = (yield* sql(canariesOfRun).all({ runId })) as { key: string; group: string }[];
   for (const { key, group } of canaries) {
-    for (const { id, state } of sql(others).all({ runId, group, key }) as { id: number; state: string }[]) {
-      sql("INSERT INTO parents (item_id, field, parent_key, output) VALUES (?, 'canary', ?, 1)").run(id, key);
-      if (state === "planned") wait(connection, id);
+    for (const { id, state } of (yield* sql(others).all({ runId, group, key })) as {
+      id: number;
+      state: string;
+    }[]) {
+      yield* sql("INSERT INTO parents (item_id, field, parent_key, output) VALUES (?, 'canary', ?, 1)").run(
+        id,
+        key,
+      );
+      if (state === "planned") yield* wait(connection, id);
     }
   }
 }

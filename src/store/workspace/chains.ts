@@ -1,5 +1,6 @@
 import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/ports/store.js";
-import { applyTransition, type InTransaction, releasedFirst, type WorkspaceDatabase } from "./transition.js";
+import type { Database, InTransaction, Script } from "../script.js";
+import { applyTransition, releasedFirst } from "./transition.js";
 
 /** Chains: items that take the outputs of other items, and wait for them. */
 type ChainMethods = Pick<
@@ -59,14 +60,19 @@ const unblockable = `
   SELECT 1 FROM items WHERE run_id = @runId AND state = 'blocked'
     AND (unpublished OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary'))`;
 
-export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
-  const { atomic, sql, clock } = connection;
-  const parentsOf = (id: number) => sql(parentsOfItem).all({ id }) as ParentOutput[];
+export function chainMethods(connection: Database): ChainMethods {
+  const { atomic, read, sql, clock } = connection;
+  function* parentsOf(id: number): Script<ParentOutput[]> {
+    return (yield* sql(parentsOfItem).all({ id })) as ParentOutput[];
+  }
 
   return {
-    parentsOf: async (itemId) => parentsOf(itemId),
+    parentsOf: (itemId) => read(() => parentsOf(itemId)),
 
-    handingOn: async (runId) => sql(handedOn).all({ runId }) as HandedOn[],
+    handingOn: (runId) =>
+      read(function* () {
+        return (yield* sql(handedOn).all({ runId })) as HandedOn[];
+      }),
 
     release: async (runId, stale) =>
       atomic(() => releaseAll(connection, releasableOfRun, { runId, stale: JSON.stringify(stale) })),
@@ -74,69 +80,85 @@ export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
     wait: async (itemId) => atomic(() => wait(connection, itemId)),
 
     unpublished: async (itemId, reason) =>
-      atomic(() => {
-        wait(connection, itemId);
-        sql("UPDATE items SET unpublished = 1, note = ? WHERE id = ?").run(
+      atomic(function* () {
+        yield* wait(connection, itemId);
+        yield* sql("UPDATE items SET unpublished = 1, note = ? WHERE id = ?").run(
           `cannot be published: ${reason}`,
           itemId,
         );
       }),
 
-    mayUnblock: async (runId) => sql(unblockable).get({ runId }) !== undefined,
+    mayUnblock: (runId) =>
+      read(function* () {
+        return (yield* sql(unblockable).get({ runId })) !== undefined;
+      }),
 
     async publishAgain(runId) {
-      const rows = sql(unpublishedOfRun).all({ runId }) as { id: number; parents: number }[];
+      const found = await read(() => sql(unpublishedOfRun).all({ runId }));
+      const rows = found as { id: number; parents: number }[];
       if (rows.length === 0) return;
-      await atomic(() => {
+      await atomic(function* () {
         for (const { id, parents } of rows) {
-          sql("UPDATE items SET unpublished = 0, note = NULL WHERE id = ?").run(id);
-          if (parents === 0) applyTransition(connection, id, "released");
+          yield* sql("UPDATE items SET unpublished = 0, note = NULL WHERE id = ?").run(id);
+          if (parents === 0) yield* applyTransition(connection, id, "released");
         }
       });
     },
 
-    publishedAt: async (target, sha256) =>
-      (sql("SELECT url, until FROM published WHERE target = ? AND sha256 = ?").get(target, sha256) as
-        | { url: string; until: number | null }
-        | undefined) ?? null,
+    publishedAt: (target, sha256) =>
+      read(function* () {
+        const at = yield* sql("SELECT url, until FROM published WHERE target = ? AND sha256 = ?").get(
+          target,
+          sha256,
+        );
+        return (at as { url: string; until: number | null } | undefined) ?? null;
+      }),
 
     keepPublished: async (target, sha256, { url, until }) =>
-      atomic(() => {
-        sql(
+      atomic(function* () {
+        yield* sql(
           `INSERT INTO published (target, sha256, url, until) VALUES (?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET url = excluded.url, until = excluded.until`,
+           ON CONFLICT (target, sha256) DO UPDATE SET url = excluded.url, until = excluded.until`,
         ).run(target, sha256, url, until);
       }),
 
     renewed: async (itemId, { urls }) =>
-      atomic(() => {
-        sql("UPDATE items SET addressed_at = ? WHERE id = ?").run(clock.now(), itemId);
+      atomic(function* () {
+        yield* sql("UPDATE items SET addressed_at = ? WHERE id = ?").run(clock.now(), itemId);
         for (const [index, url] of urls.entries())
-          sql("UPDATE outputs SET url = ? WHERE item_id = ? AND number = ?").run(url, itemId, index + 1);
-        releaseChildren(connection, itemId);
+          yield* sql("UPDATE outputs SET url = ? WHERE item_id = ? AND number = ?").run(
+            url,
+            itemId,
+            index + 1,
+          );
+        yield* releaseChildren(connection, itemId);
       }),
 
     noteChildren: async (itemId, note) =>
-      atomic(() => {
-        sql(`UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children})`).run({
+      atomic(function* () {
+        yield* sql(`UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children})`).run({
           id: itemId,
           note,
         });
       }),
 
-    blocked: async (runId) =>
-      (sql(blockedOfRun).all({ runId }) as (BlockedItem & { id: number })[]).map(({ id, ...item }) => ({
-        ...item,
-        parents: parentsOf(id),
-      })),
+    blocked: (runId) =>
+      read(function* () {
+        const items: BlockedItem[] = [];
+        const rows = (yield* sql(blockedOfRun).all({ runId })) as (Omit<BlockedItem, "parents"> & {
+          id: number;
+        })[];
+        for (const { id, ...item } of rows) items.push({ ...item, parents: yield* parentsOf(id) });
+        return items;
+      }),
   };
 }
 
 /** A planned item is blocked. Call it inside a transaction. */
-export function wait(connection: InTransaction, itemId: number): void {
-  applyTransition(connection, itemId, "waits");
+export function* wait(connection: InTransaction, itemId: number): Script<void> {
+  yield* applyTransition(connection, itemId, "waits");
   const first = releasedFirst;
-  connection
+  yield* connection
     .sql("UPDATE items SET priority = priority - @first WHERE id = @itemId AND priority >= @first / 2")
     .run({ itemId, first });
 }
@@ -145,16 +167,16 @@ export function wait(connection: InTransaction, itemId: number): void {
  * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it inside a
  * transaction. Returns how many those are.
  */
-export function releaseChildren(connection: InTransaction, itemId: number): number {
-  return releaseAll(connection, releasableChildren, { id: itemId });
+export function* releaseChildren(connection: InTransaction, itemId: number): Script<number> {
+  return yield* releaseAll(connection, releasableChildren, { id: itemId });
 }
 
-function releaseAll(connection: InTransaction, query: string, values: object): number {
+function* releaseAll(connection: InTransaction, query: string, values: object): Script<number> {
   const { sql } = connection;
-  const found = sql(query).all(values) as { id: number }[];
+  const found = (yield* sql(query).all(values)) as { id: number }[];
   for (const { id } of found) {
-    applyTransition(connection, id, "released");
-    sql(
+    yield* applyTransition(connection, id, "released");
+    yield* sql(
       "UPDATE items SET next_at = 0, note = NULL, priority = priority + CASE WHEN priority < @first / 2 THEN @first ELSE 0 END WHERE id = @id",
     ).run({ id, first: releasedFirst });
   }

@@ -1,6 +1,6 @@
 import { type ItemState, itemStates } from "../../core/item.js";
 import type { Due, Head, Parked, PlannedSubmit, WaitingGroup } from "../../core/next/next.js";
-import type { Sql } from "../../sqlite.js";
+import type { Queries, Script } from "../script.js";
 
 /**
  * What a run has to do soon. The loop asks at every turn, with up to many thousands of items, so each part reads its own
@@ -37,52 +37,60 @@ const unparkedGroups = groups(`AND NOT ${isParked}`);
 const parked = `SELECT coalesce(sum(items), 0) ${plannedGroups} AND ${isParked}`;
 const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
-export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
+export function* countsOf(sql: Queries, runId: number): Script<Record<ItemState, number>> {
   const counts = { ...noItems };
-  const rows = sql("SELECT state, items AS n FROM run_states WHERE run_id = ?").all(runId);
+  const rows = yield* sql("SELECT state, items AS n FROM run_states WHERE run_id = ?").all(runId);
   for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
   return counts;
 }
 
 /** At most `limit` items of each kind, and of planned items as many for each head. Empty kinds are not queried. */
-export function due(
-  sql: Sql,
+export function* due(
+  sql: Queries,
   runId: number,
   limit: number,
   stopped: Parked,
   heads: readonly Head[] | null,
-): Due {
+): Script<Due> {
   const head = { runId, limit };
   const { nothingParked, kept } = keptBack(stopped);
-  const ofHead = ({ group, priority }: Head) => {
+  function* ofHead({ group, priority }: Head): Script<PlannedSubmit[]> {
     const named = { ...head, group, priority };
-    const rows = nothingParked ? sql(allOfHead).all(named) : sql(unparkedOfHead).all({ ...named, ...kept });
+    const rows = nothingParked
+      ? yield* sql(allOfHead).all(named)
+      : yield* sql(unparkedOfHead).all({ ...named, ...kept });
     return rows as PlannedSubmit[];
-  };
+  }
+  function* ofHeads(all: readonly Head[]): Script<PlannedSubmit[]> {
+    const found: PlannedSubmit[] = [];
+    for (const one of all) found.push(...(yield* ofHead(one)));
+    return found;
+  }
   // However many items are parked, none of them is read: the others are gathered from the heads of their groups.
-  const inOrder = () =>
-    nothingParked
-      ? sql(allPlanned).all(head)
-      : waiting(sql, runId, stopped)
-          .flatMap(ofHead)
-          .sort((a, b) => b.priority - a.priority || a.position - b.position)
-          .slice(0, limit);
-  const counts = countsOf(sql, runId);
+  function* inOrder(): Script<PlannedSubmit[]> {
+    if (nothingParked) return (yield* sql(allPlanned).all(head)) as PlannedSubmit[];
+    return (yield* ofHeads(yield* waiting(sql, runId, stopped)))
+      .sort((a, b) => b.priority - a.priority || a.position - b.position)
+      .slice(0, limit);
+  }
+  const counts = yield* countsOf(sql, runId);
   const hasTasks = counts.processing + counts.overdue + counts.ready > 0;
   return {
     counts,
-    planned: counts.planned === 0 ? [] : heads === null ? inOrder() : heads.flatMap(ofHead),
-    tasks: hasTasks ? sql(tasks).all({ runId, tasksMax }) : [],
-    ready: counts.ready > 0 ? sql(ready).all(head) : [],
-    expired: counts.ready > 0 ? sql(expired).value({ runId }) : 0,
-    parked: nothingParked || counts.planned === 0 ? 0 : sql(parked).value({ runId, ...kept }),
+    planned: counts.planned === 0 ? [] : heads === null ? yield* inOrder() : yield* ofHeads(heads),
+    tasks: hasTasks ? yield* sql(tasks).all({ runId, tasksMax }) : [],
+    ready: counts.ready > 0 ? yield* sql(ready).all(head) : [],
+    expired: counts.ready > 0 ? yield* sql(expired).value({ runId }) : 0,
+    parked: nothingParked || counts.planned === 0 ? 0 : yield* sql(parked).value({ runId, ...kept }),
   } as Due;
 }
 
 /** The planned items that may be submitted, counted by group and priority. */
-export function waiting(sql: Sql, runId: number, stopped: Parked): WaitingGroup[] {
+export function* waiting(sql: Queries, runId: number, stopped: Parked): Script<WaitingGroup[]> {
   const { nothingParked, kept } = keptBack(stopped);
-  const rows = nothingParked ? sql(allGroups).all({ runId }) : sql(unparkedGroups).all({ runId, ...kept });
+  const rows = nothingParked
+    ? yield* sql(allGroups).all({ runId })
+    : yield* sql(unparkedGroups).all({ runId, ...kept });
   return rows as WaitingGroup[];
 }
 

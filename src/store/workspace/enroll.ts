@@ -1,14 +1,15 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { applyTransition, type InTransaction } from "./transition.js";
+import type { InTransaction, Script } from "../script.js";
+import { applyTransition } from "./transition.js";
 
 /** How items are added to a run. Call both functions inside a transaction. */
 
 /** Adds items to a run. Items that the job has already get the new order and names. */
-export function put({ sql }: InTransaction, runId: number, items: Iterable<NewItem>): void {
-  const { jobId } = runOf({ sql }, runId);
+export function* put({ sql }: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
+  const { jobId } = yield* runOf({ sql }, runId);
   for (const item of items) {
-    sql(
+    yield* sql(
       `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
          row_number, row_id, name, model, category, prompt, params, inputs, files, cells, price, price_group, approval,
          state)
@@ -35,9 +36,9 @@ export function put({ sql }: InTransaction, runId: number, items: Iterable<NewIt
       cells: JSON.stringify(item.cells),
     });
     for (const { field, key, output } of item.parents ?? [])
-      sql(
-        `INSERT OR IGNORE INTO parents (item_id, field, parent_key, output)
-         SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ?`,
+      yield* sql(
+        `INSERT INTO parents (item_id, field, parent_key, output)
+         SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
       ).run(field, key, output, jobId, item.key);
   }
 }
@@ -50,35 +51,36 @@ const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'he
  * Makes the run's items exactly these, plus the other open items of its edition. Other editions and other users' open items
  * stay as they are. So do items whose rows are in the manifest but not selected, except that they leave their run.
  */
-export function enroll(
+export function* enroll(
   connection: InTransaction,
   runId: number,
   items: Iterable<NewItem>,
   unselected: Iterable<string> = [],
-): void {
+): Script<void> {
   const { sql } = connection;
-  const job = { ...runOf(connection, runId), runId, unselected: JSON.stringify([...unselected]) };
+  const job = { ...(yield* runOf(connection, runId)), runId, unselected: JSON.stringify([...unselected]) };
   const mine = `job_id = @jobId AND edition = @edition AND NOT (${othersOpen})`;
   const left = "key IN (SELECT value FROM json_each(@unselected))";
-  sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);
-  sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND (variant > 1 OR ${left})`).run(job);
-  sql(`UPDATE items SET run_id = NULL WHERE ${mine} AND ${left} AND state IN ('planned', 'blocked')`).run(
-    job,
-  );
-  put(connection, runId, items);
-  const untried = (where: string) =>
-    sql(
+  yield* sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);
+  yield* sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND (variant > 1 OR ${left})`).run(job);
+  yield* sql(
+    `UPDATE items SET run_id = NULL WHERE ${mine} AND ${left} AND state IN ('planned', 'blocked')`,
+  ).run(job);
+  yield* put(connection, runId, items);
+  function* untried(where: string): Script<{ id: number }[]> {
+    return (yield* sql(
       `SELECT id FROM items WHERE ${mine} AND NOT ${left} AND ${where}
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
-    ).all(job) as { id: number }[];
-  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'"))
-    applyTransition(connection, id, "returned");
+    ).all(job)) as { id: number }[];
+  }
+  for (const { id } of yield* untried("run_id IS NOT NULL AND state = 'dropped'"))
+    yield* applyTransition(connection, id, "returned");
   // An item that was refused stays planned, outside of every run: a dropped item with an attempt cannot come back.
-  for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
-    applyTransition(connection, id, "dropped");
+  for (const { id } of yield* untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
+    yield* applyTransition(connection, id, "dropped");
   }
   // A submitted, unfinished item is completed by the current run, whether it is in the manifest or not.
-  sql(
+  yield* sql(
     `UPDATE items SET run_id = @runId WHERE ${mine}
        AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,
   ).run(job);
@@ -91,8 +93,8 @@ interface RunKey {
   origin: string;
 }
 
-function runOf({ sql }: Pick<InTransaction, "sql">, runId: number): RunKey {
-  return sql("SELECT job_id AS jobId, edition, account_id AS accountId, origin FROM runs WHERE id = ?").get(
-    runId,
-  ) as RunKey;
+function* runOf({ sql }: Pick<InTransaction, "sql">, runId: number): Script<RunKey> {
+  return (yield* sql(
+    "SELECT job_id AS jobId, edition, account_id AS accountId, origin FROM runs WHERE id = ?",
+  ).get(runId)) as RunKey;
 }

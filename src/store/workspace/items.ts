@@ -1,11 +1,11 @@
 import type { ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
-import type { Spending, Store } from "../../core/ports/store.js";
-import type { Sql } from "../../sqlite.js";
+import type { Item, Spending, Store } from "../../core/ports/store.js";
+import type { Database, Queries, Script } from "../script.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
-import { applyTransition, asItem, type ItemRow, itemColumns, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
 
 /** Items: reading them, what is due, and their transitions. */
 type ItemMethods = Pick<
@@ -55,86 +55,98 @@ const namedItems = itemsWhere(
      OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
 );
 
-export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
-  const { atomic, sql } = connection;
-  const select = (text: string, ...values: unknown[]) => (sql(text).all(...values) as ItemRow[]).map(asItem);
+export function itemMethods(connection: Database): ItemMethods {
+  const { atomic, read, sql } = connection;
+  function* select(text: string, ...values: unknown[]): Script<Item[]> {
+    return ((yield* sql(text).all(...values)) as ItemRow[]).map(asItem);
+  }
 
   return {
-    itemsOf: async (jobName) => select(jobItems, jobName),
-    *history(jobName) {
-      const page = sql(pageOfJob);
-      let last: ItemRow | undefined;
-      do {
-        const rows = page.all(jobName, last?.id ?? 0) as ItemRow[];
-        for (const row of rows) yield asItem(row);
-        last = rows.at(-1);
-      } while (last !== undefined);
+    itemsOf: (jobName) => read(() => select(jobItems, jobName)),
+    async *history(jobName) {
+      let last = 0;
+      for (;;) {
+        const page = await read(() => select(pageOfJob, jobName, last));
+        if (page.length === 0) return;
+        yield page;
+        last = page.at(-1)?.id ?? last;
+      }
     },
-    settledOf: async (jobName, only) => select(only === "vanished" ? vanishedItems : settledItems, jobName),
-    items: async (runId, states) =>
-      sql(runItems(states))
-        .all({ runId })
-        .map((row) => asItem(row as ItemRow)),
-    interrupted: async () => select(interruptedItems),
+    settledOf: (jobName, only) =>
+      read(() => select(only === "vanished" ? vanishedItems : settledItems, jobName)),
+    items: (runId, states) => read(() => select(runItems(states), { runId })),
+    interrupted: () => read(() => select(interruptedItems)),
 
-    async item(itemId) {
-      const [found] = select(oneItem, itemId);
-      if (!found) throw new Error(`no item ${itemId} in this workspace`);
-      return found;
-    },
+    item: (itemId) =>
+      read(function* () {
+        const [found] = yield* select(oneItem, itemId);
+        if (!found) throw new Error(`no item ${itemId} in this workspace`);
+        return found;
+      }),
 
     enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
 
     add: async (runId, items) => atomic(() => put(connection, runId, items)),
 
     supply: async (runId, item, file) =>
-      atomic(() => {
-        put(connection, runId, [item]);
-        const { id } = sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key) as {
+      atomic(function* () {
+        yield* put(connection, runId, [item]);
+        const { id } = (yield* sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(
+          runId,
+          item.key,
+        )) as {
           id: number;
         };
-        sql(
-          `INSERT OR REPLACE INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
-           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)`,
+        yield* sql(
+          `INSERT INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
+           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (item_id, number) DO UPDATE SET url = '', file = excluded.file, bytes = excluded.bytes,
+             sha256 = excluded.sha256, mime = excluded.mime, checked = excluded.checked, saved_at = excluded.saved_at`,
         ).run(id, file.file, file.bytes, file.sha256, file.mime, file.check, connection.clock.now());
-        if (sql("SELECT state FROM items WHERE id = ?").value(id) === "blocked")
-          applyTransition(connection, id, "released");
-        applyTransition(connection, id, "supplied");
-        sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
+        if ((yield* sql("SELECT state FROM items WHERE id = ?").value(id)) === "blocked")
+          yield* applyTransition(connection, id, "released");
+        yield* applyTransition(connection, id, "supplied");
+        yield* sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),
 
-    find: async (name) => select(namedItems, { name }),
+    find: (name) => read(() => select(namedItems, { name })),
 
-    due: async (runId, limit, parked, heads, beginning = []) => {
-      const found = due(sql, runId, limit, parked, heads);
-      if (beginning.length === 0) return found;
-      const begun = sql(notYetIntended).value({ beginning: JSON.stringify(beginning) }) as number;
-      const { planned, submitting } = found.counts;
-      return {
-        ...found,
-        counts: { ...found.counts, planned: planned - begun, submitting: submitting + begun },
-      };
-    },
-    groups: async (runId) =>
-      sql(
-        `WITH charges AS (
+    due: (runId, limit, parked, heads, beginning = []) =>
+      read(function* () {
+        const found = yield* due(sql, runId, limit, parked, heads);
+        if (beginning.length === 0) return found;
+        const begun = (yield* sql(notYetIntended).value({ beginning: JSON.stringify(beginning) })) as number;
+        const { planned, submitting } = found.counts;
+        return {
+          ...found,
+          counts: { ...found.counts, planned: planned - begun, submitting: submitting + begun },
+        };
+      }),
+    groups: (runId) =>
+      read(function* () {
+        return (yield* sql(
+          `WITH charges AS (
            SELECT price_group, max(charged) AS highest FROM run_groups JOIN runs ON runs.id = run_id
            WHERE origin = (SELECT origin FROM runs WHERE id = @runId) GROUP BY price_group
          )
          SELECT price_group AS "group", price, model, category, sum(items) AS planned, max(highest) AS charged
          FROM run_groups LEFT JOIN charges USING (price_group)
          WHERE run_id = @runId GROUP BY price_group, price ORDER BY price_group, price`,
-      ).all({ runId }) as RunGroup[],
-    waiting: async (runId, parked) => waiting(sql, runId, parked),
+        ).all({ runId })) as RunGroup[];
+      }),
+    waiting: (runId, parked) => read(() => waiting(sql, runId, parked)),
 
-    counts: async (runId) => countsOf(sql, runId),
+    counts: (runId) => read(() => countsOf(sql, runId)),
 
-    spending: async (runId, of) => spending(sql, runId, of),
+    spending: (runId, of) =>
+      read(function* () {
+        return yield* spending(sql, runId, of);
+      }),
 
     apply: async (itemId, event, change) =>
-      atomic(() => {
-        applyTransition(connection, itemId, event);
-        sql(
+      atomic(function* () {
+        yield* applyTransition(connection, itemId, event);
+        yield* sql(
           "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
         ).run(
           change.nextAt ?? null,
@@ -146,15 +158,15 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
           itemId,
         );
         if (event === "task_failed") {
-          sql(
+          yield* sql(
             "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
           ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
         }
       }),
 
     reschedule: async (itemId, nextAt, change = {}) =>
-      atomic(() => {
-        sql(
+      atomic(function* () {
+        yield* sql(
           "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
         ).run(
           nextAt,
@@ -183,16 +195,17 @@ const begunOf = `${begun} AND model = @model`;
  * Credits of a run. An attempt without an answer counts with its price until it is settled, because it may turn out to have
  * been charged, and a cap must hold even then.
  */
-function spending(
-  sql: Sql,
+function* spending(
+  sql: Queries,
   runId: number,
   { model, beginning = [] }: Parameters<Store["spending"]>[1] = {},
-): Spending {
+): Script<Spending> {
   const found = (
-    model === undefined ? sql(spent).get({ runId }) : sql(spentOf).get({ runId, model })
+    model === undefined ? yield* sql(spent).get({ runId }) : yield* sql(spentOf).get({ runId, model })
   ) as Spending;
   if (beginning.length === 0) return found;
   const ids = { beginning: JSON.stringify(beginning) };
-  const prices = model === undefined ? sql(begun).value(ids) : sql(begunOf).value({ ...ids, model });
+  const prices =
+    model === undefined ? yield* sql(begun).value(ids) : yield* sql(begunOf).value({ ...ids, model });
   return { ...found, pending: plus(found.pending, prices as Credits) };
 }

@@ -1,49 +1,49 @@
 import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
-import type { WorkspaceDatabase } from "./transition.js";
+import type { Database } from "../script.js";
 
 /** Orders to the process that has the workspace's lock. */
-export function orderMethods({ sql, atomic, clock }: WorkspaceDatabase): Orders {
+export function orderMethods({ sql, atomic, read, clock }: Database): Orders {
   return {
     give: async (runId, order) =>
-      atomic(() => {
-        const { lastInsertRowid } = sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").run(
+      atomic(function* () {
+        return yield* sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").insert(
           runId,
           clock.now(),
           JSON.stringify(order),
         );
-        return Number(lastInsertRowid);
       }),
 
-    async waitingOrders() {
-      const rows = sql("SELECT * FROM orders WHERE outcome IS NULL ORDER BY id").all() as OrderRow[];
-      return rows.map(
-        (row): GivenOrder => ({
-          id: row.id,
-          runId: row.run_id,
-          order: JSON.parse(row.what) as Order,
-          givenAt: row.given_at,
-        }),
-      );
-    },
-
-    finishOrder: async (orderId, { kind, message }) =>
-      atomic(() => {
-        sql("UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL").run(
-          kind,
-          message,
-          clock.now(),
-          orderId,
+    waitingOrders: () =>
+      read(function* () {
+        const rows = (yield* sql(
+          "SELECT * FROM orders WHERE outcome IS NULL ORDER BY id",
+        ).all()) as OrderRow[];
+        return rows.map(
+          (row): GivenOrder => ({
+            id: row.id,
+            runId: row.run_id,
+            order: JSON.parse(row.what) as Order,
+            givenAt: row.given_at,
+          }),
         );
       }),
 
-    async outcomeOf(orderId) {
-      const row = sql("SELECT * FROM orders WHERE id = ?").get(orderId) as OrderRow | undefined;
-      return row?.outcome ? { kind: row.outcome, message: row.message ?? "" } : null;
-    },
+    finishOrder: async (orderId, { kind, message }) =>
+      atomic(function* () {
+        yield* sql(
+          "UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL",
+        ).run(kind, message, clock.now(), orderId);
+      }),
+
+    outcomeOf: (orderId) =>
+      read(function* () {
+        const row = (yield* sql("SELECT * FROM orders WHERE id = ?").get(orderId)) as OrderRow | undefined;
+        return row?.outcome ? { kind: row.outcome, message: row.message ?? "" } : null;
+      }),
 
     withdraw: async (orderId) =>
-      atomic(() => {
-        const { changes } = sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").run(orderId);
+      atomic(function* () {
+        const changes = yield* sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").run(orderId);
         return changes > 0;
       }),
   };

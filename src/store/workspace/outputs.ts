@@ -21,12 +21,23 @@ const sizes = `
   SELECT i.model, i.category, count(DISTINCT i.id) AS items, count(*) AS files, sum(o.bytes) AS bytes
   FROM outputs o JOIN items i ON i.id = o.item_id WHERE o.file IS NOT NULL GROUP BY i.model, i.category`;
 
-export function archivedMethods({ sql, root }: RootedDatabase): Pick<Store, "archived" | "archivedSizes"> {
+export function archivedMethods({
+  sql,
+  read,
+  root,
+}: RootedDatabase): Pick<Store, "archived" | "archivedSizes"> {
   return {
-    archivedSizes: async () => sql(sizes).all() as ModelSize[],
+    archivedSizes: () =>
+      read(function* () {
+        return (yield* sql(sizes).all()) as ModelSize[];
+      }),
 
-    archived: async (jobId) =>
-      (sql(select).all({ job: jobId ?? null }) as ArchivedRow[]).map((row) => asOutput(row, root)),
+    archived: (jobId) =>
+      read(function* () {
+        return ((yield* sql(select).all({ job: jobId ?? null })) as ArchivedRow[]).map((row) =>
+          asOutput(row, root),
+        );
+      }),
   };
 }
 

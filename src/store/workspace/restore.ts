@@ -1,8 +1,9 @@
 import type { ItemEvent } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { NewItem, SavedFile } from "../../core/ports/store.js";
+import type { InTransaction, Script } from "../script.js";
 import { put } from "./enroll.js";
-import { applyTransition, type InTransaction } from "./transition.js";
+import { applyTransition } from "./transition.js";
 
 /** An attempt as it ended. Its number is its place among the attempts of its item, from 1. */
 export interface RestoredAttempt extends Omit<Attempt, "id" | "itemId" | "runId" | "number" | "price"> {
@@ -35,16 +36,16 @@ export interface RestoredItem {
  * Adds an item in its final state to a run. Only attempts and files have times of the past. Call it inside a transaction.
  * Throws SQLite's error.
  */
-export function restoreItem(connection: InTransaction, runId: number, restored: RestoredItem): void {
+export function* restoreItem(connection: InTransaction, runId: number, restored: RestoredItem): Script<void> {
   const { sql } = connection;
   const { item, attempts, files, events, note, failureKind } = restored;
 
-  put(connection, runId, [item]);
-  const { id } = sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key) as {
+  yield* put(connection, runId, [item]);
+  const { id } = (yield* sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key)) as {
     id: number;
   };
   for (const [index, attempt] of attempts.entries()) {
-    sql(
+    yield* sql(
       `INSERT INTO attempts (item_id, run_id, number, price, spend_log_id, intended_at, sent_at, answered_at, body_sha256,
            outcome, verdict, status, message, task_id, external_task_id, charged, created_at, completed_at, closed)
          VALUES (@id, @runId, @number, @price, @spendLogId, @intendedAt, @sentAt, @answeredAt, @bodySha256,
@@ -52,16 +53,16 @@ export function restoreItem(connection: InTransaction, runId: number, restored: 
     ).run({ ...attempt, id, runId, number: index + 1, price: item.price, closed: attempt.closed ? 1 : 0 });
   }
   for (const file of files) {
-    sql(
+    yield* sql(
       `INSERT INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
          VALUES (@id, @number, @url, @file, @bytes, @sha256, @mime, @check, @savedAt)`,
     ).run({ ...file, id });
   }
   // An item with parents begins as blocked, and was released before anything else became of it.
-  if (events.length > 0 && item.parents !== undefined) applyTransition(connection, id, "released");
-  for (const event of events) applyTransition(connection, id, event);
+  if (events.length > 0 && item.parents !== undefined) yield* applyTransition(connection, id, "released");
+  for (const event of events) yield* applyTransition(connection, id, event);
   const acceptedAt = events.includes("accepted") ? (attempts.at(-1)?.answeredAt ?? null) : null;
-  sql("UPDATE items SET accepted_at = ?, note = ?, failure_kind = ? WHERE id = ?").run(
+  yield* sql("UPDATE items SET accepted_at = ?, note = ?, failure_kind = ? WHERE id = ?").run(
     acceptedAt,
     note,
     failureKind,

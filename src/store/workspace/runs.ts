@@ -1,6 +1,7 @@
 import type { Job, Run, Store } from "../../core/ports/store.js";
+import type { InTransaction, Script } from "../script.js";
 import { keptPath, toldPath } from "./own-paths.js";
-import { applyTransition, type InTransaction, type RootedDatabase } from "./transition.js";
+import { applyTransition, type RootedDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
@@ -14,25 +15,29 @@ const select = `
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
 export function runMethods(connection: RootedDatabase): RunMethods {
-  const { atomic, sql, clock, root } = connection;
-  const one = (where: string, ...values: unknown[]) => {
-    const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
+  const { atomic, read, sql, clock, root } = connection;
+  function* one(where: string, ...values: unknown[]): Script<Run | null> {
+    const row = (yield* sql(`${select} ${where}`).get(...values)) as RunRow | undefined;
     return row ? asRun(row, root) : null;
-  };
+  }
+
+  function* nextRun(): Script<number> {
+    return (yield* sql("SELECT coalesce(max(id), 0) + 1 FROM runs").value()) as number;
+  }
 
   return {
     job: async (name) =>
-      atomic(() => {
-        sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
+      atomic(function* () {
+        yield* sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
           name,
           clock.now(),
         );
-        return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
+        return (yield* sql("SELECT id, name FROM jobs WHERE name = ?").get(name)) as Job;
       }),
 
     startRun: async (jobId, start, number) =>
-      atomic(() => {
-        const open = one(
+      atomic(function* () {
+        const open = yield* one(
           `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
              ORDER BY runs.id DESC LIMIT 1`,
           jobId,
@@ -47,34 +52,37 @@ export function runMethods(connection: RootedDatabase): RunMethods {
           outFolder: keptPath(root, start.outFolder),
           options: JSON.stringify(start.options),
           now: clock.now(),
-          id: open?.id ?? number ?? null,
+          id: open?.id ?? number ?? (yield* nextRun()),
         };
-        const { lastInsertRowid } = sql(
+        yield* sql(
           `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
              VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
              ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
                options = @options, exit = NULL, ending = NULL, ended_at = NULL, arranged = 0`,
         ).run(values);
-        // A killed run of another edition still counts as running, so the newest run may be that one.
-        return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;
+        return (yield* one("WHERE runs.id = ?", values.id)) as Run;
       }),
 
-    async run(which) {
-      if (which === "newest") return one("ORDER BY runs.id DESC LIMIT 1");
-      // Paid tasks are collected even when their run was cancelled.
-      if (which === "unfinished") {
-        return one(
-          `WHERE ${unfinished} OR (runs.state = 'cancelled' AND ${owes}) ORDER BY runs.id DESC LIMIT 1`,
-        );
-      }
-      return one("WHERE runs.id = ?", which);
-    },
+    run: (which) =>
+      read(function* () {
+        if (which === "newest") return yield* one("ORDER BY runs.id DESC LIMIT 1");
+        // Paid tasks are collected even when their run was cancelled.
+        if (which === "unfinished") {
+          return yield* one(
+            `WHERE ${unfinished} OR (runs.state = 'cancelled' AND ${owes}) ORDER BY runs.id DESC LIMIT 1`,
+          );
+        }
+        return yield* one("WHERE runs.id = ?", which);
+      }),
 
-    runs: async () => (sql(`${select} ORDER BY runs.id`).all() as RunRow[]).map((row) => asRun(row, root)),
+    runs: () =>
+      read(function* () {
+        return ((yield* sql(`${select} ORDER BY runs.id`).all()) as RunRow[]).map((row) => asRun(row, root));
+      }),
 
     setRun: async (runId, change) =>
-      atomic(() => {
-        sql(
+      atomic(function* () {
+        yield* sql(
           `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
            ending = CASE WHEN @hasExit THEN @ending ELSE ending END,
            ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
@@ -95,23 +103,27 @@ export function runMethods(connection: RootedDatabase): RunMethods {
       }),
 
     cancelRun: async (runId, busy) =>
-      atomic(() => {
-        sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
-        return dropUnsubmitted(connection, runId, busy);
+      atomic(function* () {
+        yield* sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
+        return yield* dropUnsubmitted(connection, runId, busy);
       }),
   };
 }
 
-function dropUnsubmitted(connection: InTransaction, runId: number, busy: ReadonlySet<number>): number {
+function* dropUnsubmitted(
+  connection: InTransaction,
+  runId: number,
+  busy: ReadonlySet<number>,
+): Script<number> {
   const { sql } = connection;
-  const waiting = sql(
+  const waiting = (yield* sql(
     `SELECT id, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS tried FROM items
      WHERE run_id = ? AND state IN ('planned', 'blocked')`,
-  ).all(runId) as { id: number; tried: number }[];
+  ).all(runId)) as { id: number; tried: number }[];
   const chosen = waiting.filter(({ id }) => !busy.has(id));
   for (const { id, tried } of chosen) {
-    if (tried) sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
-    else applyTransition(connection, id, "dropped");
+    if (tried) yield* sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
+    else yield* applyTransition(connection, id, "dropped");
   }
   return chosen.length;
 }

@@ -1,44 +1,45 @@
 import { createHash } from "node:crypto";
 import type { Sheet, Store } from "../../core/ports/store.js";
-import type { Sql } from "../../sqlite.js";
-import type { WorkspaceDatabase } from "./transition.js";
+import type { Database, Queries, Script } from "../script.js";
 
 /** Sheets as runs read them. An unchanged sheet is stored once for all runs of a job. */
 type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
 
-export function sheetMethods({ atomic, sql }: WorkspaceDatabase): SheetMethods {
+export function sheetMethods({ atomic, read, sql }: Database): SheetMethods {
   return {
     keepSheet: async (runId, sheet) =>
-      atomic(() => {
+      atomic(function* () {
         const sha256 = hashOf(sheet);
-        const { jobId } = sql("SELECT job_id AS jobId FROM runs WHERE id = ?").get(runId) as {
+        const { jobId } = (yield* sql("SELECT job_id AS jobId FROM runs WHERE id = ?").get(runId)) as {
           jobId: number;
         };
-        const known = sql("SELECT id FROM sheets WHERE job_id = ? AND sha256 = ?").get(jobId, sha256) as
-          | { id: number }
-          | undefined;
-        const id = known?.id ?? put(sql, jobId, sha256, sheet);
-        sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
+        const known = (yield* sql("SELECT id FROM sheets WHERE job_id = ? AND sha256 = ?").get(
+          jobId,
+          sha256,
+        )) as { id: number } | undefined;
+        const id = known?.id ?? (yield* put(sql, jobId, sha256, sheet));
+        yield* sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
       }),
 
-    async sheetOf(runId) {
-      const found = sql(
-        "SELECT sheets.id, sheets.columns FROM runs JOIN sheets ON sheets.id = runs.sheet_id WHERE runs.id = ?",
-      ).get(runId) as { id: number; columns: string } | undefined;
-      if (!found) return null;
-      const rows = sql(
-        "SELECT number, cells, keys, problem FROM sheet_rows WHERE sheet_id = ? ORDER BY position",
-      ).all(found.id) as { number: number; cells: string; keys: string; problem: string | null }[];
-      return {
-        columns: JSON.parse(found.columns),
-        rows: rows.map((row) => ({ ...row, cells: JSON.parse(row.cells), keys: JSON.parse(row.keys) })),
-      };
-    },
+    sheetOf: (runId) =>
+      read(function* () {
+        const found = (yield* sql(
+          "SELECT sheets.id, sheets.columns FROM runs JOIN sheets ON sheets.id = runs.sheet_id WHERE runs.id = ?",
+        ).get(runId)) as { id: number; columns: string } | undefined;
+        if (!found) return null;
+        const rows = (yield* sql(
+          "SELECT number, cells, keys, problem FROM sheet_rows WHERE sheet_id = ? ORDER BY position",
+        ).all(found.id)) as { number: number; cells: string; keys: string; problem: string | null }[];
+        return {
+          columns: JSON.parse(found.columns),
+          rows: rows.map((row) => ({ ...row, cells: JSON.parse(row.cells), keys: JSON.parse(row.keys) })),
+        };
+      }),
   };
 }
 
-function put(sql: Sql, jobId: number, sha256: string, { columns, rows }: Sheet): number {
-  const { lastInsertRowid } = sql("INSERT INTO sheets (job_id, sha256, columns) VALUES (?, ?, ?)").run(
+function* put(sql: Queries, jobId: number, sha256: string, { columns, rows }: Sheet): Script<number> {
+  const id = yield* sql("INSERT INTO sheets (job_id, sha256, columns) VALUES (?, ?, ?)").insert(
     jobId,
     sha256,
     JSON.stringify(columns),
@@ -48,8 +49,8 @@ function put(sql: Sql, jobId: number, sha256: string, { columns, rows }: Sheet):
   );
   let position = 0;
   for (const { number, cells, keys, problem } of rows)
-    insert.run(lastInsertRowid, position++, number, JSON.stringify(cells), JSON.stringify(keys), problem);
-  return Number(lastInsertRowid);
+    yield* insert.run(id, position++, number, JSON.stringify(cells), JSON.stringify(keys), problem);
+  return id;
 }
 
 function hashOf({ columns, rows }: Sheet): string {

@@ -1,22 +1,9 @@
-import type { Clock } from "../../clock.js";
 import { follow, type ItemEvent, type ItemState } from "../../core/item.js";
 import type { Item } from "../../core/ports/store.js";
-import type { Sql } from "../../sqlite.js";
-import type { Grouped } from "../open.js";
-
-/** The connection, for code that runs inside a transaction. */
-export interface InTransaction {
-  sql: Sql;
-  clock: Clock;
-}
-
-/** An open database. */
-export interface WorkspaceDatabase extends InTransaction {
-  atomic: Grouped;
-}
+import type { Database, InTransaction, Script } from "../script.js";
 
 /** A connection for code that stores paths. */
-export interface RootedDatabase extends WorkspaceDatabase {
+export interface RootedDatabase extends Database {
   /** The workspace's current folder. */
   root: string;
 }
@@ -25,21 +12,20 @@ export interface RootedDatabase extends WorkspaceDatabase {
  * Changes an item's state by an event and records the event. No other code changes the state of an item. Call it inside
  * a transaction. Throws IllegalTransition.
  */
-export function applyTransition({ sql, clock }: InTransaction, itemId: number, event: ItemEvent): void {
-  const row = sql(
+export function* applyTransition(
+  { sql, clock }: InTransaction,
+  itemId: number,
+  event: ItemEvent,
+): Script<void> {
+  const row = (yield* sql(
     "SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt FROM items WHERE id = ?",
-  ).get(itemId) as { state: ItemState; run_id: number | null; attempt: number | null } | undefined;
+  ).get(itemId)) as { state: ItemState; run_id: number | null; attempt: number | null } | undefined;
   if (!row) throw new Error(`no item ${itemId} in this workspace`);
   const to = follow(row.state, event);
-  sql("INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)").run(
-    itemId,
-    row.run_id,
-    row.attempt,
-    clock.now(),
-    row.state,
-    event,
-  );
-  sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
+  yield* sql(
+    "INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)",
+  ).run(itemId, row.run_id, row.attempt, clock.now(), row.state, event);
+  yield* sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
 }
 
 /**

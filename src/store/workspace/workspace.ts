@@ -1,7 +1,8 @@
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
-import { type Sqlite, statements } from "../../sqlite.js";
-import { copyInto, type Defer, groupCommits, openDatabase, transactions } from "../open.js";
+import type { Sqlite } from "../../sqlite.js";
+import { copyInto, type Defer, openDatabase, transactions } from "../open.js";
+import { finish, sqliteDatabase, sqliteQueries } from "../script.js";
 import { approvalMethods } from "./approvals.js";
 import { attemptMethods } from "./attempts.js";
 import { canaryMethods } from "./canaries.js";
@@ -37,7 +38,7 @@ export async function withWorkspace<Result>(
   try {
     return await use(store);
   } finally {
-    store.close();
+    await store.close();
   }
 }
 
@@ -49,10 +50,10 @@ export async function makeWorkspace(
 ): Promise<void> {
   const db = openDatabase(":memory:", workspaceMigrations);
   try {
-    const connection = { sql: statements(db), clock };
+    const connection = { sql: sqliteQueries(db), clock };
     const atomic = transactions(db);
     await fill(workspaceOn(db, clock, root), (runId, item) =>
-      atomic(() => restoreItem(connection, runId, item)),
+      atomic(() => finish(restoreItem(connection, runId, item))),
     );
     copyInto(db, stateFile);
   } finally {
@@ -60,10 +61,20 @@ export async function makeWorkspace(
   }
 }
 
-/** The store on an open database with the newest schema. */
+/** The store on an open SQLite database with the newest schema. */
 export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defer): Store {
-  const { atomic, commit } = groupCommits(db, defer);
-  const connection: RootedDatabase = { sql: statements(db), atomic, clock, root };
+  const connection = sqliteDatabase(db, clock, defer);
+  return {
+    ...workspaceMethods({ ...connection, root }),
+    async close() {
+      connection.commit();
+      db.close();
+    },
+  };
+}
+
+/** The store on an open database of either kind. */
+export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close"> {
   return {
     ...runMethods(connection),
     ...chainMethods(connection),
@@ -75,9 +86,5 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defe
     ...orderMethods(connection),
     ...sheetMethods(connection),
     ...pickMethods(connection),
-    close() {
-      commit();
-      db.close();
-    },
   };
 }

@@ -46,7 +46,7 @@ export class AccountLedger implements BenchLedger {
     this.pacing = slowed ?? this.pacing;
   }
 
-  close(): void {
-    this.accounts.close();
+  async close(): Promise<void> {
+    await this.accounts.close();
   }
 }

@@ -84,7 +84,7 @@ async function ours(service: TimedService, each: Case): Promise<Figures> {
   const scene = own?.scene ?? new Scene(service, plan, null, undefined, lanes);
   const run = new OurRun(scene, [...service.jobs.keys()], profile ?? null);
   await scene.play([run], untilMs);
-  own?.ledger.close();
+  await own?.ledger.close();
   return figuresOf(service, run.lastSeen - start);
 }
 
@@ -108,7 +108,7 @@ async function refusedBy({ plan, limiter, runs }: Refusing, seed: number) {
   );
   const all = parts.map((items) => new OurRun(scene, items, null));
   await scene.play(all);
-  ledger.close();
+  await ledger.close();
   const figures = figuresOf(service, Math.max(...all.map(({ lastSeen }) => lastSeen)) - start);
   return { ...figures, pacing: ledger.pacing, ratio: figures.ms / leastMs(jobs, plan), items: jobs.length };
 }

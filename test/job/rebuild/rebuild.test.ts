@@ -144,7 +144,7 @@ async function inStore<Result>(
   try {
     return await use(store);
   } finally {
-    store.close();
+    await store.close();
   }
 }
 
@@ -408,7 +408,7 @@ describe("P6: a request without an answer, whose item was submitted again", () =
       expect(await spendLog.keep(judgementOf(verdicts), await spendLog.seq())).toBe(true);
       return entry;
     } finally {
-      accounts.close();
+      await accounts.close();
     }
   }
 

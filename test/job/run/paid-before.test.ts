@@ -28,9 +28,9 @@ beforeEach(async () => {
   await accounts.accountOf(owner.origin, owner.fingerprint);
   store = openWorkspace({ stateFile: ":memory:", root: workspace.root }, clock);
 });
-afterEach(() => {
-  accounts.close();
-  store.close();
+afterEach(async () => {
+  await accounts.close();
+  await store.close();
 });
 
 /** A paid request for item `a`, sent now. */

@@ -72,14 +72,14 @@ async function used(workspace: Workspace): Promise<void> {
   const store = openWorkspace(workspace, clock);
   const run = await store.startRun((await store.job("demo")).id, runStart);
   await store.enroll(run.id, [newItem("a"), newItem("b")]);
-  store.close();
+  await store.close();
   writeFileSync(workspace.receiptsFile, '{"type":"intent"}\n');
 }
 
 async function itemsIn(workspace: Workspace): Promise<string[]> {
   const store = openWorkspace(workspace, clock);
   const ids = (await store.itemsOf("demo")).map((item) => item.rowId);
-  store.close();
+  await store.close();
   return ids;
 }
 

@@ -13,10 +13,10 @@ async function movedTo(root: string, from: string, paths: { manifest: string; ou
   const file = stateFile();
   const store = openWorkspace({ stateFile: file, root: from }, new ManualClock());
   await store.startRun((await store.job("demo")).id, { ...runStart, ...paths });
-  store.close();
+  await store.close();
   const moved = openWorkspace({ stateFile: file, root }, new ManualClock());
   const run = await moved.run("newest");
-  moved.close();
+  await moved.close();
   return { manifest: run?.manifest, outFolder: run?.outFolder };
 }
 

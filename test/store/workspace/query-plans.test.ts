@@ -102,7 +102,7 @@ test("a job's history is read page by page without reading its other items or so
   const db = openDatabase(":memory:", workspaceMigrations);
   const store = workspaceOn(db, new ManualClock(), "/somewhere");
   const texts = preparedOn(db);
-  expect([...store.history("demo")]).toEqual([]);
+  for await (const page of store.history("demo")) expect(page).toEqual([]);
   const [text = ""] = texts;
   const steps = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all("demo", 0) as { detail: string }[];
   expect(steps.map(({ detail }) => detail)).toContain(

@@ -61,5 +61,5 @@ test("a step is reported with its own attempt, also if the item was submitted ag
   expect(steps.after(run.id, steps.newest())).toEqual([]);
   expect(steps.after(run.id + 1, 0)).toEqual([]);
   steps.close();
-  store.close();
+  await store.close();
 });
