@@ -63,7 +63,7 @@ const workspaces = new Pool<Store>(
   workspaceMigrations,
   (db, clock) => workspaceOn(db, clock, "/", atOnce),
   (db) => {
-    const wrong = wrongSums(db);
+    const wrong = wrongSums.flatMap((query) => db.prepare(query).all());
     if (wrong.length > 0) throw new Error(`sums that a workspace keeps are wrong: ${JSON.stringify(wrong)}`);
   },
 );

@@ -34,7 +34,7 @@ export const ranks: Readonly<Record<string, number>> = {
 export const folders: Readonly<Record<string, readonly string[]>> = {
   core: [".", "quota", "charges", "pace", "next", "ports"],
   manifest: ["shape", "formats", "job-file", "templates", "."],
-  store: ["draft", ".", "workspace", "accounts", "browse"],
+  store: ["draft", ".", "workspace", "accounts", "browse", "postgres"],
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
   job: ["workspace", "state-folder", "orders", "run", "rebuild", "doctor", "archive"],

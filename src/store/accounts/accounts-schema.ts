@@ -1,12 +1,12 @@
 import type { Pacing } from "../../core/quota/quota.js";
 import type { Migration } from "../open.js";
+import { sqliteTriggers, type Trigger } from "../triggers.js";
 
 /** The accounts database, one function a version. Times are UTC ms, amounts millionths of a credit. */
 export const accountsMigrations: readonly Migration[] = [
   (db) => {
-    db.exec(quotaTables);
-    db.exec(spendLogTables);
-    db.exec(keptSums());
+    for (const tables of accountsTables) db.exec(tables);
+    db.exec(sqliteTriggers(accountsTriggers));
   },
 ];
 
@@ -174,13 +174,7 @@ export const timeBlockMs = 900_000;
 export const seqBlock = 1_024;
 
 /** Sums of what requests cost, kept by triggers: a day has too many requests to add them up for each that follows. */
-function keptSums(): string {
-  const add = (credits: string) => `
-    INSERT INTO spent (origin, fingerprint, kind, block, credits)
-    VALUES (NEW.origin, NEW.fingerprint, 'time', NEW.sent_at / ${timeBlockMs}, ${credits}),
-           (NEW.origin, NEW.fingerprint, 'seq', NEW.intended_seq / ${seqBlock}, ${credits})
-    ON CONFLICT DO UPDATE SET credits = credits + excluded.credits;`;
-  return `
+const spentTable = `
   CREATE TABLE spent (
     origin TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
@@ -189,12 +183,25 @@ function keptSums(): string {
     credits INTEGER NOT NULL,
     PRIMARY KEY (origin, fingerprint, kind, block)
   ) WITHOUT ROWID;
-  CREATE TRIGGER spent_intended AFTER INSERT ON spend_log BEGIN ${add(costOf("NEW"))} END;
-  CREATE TRIGGER spent_changed AFTER UPDATE OF outcome, verdict, task, kept, charged ON spend_log
-    WHEN ${costOf("NEW")} <> ${costOf("OLD")}
-    BEGIN ${add(`${costOf("NEW")} - ${costOf("OLD")}`)} END;
 `;
-}
+
+const add = (credits: string) => `
+    INSERT INTO spent (origin, fingerprint, kind, block, credits)
+    VALUES (NEW.origin, NEW.fingerprint, 'time', NEW.sent_at / ${timeBlockMs}, ${credits}),
+           (NEW.origin, NEW.fingerprint, 'seq', NEW.intended_seq / ${seqBlock}, ${credits})
+    ON CONFLICT (origin, fingerprint, kind, block) DO UPDATE SET credits = spent.credits + excluded.credits;`;
+
+export const accountsTriggers: readonly Trigger[] = [
+  { name: "spent_intended", on: "AFTER INSERT ON spend_log", does: add(costOf("NEW")) },
+  {
+    name: "spent_changed",
+    on: "AFTER UPDATE OF outcome, verdict, task, kept, charged ON spend_log",
+    when: `${costOf("NEW")} <> ${costOf("OLD")}`,
+    does: add(`${costOf("NEW")} - ${costOf("OLD")}`),
+  },
+];
+
+export const accountsTables: readonly string[] = [quotaTables, spendLogTables, spentTable];
 
 export interface AccountRow {
   id: number;

@@ -150,7 +150,11 @@ function* name(sql: Queries, accountId: number, userId: string): Script<Account>
   yield* sql("UPDATE keys SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   yield* sql("UPDATE requests SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   yield* sql("UPDATE accounts SET sent = sent + ? WHERE id = ?").run(own.sent, other.id);
-  yield* sql("UPDATE OR REPLACE owed SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
+  const both = { from: accountId, to: other.id };
+  yield* sql(
+    "DELETE FROM owed WHERE account_id = @to AND run IN (SELECT run FROM owed WHERE account_id = @from)",
+  ).run(both);
+  yield* sql("UPDATE owed SET account_id = @to WHERE account_id = @from").run(both);
   yield* sql("DELETE FROM accounts WHERE id = ?").run(accountId);
   return asAccount(other);
 }

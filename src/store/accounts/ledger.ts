@@ -148,12 +148,12 @@ function* stepDown(sql: Queries, row: AccountRow, ms: number | null, now: number
   const pacing = pacingOf(row, now);
   const since = now - minuteMs;
   const { own, foreign } = (yield* sql(
-    `SELECT sum(endpoint <> 'foreign') AS own, sum(endpoint = 'foreign') AS "foreign"
+    `SELECT count(*) FILTER (WHERE endpoint <> 'foreign') AS own, count(*) FILTER (WHERE endpoint = 'foreign') AS "foreign"
      FROM requests WHERE account_id = ? AND ended_at > ?`,
-  ).get(row.id, since)) as { own: number | null; foreign: number | null };
+  ).get(row.id, since)) as { own: number; foreign: number };
   const isOfDay = ms !== null && ms > silenceOfMinuteMs;
   if (pacing === "strict" || row.limit_minute === null || isOfDay) return null;
-  if ((own ?? 0) < 2 || (foreign ?? 0) > 0) return null;
+  if (own < 2 || foreign > 0) return null;
   const slowed = slower(pacing);
   yield* sql("UPDATE accounts SET pacing = ?, pacing_since = ?, pacing_before = ? WHERE id = ?").run(
     slowed,
@@ -167,7 +167,7 @@ function* stepDown(sql: Queries, row: AccountRow, ms: number | null, now: number
 /** Counts the request for the account, whose pacing depends on it, and for the key, to compare with the service's count. */
 function* addSent(sql: Queries, request: number, count: 1 | -1): Script<void> {
   yield* sql(
-    "UPDATE accounts SET sent = sent + ? FROM requests AS r WHERE r.id = ? AND accounts.id = r.account_id",
+    "UPDATE accounts SET sent = accounts.sent + ? FROM requests AS r WHERE r.id = ? AND accounts.id = r.account_id",
   ).run(count, request);
   yield* sql(
     `UPDATE keys SET sent = keys.sent + ? FROM requests AS r, accounts AS a
@@ -181,8 +181,8 @@ function* owe(sql: Queries, accountId: number, { claimant, requests }: Claim, no
     return;
   }
   yield* sql(
-    `INSERT INTO owed VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET requests = excluded.requests, at = excluded.at`,
+    `INSERT INTO owed (account_id, run, requests, at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (account_id, run) DO UPDATE SET requests = excluded.requests, at = excluded.at`,
   ).run(accountId, claimant, requests, now);
 }
 

@@ -25,7 +25,7 @@ const spent = `
     + ${costBetween("sent_at >= @from AND sent_at < min(@to, @firstWhole)")}
     + ${costBetween(`sent_at >= max(@firstWhole, @to / ${timeBlockMs} * ${timeBlockMs}) AND sent_at < @to`)}
     + ${costBetween("sent_at >= @to AND (found_at IS NULL OR found_at >= @from)")} AS credits,
-    (SELECT coalesce(max(found_at IS NULL OR found_at >= @to), 0)
+    (SELECT count(*) FILTER (WHERE found_at IS NULL OR found_at >= @to)
       FROM spend_log JOIN keys USING (origin, fingerprint) WHERE sent_at >= @to AND +account_id = @accountId) AS found`;
 
 const find = `
@@ -57,8 +57,8 @@ export function* spentSoFar(
 
 /** Requests answered before the balance reading are in it, and unanswered ones whose charge a reading by then has shown. */
 const isIn = `
-  coalesce(outcome <> 'unknown' AND ended_seq <= @seq, 0)
-    OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0)`;
+  coalesce(outcome <> 'unknown' AND ended_seq <= @seq, FALSE)
+    OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), FALSE)`;
 
 const since = `
   SELECT ${sumOf("seq", `block > @seq / ${seqBlock}`)}
@@ -69,7 +69,7 @@ const begunBefore = `
   SELECT spend_log.id ${ofAccount("spend_log")} AND sent_at > @dayBefore AND intended_seq <= @seq AND NOT (${isIn})`;
 
 const costOfThese = `
-  SELECT coalesce(sum(${cost}), 0) FROM spend_log WHERE id IN (SELECT value FROM json_each(@ids)) AND NOT (${isIn})`;
+  SELECT coalesce(sum(${cost}), 0) FROM spend_log WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids)) AND NOT (${isIn})`;
 
 /** What had begun before a balance was read and is not in it: found once for each reading, because it only grows less. */
 const begun = new WeakMap<Queries, { name: string; ids: string }>();

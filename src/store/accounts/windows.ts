@@ -77,7 +77,7 @@ const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
 const accountOfDay = `
   SELECT id, limit_minute, limit_day, silent_until, silent_at, pacing, pacing_since, sent,
     (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
-    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND run IS NOT ? AND at > ?) AS owed,
+    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND run IS DISTINCT FROM ? AND at > ?) AS owed,
     (SELECT max(at) FROM owed WHERE account_id = accounts.id) AS owed_at
   FROM accounts WHERE id = ?`;
 

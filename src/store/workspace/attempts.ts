@@ -274,7 +274,7 @@ const filesWhere = (condition: string) => `
   WHERE i.job_id = (SELECT id FROM jobs WHERE name = ?) AND i.state = 'archived' AND o.file IS NOT NULL ${condition}
   ORDER BY i.position, i.id, o.number`;
 const filesOfJob = filesWhere("");
-const filesOfVanished = filesWhere("AND i.vanished");
+const filesOfVanished = filesWhere("AND i.vanished = 1");
 
 const newestBalance = `
   SELECT remaining FROM attempts WHERE run_id = ? AND answered_at >= ? AND remaining IS NOT NULL

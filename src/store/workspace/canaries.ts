@@ -57,7 +57,8 @@ function* forgetCanaries(connection: InTransaction, runId: number): Script<void>
     yield* sql("DELETE FROM parents WHERE item_id = ? AND field = 'canary'").run(id);
     if (state !== "blocked") continue;
     const waits = yield* sql(
-      "SELECT unpublished OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) FROM items WHERE id = ?",
+      `SELECT CASE WHEN unpublished = 1 OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) THEN 1 ELSE 0 END
+       FROM items WHERE id = ?`,
     ).value(id);
     if (waits === 0) yield* applyTransition(connection, id, "released");
   }

@@ -28,21 +28,22 @@ const isAtHand = `CASE parents.field WHEN 'canary' THEN parent.state = 'archived
   AND coalesce(parent.approval, 'approved') = 'approved'`;
 /** Of a blocked item: every one of its parents is ready or archived, and approved where that was asked for. */
 const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id IS NOT NULL
-  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND NOT items.unpublished
+  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND items.unpublished = 0
   AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
-    AND ((${isAtHand}) IS NOT 1 OR ${condition}))`;
+    AND (NOT coalesce(${isAtHand}, FALSE) OR ${condition}))`;
 
 // In this order: a job may have far more items than a parent has children.
 const children = `
   SELECT DISTINCT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
     CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
-const releasableChildren = `${children} AND ${mayGo("0")}`;
+const releasableChildren = `${children} AND ${mayGo("FALSE")}`;
 const releasableOfRun = `SELECT items.id FROM items WHERE items.run_id = @runId
-  AND ${mayGo("(parents.field <> 'canary' AND parent.id IN (SELECT value FROM json_each(@stale)))")}`;
+  AND ${mayGo("(parents.field <> 'canary' AND parent.id IN (SELECT CAST(value AS INTEGER) FROM json_each(@stale)))")}`;
 const handedOn = `
-  SELECT DISTINCT parent.id, outputs.url, parent.addressed_at AS addressedAt
+  SELECT parent.id, outputs.url, parent.addressed_at AS addressedAt
   FROM items JOIN parents ON parents.item_id = items.id AND parents.field <> 'canary' ${withOutputs}
-  WHERE items.run_id = @runId AND ${mayGo("0")} ORDER BY items.priority DESC, items.position`;
+  WHERE items.run_id = @runId AND ${mayGo("FALSE")}
+  GROUP BY parent.id, outputs.url, parent.addressed_at ORDER BY max(items.priority) DESC, min(items.position)`;
 const parentColumns = `
   parents.field, parents.parent_key AS key, parents.output, parent.id, parent.row_id AS rowId, parent.state,
   parent.approval, parent.note, outputs.url, parent.addressed_at AS addressedAt,
@@ -55,10 +56,10 @@ const blockedOfRun = `
 
 const unpublishedOfRun = `
   SELECT id, (SELECT count(*) FROM parents WHERE item_id = items.id) AS parents FROM items
-  WHERE run_id = @runId AND state = 'blocked' AND unpublished`;
+  WHERE run_id = @runId AND state = 'blocked' AND unpublished = 1`;
 const unblockable = `
   SELECT 1 FROM items WHERE run_id = @runId AND state = 'blocked'
-    AND (unpublished OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary'))`;
+    AND (unpublished = 1 OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary'))`;
 
 export function chainMethods(connection: Database): ChainMethods {
   const { atomic, read, sql, clock } = connection;

@@ -15,13 +15,13 @@ const task = (kind: string) =>
   `SELECT ${time}, price_group AS "group", '${kind}' AS kind, coalesce(accepted_at, 0) AS since, seen_at AS seenAt`;
 const tasks = `
   ${task("processing")} ${ofRun} 'processing' UNION ALL ${task("overdue")} ${ofRun} 'overdue'
-  UNION ALL ${task("expired")} ${ofRun} 'ready' AND expired ORDER BY nextAt, id LIMIT @tasksMax + 0`;
+  UNION ALL ${task("expired")} ${ofRun} 'ready' AND expired = 1 ORDER BY nextAt, id LIMIT @tasksMax + 0`;
 /** The most tasks that are compared at a turn: more than any limited plan can poll. */
 const tasksMax = 2_000;
-const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND NOT expired ORDER BY next_at, fetch_by, id ${first}`;
-const expired = `SELECT count(*) ${ofRun} 'ready' AND expired`;
+const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND expired = 0 ORDER BY next_at, fetch_by, id ${first}`;
+const expired = `SELECT count(*) ${ofRun} 'ready' AND expired = 1`;
 const isParked =
-  "(model IN (SELECT value FROM json_each(@models)) OR (price_group, price) IN (SELECT value ->> 'group', value ->> 'price' FROM json_each(@prices)))";
+  "(model IN (SELECT value FROM json_each(@models)) OR (price_group, price) IN (SELECT value ->> 'group', CAST(value ->> 'price' AS INTEGER) FROM json_each(@prices)))";
 const plannedItem = `SELECT ${time}, price, price_group AS "group", priority, position ${ofRun} 'planned'`;
 const allPlanned = `${plannedItem} ORDER BY priority DESC, position ${first}`;
 const headItems = (condition: string) =>

@@ -18,9 +18,9 @@ export function* put({ sql }: InTransaction, runId: number, items: Iterable<NewI
          @state)
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
-         approval = CASE WHEN @approval IS NULL THEN NULL ELSE coalesce(approval, @approval) END,
-         price = CASE WHEN state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
-           THEN @price ELSE price END`,
+         approval = CASE WHEN @approval IS NULL THEN NULL ELSE coalesce(items.approval, @approval) END,
+         price = CASE WHEN items.state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
+           THEN @price ELSE items.price END`,
     ).run({
       ...item,
       parents: null,

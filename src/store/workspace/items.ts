@@ -38,9 +38,9 @@ const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
 const oneItem = itemsWhere("id = ?");
 const jobItems = itemsWhere(`${ofJob} ORDER BY position, id`);
 const pageOfJob = itemsWhere(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
-const vanishedItems = itemsWhere(`vanished AND ${ofJob} ORDER BY position, id`);
+const vanishedItems = itemsWhere(`vanished = 1 AND ${ofJob} ORDER BY position, id`);
 const settledItems = itemsWhere(
-  `${ofJob} AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
+  `${ofJob} AND (vanished = 1 OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
    ORDER BY position, id`,
 );
 // Joined by OR, so that each state is looked up in an index of its own.
@@ -52,7 +52,7 @@ const interruptedItems = itemsWhere("state = 'submitting' OR state = 'unknown' O
 const namedItems = itemsWhere(
   `row_id = @name OR substr(key, instr(key, ':') + 1, 10) = @name
      OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
-     OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
+     OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC NULLS LAST, position, id`,
 );
 
 export function itemMethods(connection: Database): ItemMethods {
@@ -129,7 +129,8 @@ export function itemMethods(connection: Database): ItemMethods {
            SELECT price_group, max(charged) AS highest FROM run_groups JOIN runs ON runs.id = run_id
            WHERE origin = (SELECT origin FROM runs WHERE id = @runId) GROUP BY price_group
          )
-         SELECT price_group AS "group", price, model, category, sum(items) AS planned, max(highest) AS charged
+         SELECT price_group AS "group", price, max(model) AS model, max(category) AS category, sum(items) AS planned,
+           max(highest) AS charged
          FROM run_groups LEFT JOIN charges USING (price_group)
          WHERE run_id = @runId GROUP BY price_group, price ORDER BY price_group, price`,
         ).all({ runId })) as RunGroup[];
@@ -167,7 +168,7 @@ export function itemMethods(connection: Database): ItemMethods {
     reschedule: async (itemId, nextAt, change = {}) =>
       atomic(function* () {
         yield* sql(
-          "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
+          "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? = 1 THEN ? ELSE note END WHERE id = ?",
         ).run(
           nextAt,
           change.looks ?? 0,
@@ -186,7 +187,8 @@ const spent = `
   FROM run_spending WHERE run_id = @runId`;
 const spentOf = `${spent} AND model = @model`;
 // An item that has left this state has its attempt, which counts above.
-const areBegun = "FROM items WHERE id IN (SELECT value FROM json_each(@beginning)) AND state = 'planned'";
+const areBegun =
+  "FROM items WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@beginning)) AND state = 'planned'";
 const notYetIntended = `SELECT count(*) ${areBegun}`;
 const begun = `SELECT coalesce(sum(price), 0) ${areBegun}`;
 const begunOf = `${begun} AND model = @model`;

@@ -83,9 +83,9 @@ export function runMethods(connection: RootedDatabase): RunMethods {
     setRun: async (runId, change) =>
       atomic(function* () {
         yield* sql(
-          `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
-           ending = CASE WHEN @hasExit THEN @ending ELSE ending END,
-           ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
+          `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit = 1 THEN @exit ELSE exit END,
+           ending = CASE WHEN @hasExit = 1 THEN @ending ELSE ending END,
+           ended_at = CASE WHEN @hasEnd = 1 THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
            options = coalesce(@options, options), arranged = coalesce(@arranged, arranged)
          WHERE id = @runId`,
         ).run({

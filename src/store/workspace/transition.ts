@@ -18,7 +18,7 @@ export function* applyTransition(
   event: ItemEvent,
 ): Script<void> {
   const row = (yield* sql(
-    "SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt FROM items WHERE id = ?",
+    "SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt FROM items WHERE id = ? FOR UPDATE",
   ).get(itemId)) as { state: ItemState; run_id: number | null; attempt: number | null } | undefined;
   if (!row) throw new Error(`no item ${itemId} in this workspace`);
   const to = follow(row.state, event);

@@ -1,13 +1,12 @@
 import type { Migration } from "../open.js";
+import { sqliteTriggers, type Trigger } from "../triggers.js";
 
 /** The workspace database, one function a version. Times are UTC ms, credits are millionths. */
 export const workspaceMigrations: readonly Migration[] = [
   (db) => {
-    db.exec(tables);
-    const rows = legalSteps.map((step) => `('${step.join("','")}')`);
-    db.exec(`INSERT INTO transitions VALUES ${rows.join(",")}`);
-    db.exec(guards);
-    db.exec(sums);
+    db.exec(workspaceTables);
+    db.exec(knownTransitions());
+    db.exec(sqliteTriggers(workspaceTriggers));
   },
 ];
 
@@ -23,7 +22,7 @@ const indexedStates = [
   "failed",
 ];
 
-const tables = `
+export const workspaceTables = `
   CREATE TABLE opened (count INTEGER NOT NULL);
   INSERT INTO opened VALUES (0);
 
@@ -135,7 +134,7 @@ const tables = `
   -- The items of a job in the order of their numbers, page by page.
   CREATE INDEX items_job ON items (job_id);
   CREATE INDEX items_run ON items (run_id);
-  CREATE INDEX items_vanished ON items (job_id) WHERE vanished;
+  CREATE INDEX items_vanished ON items (job_id) WHERE vanished = 1;
   CREATE INDEX items_approval ON items (run_id, approval) WHERE approval IS NOT NULL;
   -- A transition writes only the indexes that the item enters or leaves. The states are joined by OR, because SQLite uses
   -- the index for a query that names one of them, and would not for a list.
@@ -289,48 +288,65 @@ const legalSteps = [
   ["dropped", "returned", "planned"],
 ] as const;
 
+export function knownTransitions(): string {
+  const rows = legalSteps.map((step) => `('${step.join("','")}')`);
+  return `INSERT INTO transitions VALUES ${rows.join(",")};`;
+}
+
 /** The database itself refuses a transition that an item's life does not allow. */
-const guards = `
-  CREATE TRIGGER items_begin BEFORE INSERT ON items WHEN NEW.state NOT IN ('planned', 'blocked')
-  BEGIN SELECT RAISE(ABORT, 'an item begins as planned or blocked'); END;
-
-  CREATE TRIGGER items_step BEFORE UPDATE OF state ON items
-  WHEN NOT EXISTS (SELECT 1 FROM transitions WHERE from_state = OLD.state AND to_state = NEW.state)
-  BEGIN SELECT RAISE(ABORT, 'illegal transition of an item'); END;
-
-  CREATE TRIGGER items_return BEFORE UPDATE OF state ON items
-  WHEN OLD.state = 'dropped' AND EXISTS (SELECT 1 FROM attempts WHERE item_id = OLD.id)
-  BEGIN SELECT RAISE(ABORT, 'a dropped item that was submitted stays dropped'); END;
-
-  CREATE TRIGGER items_supplied BEFORE UPDATE OF state ON items
-  WHEN OLD.state IN ('planned', 'failed') AND NEW.state = 'archived'
-    AND NOT EXISTS (SELECT 1 FROM outputs WHERE item_id = OLD.id AND file IS NOT NULL)
-  BEGIN SELECT RAISE(ABORT, 'illegal transition of an item: it has no file'); END;
-`;
+const guards: readonly Trigger[] = [
+  {
+    name: "items_begin",
+    on: "BEFORE INSERT ON items",
+    when: "NEW.state NOT IN ('planned', 'blocked')",
+    does: { refuse: "an item begins as planned or blocked" },
+  },
+  {
+    name: "items_step",
+    on: "BEFORE UPDATE OF state ON items",
+    when: "NOT EXISTS (SELECT 1 FROM transitions WHERE from_state = OLD.state AND to_state = NEW.state)",
+    does: { refuse: "illegal transition of an item" },
+  },
+  {
+    name: "items_return",
+    on: "BEFORE UPDATE OF state ON items",
+    when: "OLD.state = 'dropped' AND EXISTS (SELECT 1 FROM attempts WHERE item_id = OLD.id)",
+    does: { refuse: "a dropped item that was submitted stays dropped" },
+  },
+  {
+    name: "items_supplied",
+    on: "BEFORE UPDATE OF state ON items",
+    when: `OLD.state IN ('planned', 'failed') AND NEW.state = 'archived'
+      AND NOT EXISTS (SELECT 1 FROM outputs WHERE item_id = OLD.id AND file IS NOT NULL)`,
+    does: { refuse: "illegal transition of an item: it has no file" },
+  },
+];
 
 const leaves = `
     UPDATE run_states SET items = items - 1 WHERE run_id = OLD.run_id AND state = OLD.state;
     UPDATE run_groups SET items = items - 1 WHERE OLD.state = 'planned' AND run_id = OLD.run_id
       AND price_group = OLD.price_group AND priority = OLD.priority AND price = OLD.price;`;
 const joins = `
-    INSERT INTO run_states SELECT NEW.run_id, NEW.state, 1 WHERE NEW.run_id IS NOT NULL
-      ON CONFLICT DO UPDATE SET items = items + 1;
+    INSERT INTO run_states (run_id, state, items) SELECT NEW.run_id, NEW.state, 1 WHERE NEW.run_id IS NOT NULL
+      ON CONFLICT (run_id, state) DO UPDATE SET items = run_states.items + 1;
     INSERT INTO run_groups (run_id, price_group, priority, price, model, category, items)
-      SELECT NEW.run_id, NEW.price_group, NEW.priority, NEW.price, NEW.model, NEW.category, NEW.state = 'planned'
+      SELECT NEW.run_id, NEW.price_group, NEW.priority, NEW.price, NEW.model, NEW.category,
+        CASE WHEN NEW.state = 'planned' THEN 1 ELSE 0 END
       WHERE NEW.run_id IS NOT NULL
-      ON CONFLICT DO UPDATE SET items = items + 1 WHERE NEW.state = 'planned';`;
+      ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + 1
+        WHERE NEW.state = 'planned';`;
 
 /** What an attempt adds to the sums of its run. */
 const partsOf = (a: "OLD" | "NEW") => {
-  const isAtService = `(NOT ${a}.closed AND ${a}.outcome IS 'accepted')`;
-  const isInDoubt = `(NOT ${a}.closed AND ${a}.verdict IS NOT 'not_charged' AND (${a}.outcome IS NULL OR ${a}.outcome = 'unanswered'))`;
-  const atService = `${isAtService} * coalesce(${a}.charged, ${a}.price)`;
+  const isAtService = `${a}.closed = 0 AND coalesce(${a}.outcome, '') = 'accepted'`;
+  const isInDoubt = `${a}.closed = 0 AND coalesce(${a}.verdict, '') <> 'not_charged' AND coalesce(${a}.outcome, 'unanswered') = 'unanswered'`;
+  const atService = `CASE WHEN ${isAtService} THEN coalesce(${a}.charged, ${a}.price) ELSE 0 END`;
   return {
     charged: `${a}.closed * coalesce(${a}.charged, 0)`,
-    pending: `${atService} + ${isInDoubt} * ${a}.price`,
+    pending: `${atService} + CASE WHEN ${isInDoubt} THEN ${a}.price ELSE 0 END`,
     at_service: atService,
-    tasks: isAtService,
-    in_doubt: isInDoubt,
+    tasks: `CASE WHEN ${isAtService} THEN 1 ELSE 0 END`,
+    in_doubt: `CASE WHEN ${isInDoubt} THEN 1 ELSE 0 END`,
   };
 };
 const parts = Object.entries(partsOf("NEW"));
@@ -342,21 +358,31 @@ const learns = `
       AND price_group = (SELECT price_group FROM items WHERE id = NEW.item_id) AND (charged IS NULL OR charged < NEW.charged);`;
 
 /** An attempt stays with its run, and an item with its model. */
-const sums = `
-  CREATE TRIGGER items_added AFTER INSERT ON items BEGIN ${joins} END;
-  CREATE TRIGGER items_changed AFTER UPDATE OF run_id, state, price, priority ON items
-  WHEN (OLD.run_id, OLD.state, OLD.price, OLD.priority) IS NOT (NEW.run_id, NEW.state, NEW.price, NEW.priority)
-  BEGIN ${leaves} ${joins} END;
-
-  CREATE TRIGGER attempts_added AFTER INSERT ON attempts BEGIN
+const sums: readonly Trigger[] = [
+  { name: "items_added", on: "AFTER INSERT ON items", does: joins },
+  {
+    name: "items_changed",
+    on: "AFTER UPDATE OF run_id, state, price, priority ON items",
+    when: "(OLD.run_id, OLD.state, OLD.price, OLD.priority) IS DISTINCT FROM (NEW.run_id, NEW.state, NEW.price, NEW.priority)",
+    does: `${leaves} ${joins}`,
+  },
+  {
+    name: "attempts_added",
+    on: "AFTER INSERT ON attempts",
+    does: `
     INSERT INTO run_spending (run_id, model, ${parts.map(([sum]) => sum).join(", ")})
     VALUES (NEW.run_id, ${modelOf}, ${parts.map(([, part]) => part).join(", ")})
-    ON CONFLICT DO UPDATE SET ${parts.map(([sum]) => `${sum} = ${sum} + excluded.${sum}`).join(", ")};
-    ${learns}
-  END;
-  CREATE TRIGGER attempts_changed AFTER UPDATE OF price, closed, outcome, verdict, charged ON attempts BEGIN
+    ON CONFLICT (run_id, model) DO UPDATE SET ${parts.map(([sum]) => `${sum} = run_spending.${sum} + excluded.${sum}`).join(", ")};
+    ${learns}`,
+  },
+  {
+    name: "attempts_changed",
+    on: "AFTER UPDATE OF price, closed, outcome, verdict, charged ON attempts",
+    does: `
     UPDATE run_spending SET ${parts.map(([sum, part]) => `${sum} = ${sum} + (${part}) - (${before[sum]})`).join(", ")}
     WHERE run_id = NEW.run_id AND model = ${modelOf};
-    ${learns}
-  END;
-`;
+    ${learns}`,
+  },
+];
+
+export const workspaceTriggers: readonly Trigger[] = [...guards, ...sums];

@@ -1,0 +1,29 @@
+/** A trigger in words that both databases know, except for their frames. */
+export interface Trigger {
+  name: string;
+  /** `AFTER UPDATE OF price ON items`. */
+  on: string;
+  when?: string;
+  /** Statements, each with its semicolon; or a refusal of the change, in words for the log. */
+  does: string | { refuse: string };
+}
+
+export function sqliteTriggers(triggers: readonly Trigger[]): string {
+  const each = ({ name, on, when, does }: Trigger) => {
+    const act = typeof does === "string" ? does : `SELECT RAISE(ABORT, '${does.refuse}');`;
+    return `CREATE TRIGGER ${name} ${on} ${when === undefined ? "" : `WHEN ${when}`} BEGIN ${act} END;`;
+  };
+  return triggers.map(each).join("\n");
+}
+
+/** The condition stands in the function, because PostgreSQL allows no queries in that of a trigger. */
+export function postgresTriggers(triggers: readonly Trigger[]): string {
+  const each = ({ name, on, when = "TRUE", does }: Trigger) => {
+    const act = typeof does === "string" ? does : `RAISE EXCEPTION '${does.refuse}';`;
+    return `
+      CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF (${when}) THEN ${act} END IF; RETURN NEW; END $$;
+      CREATE TRIGGER ${name} ${on} FOR EACH ROW EXECUTE FUNCTION ${name}();`;
+  };
+  return triggers.map(each).join("\n");
+}

@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Clock } from "../../src/clock.js";
+import { translated } from "../../src/store/postgres/dialect.js";
+import { openSharedWorkspace, type SharedWorkspace } from "../../src/store/postgres/ports.js";
+import { ManualClock } from "../manual-clock.js";
+import { startPostgres, type TestPostgres } from "../postgres.js";
+import { newItem, runStart } from "./item-fixture.js";
+import { storeSuites } from "./suites/all.js";
+import { wrongSums } from "./wrong-sums.js";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.close());
+
+let opened: { url: string; store: SharedWorkspace["store"] }[] = [];
+let idleErrors: string[] = [];
+afterEach(async () => {
+  const ended = opened;
+  opened = [];
+  idleErrors = [];
+  for (const { url, store } of ended) {
+    await store.close();
+    for (const query of wrongSums) expect(await postgres.query(url, query)).toEqual([]);
+  }
+});
+
+async function openAt(url: string, clock: Clock = new ManualClock()): Promise<SharedWorkspace> {
+  const onIdleError = ({ message }: Error) => idleErrors.push(message);
+  const both = await openSharedWorkspace({ url, root: "/place", clock, onIdleError });
+  opened.push({ url, store: both.store });
+  return both;
+}
+
+// Each case of a property makes an account: over a network that takes its time.
+storeSuites(async (clock) => {
+  const url = postgres.newWorkspace();
+  return { ...(await openAt(url, clock)), ask: (sql) => postgres.query(url, sql) };
+}, 200);
+
+describe("a workspace on PostgreSQL", () => {
+  test("is made once, when several processes open it at the same time", async () => {
+    const url = postgres.newWorkspace();
+    const all = await Promise.all([1, 2, 3, 4].map(() => openAt(url)));
+    const jobs = await Promise.all(all.map(({ store }) => store.job("demo")));
+    expect(new Set(jobs.map(({ id }) => id)).size).toBe(1);
+  });
+
+  test("is one of many in a database, each in its schema", async () => {
+    const [one, other] = [await openAt(postgres.newWorkspace()), await openAt(postgres.newWorkspace())];
+    await one.store.startRun((await one.store.job("demo")).id, runStart);
+    expect(await other.store.runs()).toEqual([]);
+  });
+
+  test("refuses the schema of a newer bulkgen, and a name that is no schema", async () => {
+    const url = postgres.newWorkspace();
+    await openAt(url);
+    await postgres.query(url, "UPDATE schema_version SET version = 99");
+    await expect(openAt(url)).rejects.toThrow("expected schema 1 or older, got 99; update bulkgen");
+    await expect(openAt(url.replace(/schema=.*/, "schema=x;drop"))).rejects.toThrow("expected a schema of");
+  });
+
+  test("P1: nothing of a transaction is left when its connection is lost, and the next one has another", async () => {
+    const url = postgres.newWorkspace();
+    const { store } = await openAt(url);
+    const { id } = await store.startRun((await store.job("demo")).id, runStart);
+    const items = (function* () {
+      yield newItem("a");
+      throw new Error("the sheet cannot be read");
+    })();
+    await expect(store.enroll(id, items)).rejects.toThrow("the sheet cannot be read");
+    expect(await store.items(id)).toEqual([]);
+    await postgres.query(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'bulkgen'",
+    );
+    await store.enroll(id, [newItem("a")]).catch(() => store.enroll(id, [newItem("a")]));
+    expect(await store.items(id)).toHaveLength(1);
+    expect(idleErrors).not.toEqual([]);
+  });
+
+  test("P2: of many who intend the same item at once, one may submit it", async () => {
+    const url = postgres.newWorkspace();
+    const workers = await Promise.all([1, 2, 3].map(() => openAt(url)));
+    const [{ store }] = workers as [SharedWorkspace];
+    const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+    await store.enroll(runId, [newItem("a")]);
+    const [item] = await store.items(runId);
+    const intent = { runId, sentAt: 0, bodySha256: "00", spendLogId: null };
+    const tries = [...workers, ...workers].map((each) => each.store.intend(item?.id ?? 0, intent));
+    const ended = await Promise.allSettled(tries);
+    expect(ended.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(await postgres.query(url, "SELECT count(*) AS attempts FROM attempts")).toEqual([{ attempts: 1 }]);
+  });
+
+  test("P9: the quota of an account is one, whichever process reserves", async () => {
+    const url = postgres.newWorkspace();
+    const clock = new ManualClock();
+    const workers = await Promise.all([1, 2, 3].map(() => openAt(url, clock)));
+    const [{ accounts }] = workers as [SharedWorkspace];
+    const { id } = await accounts.accountOf("https://service.example", "f1");
+    await accounts.setLimits(id, { perMinute: 5, perDay: null });
+    const caller = { accountId: id, fingerprint: "f1" };
+    const asked = Array.from({ length: 12 }, (_, index) =>
+      workers[index % 3]?.accounts.reserve(caller, "task"),
+    );
+    const given = (await Promise.all(asked)).filter((reservation) => reservation?.ticket);
+    expect(given.length).toBeLessThanOrEqual(5);
+    expect(given.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a query in PostgreSQL's words", () => {
+  const said = (text: string) => translated(text).pieces.join("$");
+
+  test.each([
+    ["SELECT max(id) FROM runs", "SELECT max(id) FROM runs"],
+    [
+      "UPDATE a SET b = max(b, min(?, 1 + (SELECT max(c) FROM d)))",
+      "UPDATE a SET b = greatest(b, least($, 1 + (SELECT max(c) FROM d)))",
+    ],
+    ["SELECT row_id AS rowId FROM items ORDER BY +id", 'SELECT row_id AS "rowId" FROM items ORDER BY id'],
+    ["SELECT a + b FROM c WHERE d = @runId", "SELECT a + b FROM c WHERE d = $"],
+    [
+      "SELECT CAST(value AS INTEGER) FROM json_each(@ids)",
+      "SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST($ AS JSON)) AS each (value)",
+    ],
+  ])("%s", (text, expected) => expect(said(text)).toBe(expected));
+});

@@ -1,0 +1,20 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqlite } from "../../src/sqlite.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
+import { storeSuites } from "./suites/all.js";
+
+storeSuites(async (clock) => {
+  const root = mkdtempSync(join(tmpdir(), "bulkgen-store-"));
+  const stateFile = join(root, "state.db");
+  return {
+    store: openWorkspace({ stateFile, root }, clock),
+    accounts: openAccounts(":memory:", clock),
+    async ask(sql) {
+      const statement = openSqlite(stateFile).prepare(sql);
+      return statement.reader ? statement.all() : [statement.run()];
+    },
+  };
+}, 10_000);

@@ -1,0 +1,417 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { IllegalTransition, type ItemState, transitionList } from "../../../src/core/item.js";
+import { credits, noCredits } from "../../../src/core/money.js";
+import type { Item, Store } from "../../../src/core/ports/store.js";
+import { ManualClock } from "../../manual-clock.js";
+import { newItem, runStart } from "../item-fixture.js";
+import type { OpenDatabase, OpenedDatabase } from "./open.js";
+
+export function workspaceSuite(open: OpenDatabase): void {
+  let ask: OpenedDatabase["ask"];
+  let clock: ManualClock;
+  let store: Store;
+  let runId: number;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    ({ store, ask } = await open(clock));
+    const job = await store.job("demo");
+    runId = (await store.startRun(job.id, runStart)).id;
+  });
+
+  async function enrolled(...ids: string[]): Promise<Item[]> {
+    await store.enroll(
+      runId,
+      ids.map((id, index) => newItem(id, { position: index })),
+    );
+    return store.items(runId);
+  }
+
+  const intent = () => ({ runId, sentAt: clock.now(), bodySha256: "00", spendLogId: null });
+
+  async function submitted(id: string, taskId: string): Promise<Item> {
+    const item = (await store.items(runId)).find((other) => other.rowId === id) as Item;
+    const attempt = await store.intend(item.id, intent());
+    await store.conclude(attempt.id, "accepted", {
+      taskId,
+      charged: credits(4),
+      nextAt: clock.now() + 2_000,
+    });
+    return store.item(item.id);
+  }
+
+  const nothingParked = { models: [], prices: [] };
+  const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
+  const savedFile = { file: "demo/a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
+
+  test("the files of a run count as arranged until its sheet is read again", async () => {
+    expect(await store.run(runId)).toMatchObject({ arranged: false });
+    await store.setRun(runId, { arranged: true });
+    await store.setRun(runId, { requests: 1 });
+    expect(await store.run(runId)).toMatchObject({ arranged: true });
+    const { jobId } = (await store.run(runId)) as { jobId: number };
+    expect(await store.startRun(jobId, runStart)).toMatchObject({ id: runId, arranged: false });
+  });
+
+  describe("an item's life in the database", () => {
+    test("the database knows exactly the steps that core knows", async () => {
+      const rows = await ask("SELECT from_state, event, to_state FROM transitions");
+      const known = transitionList.map((step) => ({
+        from_state: step.from,
+        event: step.event,
+        to_state: step.to,
+      }));
+      expect(new Set(rows.map((row) => JSON.stringify(row)))).toEqual(
+        new Set(known.map((row) => JSON.stringify(row))),
+      );
+    });
+
+    test("an illegal step is refused by the store and, behind its back, by the database", async () => {
+      const [item] = await enrolled("a");
+      if (!item) throw new Error("no item");
+      await expect(store.apply(item.id, "completed", {})).rejects.toThrow(IllegalTransition);
+      for (const state of ["archived", "nonsense"])
+        await expect(ask(`UPDATE items SET state = '${state}'`)).rejects.toThrow(
+          "illegal transition of an item",
+        );
+      expect((await store.item(item.id)).state).toBe("planned");
+    });
+
+    test("an item that was submitted and dropped never becomes planned again", async () => {
+      const [item] = await enrolled("a");
+      if (!item) throw new Error("no item");
+      const attempt = await store.intend(item.id, intent());
+      await store.conclude(attempt.id, "unanswered", {});
+      await store.apply(item.id, "undecided", {});
+      await store.apply(item.id, "skipped", {});
+      await expect(store.apply(item.id, "returned", {})).rejects.toThrow("stays dropped");
+    });
+
+    test("a task is of one attempt: a second one that claims it is refused, and nothing is changed", async () => {
+      await enrolled("a", "b");
+      const first = await submitted("a", "t1");
+      await expect(submitted("b", "t1")).rejects.toMatchObject({
+        name: "TaskTaken",
+        taskId: "t1",
+        owner: "a",
+      });
+      await store.apply(first.id, "task_failed", {});
+      await store.apply(first.id, "retry", {});
+      await expect(submitted("a", "t1")).rejects.toMatchObject({
+        name: "TaskTaken",
+        taskId: "t1",
+        owner: "a",
+      });
+      expect((await store.items(runId)).map(({ state }) => state)).toEqual(["submitting", "submitting"]);
+    });
+
+    test("from intent to archive every step is kept with its time", async () => {
+      await enrolled("a");
+      const item = await submitted("a", "t1");
+      expect(item.state).toBe("processing");
+      clock.advance(5_000);
+      await store.complete(item.id, facts);
+      await store.saved(item.id, 1, savedFile);
+      expect((await store.item(item.id)).state).toBe("archived");
+      const events = await ask("SELECT from_state, event, at FROM events ORDER BY id");
+      expect(events).toEqual([
+        { from_state: "planned", event: "intended", at: clock.now() - 5_000 },
+        { from_state: "submitting", event: "accepted", at: clock.now() - 5_000 },
+        { from_state: "processing", event: "completed", at: clock.now() },
+        { from_state: "ready", event: "saved", at: clock.now() },
+      ]);
+    });
+  });
+
+  describe("outputs", () => {
+    test("an item is archived only when its last output is saved", async () => {
+      await enrolled("a");
+      const item = await submitted("a", "t1");
+      await store.complete(item.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+      await store.saved(item.id, 2, savedFile);
+      expect((await store.item(item.id)).state).toBe("ready");
+      await store.saved(item.id, 1, savedFile);
+      expect((await store.item(item.id)).state).toBe("archived");
+    });
+
+    test("P15: what is to be fetched comes in the order in which its addresses end", async () => {
+      const ids: number[] = [];
+      for (const name of ["a", "b", "c"]) {
+        await enrolled("a", "b", "c");
+        const item = await submitted(name, `task of ${name}`);
+        await store.complete(item.id, { ...facts, fetchBy: { a: 300, b: 100, c: 200 }[name] ?? 0 });
+        ids.push(item.id);
+      }
+      const [, b, c] = ids;
+      const { ready } = await store.due(runId, 2, nothingParked, null);
+      expect(ready).toEqual([
+        { id: b, nextAt: 0, fetchBy: 100 },
+        { id: c, nextAt: 0, fetchBy: 200 },
+      ]);
+    });
+
+    test("P15: an expired address makes a poll due, and saved outputs keep their row", async () => {
+      await enrolled("a");
+      const item = await submitted("a", "t1");
+      await store.complete(item.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+      await store.saved(item.id, 1, savedFile);
+      await store.expire(item.id, "its address answered 403");
+      const due = await store.due(runId, 10, nothingParked, null);
+      expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
+      await store.refreshOutputs(item.id, { urls: ["https://b/1", "https://b/2"], fetchBy: 0 });
+      expect(await store.outputs(item.id)).toEqual([
+        { number: 1, url: "https://b/1", file: "demo/a.png", sha256: savedFile.sha256 },
+        { number: 2, url: "https://b/2", file: null, sha256: null },
+      ]);
+      expect(await store.due(runId, 10, nothingParked, null)).toMatchObject({
+        tasks: [],
+        ready: [{ id: item.id }],
+        expired: 0,
+      });
+    });
+  });
+
+  describe("a manifest that changed between runs", () => {
+    test("new rows are added, vanished unsubmitted rows are dropped, submitted ones are completed", async () => {
+      await enrolled("a", "b");
+      const a = await submitted("a", "t1");
+      await store.enroll(runId, [newItem("c")]);
+      const states = Object.fromEntries(
+        (await store.itemsOf("demo")).map((item) => [item.rowId, item.state]),
+      );
+      expect(states).toEqual({ a: "processing", b: "dropped", c: "planned" });
+      expect((await store.items(runId)).map((item) => item.rowId).sort()).toEqual(["a", "c"]);
+      expect((await store.item(a.id)).runId).toBe(runId);
+    });
+
+    test("a dropped row that comes back is planned again", async () => {
+      await enrolled("a", "b");
+      await store.enroll(runId, [newItem("a")]);
+      await store.enroll(runId, [newItem("a"), newItem("b")]);
+      expect((await store.items(runId)).map((item) => item.state)).toEqual(["planned", "planned"]);
+    });
+  });
+
+  describe("a part of many items", () => {
+    test("those of a run in some states, in the manifest's order", async () => {
+      await enrolled("a", "b", "c");
+      await submitted("c", "t1");
+      const rows = async (...states: ItemState[]) =>
+        (await store.items(runId, states)).map(({ rowId }) => rowId);
+      expect(await rows("planned")).toEqual(["a", "b"]);
+      expect(await rows("processing", "planned")).toEqual(["a", "b", "c"]);
+      expect(await rows("failed")).toEqual([]);
+      expect((await store.items(runId)).map(({ rowId }) => rowId)).toEqual(["a", "b", "c"]);
+    });
+
+    test("those of a job with files, of whatever run, and those that no row asks for any more", async () => {
+      await enrolled("a", "b", "c");
+      const a = await submitted("a", "t1");
+      await store.complete(a.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+      const settled = async () => (await store.settledOf("demo")).map(({ rowId }) => rowId);
+      expect(await settled()).toEqual([]);
+      await store.saved(a.id, 1, savedFile);
+      expect(await settled()).toEqual(["a"]);
+      await store.enroll(runId, [newItem("a"), newItem("b")]);
+      expect(await settled()).toEqual(["a", "c"]);
+      expect(await store.settledOf("another")).toEqual([]);
+    });
+  });
+
+  describe("items whose rows are not selected", () => {
+    test("are neither dropped nor submitted: they wait in no run until they are", async () => {
+      await enrolled("a", "b", "c");
+      const c = await submitted("c", "t1");
+      await store.enroll(runId, [newItem("a")], ["k1:b", "k1:c"]);
+      const states = Object.fromEntries((await store.itemsOf("demo")).map((item) => [item.rowId, item]));
+      expect(states["b"]).toMatchObject({ state: "planned", runId: null, vanished: false });
+      expect((await store.items(runId)).map((item) => item.rowId).sort()).toEqual(["a", "c"]);
+      expect((await store.item(c.id)).vanished).toBe(false);
+      await store.enroll(runId, [newItem("a"), newItem("b")]);
+      expect((await store.items(runId)).map((item) => [item.rowId, item.state, item.vanished])).toEqual([
+        ["a", "planned", false],
+        ["b", "planned", false],
+        ["c", "processing", true],
+      ]);
+    });
+  });
+
+  describe("the sheet of a run", () => {
+    const sheet = {
+      columns: ["id", "__proto__", "prompt"],
+      rows: [
+        { number: 2, cells: JSON.parse('{"id":"a","__proto__":"x"}'), keys: ["k1:a"], problem: null },
+        { number: 5, cells: {}, keys: [], problem: "the row has too few cells" },
+      ],
+    };
+
+    test("comes back as it was, and the same sheet is kept once", async () => {
+      expect(await store.sheetOf(runId)).toBeNull();
+      await store.keepSheet(runId, sheet);
+      await store.setRun(runId, { state: "finished" });
+      const second = (await store.startRun(1, runStart)).id;
+      await store.keepSheet(second, sheet);
+      expect(await store.sheetOf(second)).toEqual(sheet);
+      expect(await ask("SELECT count(*) AS count FROM sheets")).toEqual([{ count: 1 }]);
+      await store.keepSheet(second, { ...sheet, rows: sheet.rows.slice(0, 1) });
+      expect((await store.sheetOf(second))?.rows).toHaveLength(1);
+      expect((await store.sheetOf(runId))?.rows).toHaveLength(2);
+    });
+  });
+
+  describe("what a run has committed", () => {
+    test("P7: a request counts with what it was to cost, whatever its item is offered for since", async () => {
+      const [a] = await enrolled("a");
+      const attempt = await store.intend(a?.id ?? 0, intent());
+      await store.conclude(attempt.id, "unanswered", {});
+      await store.giveVerdict(a?.id ?? 0, "undecided", "nobody knows");
+      await store.apply(a?.id ?? 0, "resubmit", { nextAt: 0, price: credits(1) });
+      expect((await store.spending(runId)).pending).toBe(credits(4));
+      expect(await store.resubmitted(runId)).toBe(credits(4));
+      expect((await store.orphans({ run: runId })).map(({ price }) => price)).toEqual([credits(4)]);
+    });
+
+    test("P7: what is in flight or unknown counts with its price, a failed task frees it", async () => {
+      await enrolled("a", "b", "c");
+      const [, b, c] = await store.items(runId);
+      const a = await submitted("a", "t1");
+      const stands = async (charged: number, pending: number) => {
+        const spending = { charged: credits(charged), pending: credits(pending) };
+        expect(await store.spending(runId)).toMatchObject(spending);
+      };
+      await stands(0, 4);
+      const attempt = await store.intend(b?.id ?? 0, intent());
+      await stands(0, 8);
+      await store.apply(a.id, "task_failed", { charged: noCredits });
+      await stands(0, 4);
+      const done = await submitted("c", "t3");
+      await store.complete(done.id, { ...facts, charged: credits(5) });
+      await stands(5, 4);
+      await store.conclude(attempt.id, "unanswered", { message: "no answer" });
+      await stands(5, 4);
+      await store.giveVerdict(b?.id ?? 0, "charged", "the counter moved");
+      await stands(5, 4);
+      expect(c?.price).toBe(credits(4));
+    });
+
+    test("P7: an item that is about to be submitted counts from then on, and once", async () => {
+      const [a, b] = (await enrolled("a", "b")).map(({ id }) => id) as [number, number];
+      const stands = async (pending: number, counts: object) => {
+        const beginning = [a];
+        expect(await store.spending(runId, { beginning })).toMatchObject({ pending: credits(pending) });
+        const model = (await store.item(a)).model;
+        expect(await store.spending(runId, { model, beginning })).toMatchObject({
+          pending: credits(pending),
+        });
+        expect(await store.spending(runId, { model: "another", beginning })).toMatchObject({
+          pending: noCredits,
+        });
+        const due = await store.due(runId, 10, { models: [], prices: [] }, null, beginning);
+        expect(due.counts).toMatchObject(counts);
+      };
+      await stands(4, { planned: 1, submitting: 1 });
+      await store.intend(a, intent());
+      await stands(4, { planned: 1, submitting: 1 });
+      await store.intend(b, intent());
+      await stands(8, { planned: 0, submitting: 2 });
+    });
+
+    test.each([
+      ["what its request was charged", credits(3), credits(3)],
+      ["its price, where that is not known either", undefined, credits(4)],
+    ])("P7: a task that does not say what it cost leaves %s", async (_, charged, spent) => {
+      const [a] = await enrolled("a");
+      const attempt = await store.intend(a?.id ?? 0, intent());
+      await store.conclude(attempt.id, "accepted", { taskId: "t1", ...(charged && { charged }) });
+      await store.complete(a?.id ?? 0, { ...facts, charged: null });
+      expect(await store.spending(runId)).toMatchObject({ charged: spent, pending: noCredits });
+      expect(await store.attempt(a?.id ?? 0)).toMatchObject({ charged: spent });
+    });
+
+    test("P6: what is paid again counts in the run that an item has moved to", async () => {
+      const [a] = await enrolled("a");
+      const id = a?.id ?? 0;
+      const attempt = await store.intend(id, intent());
+      await store.conclude(attempt.id, "unanswered", { message: "no answer" });
+      await store.setRun(runId, { state: "cancelled" });
+      const job = await store.job("demo");
+      const next = await store.startRun(job.id, runStart);
+      await store.enroll(next.id, [newItem("a")]);
+      expect((await store.item(id)).runId).toBe(next.id);
+      await store.giveVerdict(id, "charged", "the counter moved");
+      expect(await store.resubmitted(next.id)).toBe(noCredits);
+      await store.apply(id, "resubmit", { nextAt: 0 });
+      expect(await store.resubmitted(next.id)).toBe(credits(4));
+      expect(await store.resubmitted(runId)).toBe(credits(4));
+    });
+  });
+
+  describe("planned items that are parked for their price", () => {
+    test("are left out of what is due, in whatever order, while others of their group are not", async () => {
+      await store.enroll(runId, [
+        ...["a", "b", "c"].map((name, position) => newItem(name, { position })),
+        newItem("d", { position: 3, price: credits(9) }),
+      ]);
+      const [group] = await store.groups(runId);
+      expect(group).toMatchObject({ price: credits(4), planned: 3 });
+      const parked = { models: [], prices: [{ group: group?.group ?? "", price: credits(4) }] };
+      const heads = await store.waiting(runId, parked);
+      expect(heads).toEqual([{ group: group?.group, priority: 0, items: 1, credits: credits(9) }]);
+      for (const some of [null, heads]) {
+        const { planned, parked: left } = await store.due(runId, 1, parked, some);
+        expect({ prices: planned.map(({ price }) => price), left }).toEqual({
+          prices: [credits(9)],
+          left: 3,
+        });
+      }
+    });
+
+    test("P7: one that comes back, never submitted before, comes at the price that is planned now", async () => {
+      await enrolled("a");
+      await store.cancelRun(runId, new Set());
+      const next = await store.startRun(1, runStart);
+      await store.enroll(next.id, [newItem("a", { price: credits(9) })]);
+      expect(await store.items(next.id)).toMatchObject([{ state: "planned", price: credits(9) }]);
+    });
+  });
+
+  describe("runs", () => {
+    test("an unfinished run is continued, a finished one is followed by another", async () => {
+      const again = await store.startRun(1, runStart);
+      expect(again.id).toBe(runId);
+      await store.setRun(runId, { state: "finished", exit: "done", endedAt: clock.now() });
+      const next = await store.startRun(1, runStart);
+      expect(next.id).toBe(runId + 1);
+      expect(await store.run("unfinished")).toMatchObject({ id: next.id, state: "running", jobName: "demo" });
+      expect(await store.run(runId)).toMatchObject({ exit: "done", endedAt: clock.now() });
+    });
+  });
+
+  describe("the head of the list", () => {
+    test("higher priority first, then the order of the manifest", async () => {
+      await store.enroll(runId, [
+        newItem("a", { position: 0 }),
+        newItem("b", { position: 1, priority: 5 }),
+        newItem("c", { position: 2, priority: 5 }),
+      ]);
+      const due = await store.due(runId, 2, nothingParked, null);
+      const ids = (await store.items(runId)).map((item) => item.id);
+      expect(due.planned.map((item) => item.id)).toEqual([ids[1], ids[2]]);
+    });
+  });
+
+  describe("a row's cells", () => {
+    const cells = [
+      ["id", "cup"],
+      ["2027", "numbers keep their place"],
+      ["__proto__", "x"],
+    ] as const;
+
+    test("are kept with the item in their order, and follow the manifest when it is read again", async () => {
+      await store.enroll(runId, [newItem("cup", { cells })]);
+      expect((await store.items(runId))[0]?.cells).toEqual(cells);
+      await store.enroll(runId, [newItem("cup", { cells: [["id", "cup"]] })]);
+      expect((await store.items(runId))[0]?.cells).toEqual([["id", "cup"]]);
+    });
+  });
+}
