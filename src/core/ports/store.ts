@@ -111,7 +111,7 @@ export interface Store extends Orders {
   unpublished(itemId: number, reason: string): Promise<void>;
   /** Whether some blocked items of the run wait for something that a resume tries again: a publication or a canary. */
   mayUnblock(runId: number): Promise<boolean>;
-  /** Lets the run's items whose files could not be published try it again. */
+  /** Lets the run's items whose inputs could not be published or handed on try it again, and forgets why they could not. */
   publishAgain(runId: number): Promise<void>;
   /** Where a content was published to, if that is known. */
   publishedAt(target: string, sha256: string): Promise<{ url: string; until: number | null } | null>;

@@ -54,9 +54,10 @@ const blockedOfRun = `
   SELECT id, row_id AS rowId, row_number AS rowNumber, note FROM items
   WHERE run_id = @runId AND state = 'blocked' ORDER BY position, id`;
 
-const unpublishedOfRun = `
+/** Blocked items that could not be published, or have a note about the output that they take. */
+const inTroubleOfRun = `
   SELECT id, (SELECT count(*) FROM parents WHERE item_id = items.id) AS parents FROM items
-  WHERE run_id = @runId AND state = 'blocked' AND unpublished = 1`;
+  WHERE run_id = @runId AND state = 'blocked' AND (unpublished = 1 OR note IS NOT NULL)`;
 const unblockable = `
   SELECT 1 FROM items WHERE run_id = @runId AND state = 'blocked'
     AND (unpublished = 1 OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary'))`;
@@ -95,7 +96,7 @@ export function chainMethods(connection: Database): ChainMethods {
       }),
 
     async publishAgain(runId) {
-      const found = await read(() => sql(unpublishedOfRun).all({ runId }));
+      const found = await read(() => sql(inTroubleOfRun).all({ runId }));
       const rows = found as { id: number; parents: number }[];
       if (rows.length === 0) return;
       await atomic(function* () {
@@ -137,7 +138,9 @@ export function chainMethods(connection: Database): ChainMethods {
 
     noteChildren: async (itemId, note) =>
       atomic(function* () {
-        yield* sql(`UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children})`).run({
+        yield* sql(
+          `UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children} AND children.field <> 'canary')`,
+        ).run({
           id: itemId,
           note,
         });

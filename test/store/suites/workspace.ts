@@ -53,6 +53,28 @@ export function workspaceSuite(open: OpenDatabase): void {
     expect(await store.startRun(jobId, runStart)).toMatchObject({ id: runId, arranged: false });
   });
 
+  test("why an output could not be handed on is noted on what takes it, until the run begins anew", async () => {
+    const takes = [{ field: "image_url", key: "k1:a", output: 1 }] as const;
+    await store.enroll(runId, [
+      newItem("a", { position: 1 }),
+      newItem("waits for its canary", { position: 2 }),
+      newItem("takes it", { position: 3, parents: takes }),
+    ]);
+    await store.canaries(runId, true);
+    const noted = async () => (await store.blocked(runId)).map(({ rowId, note }) => [rowId, note]);
+    const [parent] = await store.items(runId);
+    await store.noteChildren(parent?.id ?? 0, "its address has expired");
+    expect(await noted()).toEqual([
+      ["waits for its canary", null],
+      ["takes it", "its address has expired"],
+    ]);
+    await store.publishAgain(runId);
+    expect(await noted()).toEqual([
+      ["waits for its canary", null],
+      ["takes it", null],
+    ]);
+  });
+
   describe("an item's life in the database", () => {
     test("the database knows exactly the steps that core knows", async () => {
       const rows = await ask("SELECT from_state, event, to_state FROM transitions");
