@@ -24,6 +24,8 @@ export interface Campaign {
 const shrunkMax = 12;
 /** Seeds that a core is handed at once. */
 const portion = 20;
+/** After so many runs a campaign says how far it is: it may be stopped before its end. */
+const progressEach = 1_000;
 
 /** Runs many seeds, and reports what they reached and which of them broke a promise. */
 export async function campaign({ first, count, msMax, ...workload }: CampaignOptions): Promise<Campaign> {
@@ -40,6 +42,8 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
     portions,
     (tally) => {
       addTo(sum, tally);
+      if (sum.runs % progressEach === 0)
+        console.error(`${sum.runs} of ${count} runs, ${sum.failures.length} violations`);
       for (const { seed, message } of tally.failures) console.error(`seed ${seed}: ${message.slice(0, 300)}`);
     },
     msMax,
