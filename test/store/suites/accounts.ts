@@ -361,7 +361,7 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
       ),
       { numRuns },
     );
-  }, 60_000);
+  });
 
   describe("P10: pacings", () => {
     /** Sends and has answered so many requests within a second. */
