@@ -91,7 +91,7 @@ const transition = "src/store/workspace/transition.ts";
 const setsState = /\bupdate\s+items\s+set\b(?:(?!\bwhere\b)[\s\S])*?\bstate\s*=/i;
 
 function otherTransitions(file: SourceFile): Finding[] {
-  return [...visit(parse(file), holdsValues)]
+  return visit(parse(file), holdsValues)
     .filter(({ node }) => setsState.test(stringOf(node) ?? ""))
     .map(({ node }) =>
       finding(file, node.start, `sets the state of an item: only applyTransition in ${transition} does`),
@@ -100,7 +100,7 @@ function otherTransitions(file: SourceFile): Finding[] {
 
 /** In a script of queries (`src/store/script.ts`), a call whose result nobody takes is a query that is never asked. */
 function unasked(file: SourceFile): Finding[] {
-  const all = [...visit(parse(file), holdsValues)];
+  const all = visit(parse(file), holdsValues);
   const functions = all.map(({ node }) => node).filter(({ type }) => /Function/.test(type));
   const isInScript = ({ start }: SyntaxNode) =>
     functions.findLast((one) => one.start <= start && start < Number(one["end"]))?.["generator"] === true;
@@ -139,7 +139,7 @@ function bannedImports(file: SourceFile): Finding[] {
 }
 
 function bannedUses(file: SourceFile): Finding[] {
-  return [...visit(parse(file), holdsValues)].flatMap((at) => {
+  return visit(parse(file), holdsValues).flatMap((at) => {
     const name = offence(at);
     return name === undefined || allowances[file.path] === name ? [] : [banned(file, at.node.start, name)];
   });

@@ -51,7 +51,7 @@ export function checkTests(files: readonly SourceFile[]): Finding[] {
   return files
     .filter((file) => /^test\/.*\.ts$/.test(file.path))
     .flatMap((file) =>
-      [...visit(parse(file))].flatMap(({ node }) => {
+      visit(parse(file)).flatMap(({ node }) => {
         const word = skippingWord(node);
         return word === undefined
           ? []

@@ -42,19 +42,21 @@ export function parse(file: SourceFile): SyntaxNode {
 }
 
 /** Every node, parents first. A node for which `enter` is false is passed over with all that it holds. */
-export function* visit(
-  tree: SyntaxNode,
-  enter: (node: SyntaxNode) => boolean = () => true,
-): Generator<Visit> {
-  const waiting: Visit[] = [{ node: tree, parent: undefined, field: "" }];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if (!enter(next.node)) continue;
-    yield next;
-    for (const [field, value] of Object.entries(next.node).reverse()) {
-      for (const node of [value].flat().filter(isNode).reverse())
-        waiting.push({ node, parent: next.node, field });
+export function visit(tree: SyntaxNode, enter: (node: SyntaxNode) => boolean = () => true): Visit[] {
+  const visits: Visit[] = [];
+  const walk = (node: SyntaxNode, parent: SyntaxNode | undefined, field: string) => {
+    if (!enter(node)) return;
+    visits.push({ node, parent, field });
+    // There are millions of nodes, so nothing is built to look at their fields.
+    for (const name in node) {
+      const value = node[name];
+      if (Array.isArray(value)) {
+        for (const each of value) if (isNode(each)) walk(each, node, name);
+      } else if (isNode(value)) walk(value, node, name);
     }
-  }
+  };
+  walk(tree, undefined, "");
+  return visits;
 }
 
 export function isNode(value: unknown): value is SyntaxNode {
@@ -89,12 +91,19 @@ export interface Import {
  * Everything a file loads: static, type-only, dynamic and re-exporting imports, `require`, a worker's URL, and a compiled
  * module of the package (`packageFile("dist/…")`).
  */
-export function importsOf(file: SourceFile): Import[] {
-  return [...visit(parse(file))].flatMap(({ node }) => {
-    const from = sourceOf(node);
-    return from === undefined ? [] : [{ from, names: takenNames(node), start: node.start }];
-  });
+export function importsOf(file: SourceFile): readonly Import[] {
+  let imports = imported.get(file);
+  if (imports === undefined) {
+    imports = visit(parse(file)).flatMap(({ node }) => {
+      const from = sourceOf(node);
+      return from === undefined ? [] : [{ from, names: takenNames(node), start: node.start }];
+    });
+    imported.set(file, imports);
+  }
+  return imports;
 }
+
+const imported = new WeakMap<SourceFile, readonly Import[]>();
 
 function sourceOf(node: SyntaxNode): string | null | undefined {
   switch (node.type) {

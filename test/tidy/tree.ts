@@ -98,7 +98,7 @@ function exportedTypes(file: SourceFile): { name: string; start: number }[] {
 /** `...{ a, b }` means `a, b`; it only keeps the formatter from giving each property a line of its own. */
 export function checkSpreads(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) =>
-    [...visit(parse(file))].flatMap(({ node, parent }) => {
+    visit(parse(file)).flatMap(({ node, parent }) => {
       if (node.type !== "SpreadElement" || !isNode(node["argument"])) return [];
       const into = parent?.type === "ObjectExpression" ? "ObjectExpression" : "ArrayExpression";
       return node["argument"].type === into
