@@ -2,6 +2,7 @@ import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
 import { dashboardFlags } from "./flags/dashboard.js";
 import { type FlagSet, option } from "./flags/definition.js";
+import { mcpFlags } from "./flags/mcp.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
@@ -271,7 +272,15 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "serve a page to start, watch and decide about runs, and to look at what was made",
     flags: dashboardFlags,
     examples: ["bulkgen dashboard", "bulkgen dashboard --sandbox"],
-    load: async () => (await import("./commands/dashboard.js")).dashboard,
+    load: async () => (await import("./commands/serve/dashboard.js")).dashboard,
+  },
+  {
+    name: "mcp",
+    group: "Every day",
+    describe: "serve the workspace to agents by the Model Context Protocol, on standard input and output",
+    flags: mcpFlags,
+    examples: ["bulkgen mcp --workspace .", "bulkgen mcp --workspace . --sandbox"],
+    load: async () => (await import("./commands/serve/mcp.js")).mcp,
   },
   {
     name: "report",

@@ -1,5 +1,6 @@
+import { lineOf } from "../launch.js";
 import type { Commands } from "./commands.js";
-import { flagsOf, lineOf } from "./commands.js";
+import { flagsOf } from "./commands.js";
 import { Refused } from "./refused.js";
 import type { ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
 

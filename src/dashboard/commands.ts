@@ -1,21 +1,10 @@
-import { shellWord } from "../text/shell.js";
+import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**
- * Whatever the page changes or spends is a bulkgen command in a process of its own, so there is one way to do it, the
- * person sees the command that could have been typed, and a run goes on when the dashboard ends.
- */
-export type Launch = (words: readonly string[]) => LaunchedCommand;
-
-export interface LaunchedCommand {
-  /** What it has printed so far. */
-  stdout(): string;
-  stderr(): string;
-  /** The exit code; null if a signal ended it, or it could not be started. */
-  ended: Promise<number | null>;
-}
-
-/** The words of the command for an act. Values are written as `--flag=value`, so that none is taken for a flag. */
+ * The words of the command for an act. Whatever the page changes or spends is a bulkgen command in a process of its own, so
+ * there is one way to do it, the person sees the command that could have been typed, and a run goes on when the dashboard
+ * ends. Values are written as `--flag=value`, so that none is taken for a flag. */
 export function wordsOf(act: Act): string[] {
   switch (act.do) {
     case "start":
@@ -133,11 +122,6 @@ export class Commands {
 }
 
 const crashed = 1;
-
-/** The command as it would be typed in the workspace. */
-export function lineOf(words: readonly string[]): string {
-  return ["bulkgen", ...words].map(shellWord).join(" ");
-}
 
 function told({
   id,

@@ -1,9 +1,10 @@
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { EarlyExit } from "../core/exit.js";
+import type { Launch } from "../launch.js";
 import { ownVersion, packageFile } from "../package-file.js";
 import { type DashboardAppOptions, dashboardApp } from "./app.js";
-import { Commands, type Launch } from "./commands.js";
+import { Commands } from "./commands.js";
 import { PageFiles } from "./page-files.js";
 import { WorkspaceWatch } from "./standing.js";
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { lineOf, wordsOf } from "../../src/dashboard/commands.js";
+import { wordsOf } from "../../src/dashboard/commands.js";
 import type { Act } from "../../src/dashboard/shapes.js";
+import { lineOf } from "../../src/launch.js";
 
 const items = ["7:0123456789"];
 

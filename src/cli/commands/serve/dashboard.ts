@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { launchIn } from "../../dashboard/launch.js";
-import { serveDashboard } from "../../dashboard/serve.js";
-import { openSchedules } from "../../store/schedules.js";
-import type { DashboardFlags } from "../flags/dashboard.js";
-import { print } from "../output/print.js";
-import { settledWorkspace } from "../settings/workspace.js";
-import type { Call } from "./call.js";
-import { schedulesFile } from "./schedule/place.js";
+import { serveDashboard } from "../../../dashboard/serve.js";
+import { launchIn } from "../../../launch.js";
+import { openSchedules } from "../../../store/schedules.js";
+import type { DashboardFlags } from "../../flags/dashboard.js";
+import { print } from "../../output/print.js";
+import { settledWorkspace } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
+import { schedulesFile } from "../schedule/place.js";
 
 /** Serves the page of a workspace until it is interrupted. Runs that were started from it go on. */
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {

@@ -1,13 +1,29 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Launch } from "./commands.js";
+import { shellWord } from "./text/shell.js";
+
+/** Starts a bulkgen command, given by its words, in a process of its own. */
+export type Launch = (words: readonly string[]) => LaunchedCommand;
+
+export interface LaunchedCommand {
+  /** What it has printed so far. */
+  stdout(): string;
+  stderr(): string;
+  /** The exit code; null if a signal ended it, or it could not be started. */
+  ended: Promise<number | null>;
+}
+
+/** The command as it would be typed in the workspace. */
+export function lineOf(words: readonly string[]): string {
+  return ["bulkgen", ...words].map(shellWord).join(" ");
+}
 
 /** The longest output that is kept of a command. */
 const charactersMax = 64 * 1024 * 1024;
 
 /**
- * Launches commands in the workspace's folder. Each is a process group of its own, so Ctrl-C in the dashboard's terminal
- * does not reach it; it goes on without a reader when the dashboard has ended.
+ * Launches commands in the workspace's folder. Each is a process group of its own, so Ctrl-C in the terminal of the program
+ * that started it does not reach it; it goes on without a reader when that program has ended.
  */
 export function launchIn(
   root: string,
@@ -34,7 +50,7 @@ export function launchIn(
         return null;
       },
     );
-    // A run that goes on does not keep the dashboard's process alive.
+    // A run that goes on does not keep the process that started it alive.
     for (const each of [child, child.stdout, child.stderr] as unknown as { unref(): void }[]) each.unref();
     return { stdout: () => text.stdout, stderr: () => text.stderr, ended };
   };

@@ -1,0 +1,142 @@
+import { realpathSync, statSync } from "node:fs";
+import { isAbsolute, relative, resolve } from "node:path";
+import { McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import type { AlarmClock } from "../clock.js";
+import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
+import { type Tool, tools } from "./tools.js";
+
+export interface AgentTools {
+  /** The folder of the workspace. */
+  root: string;
+  sandbox: boolean;
+  launch: Launch;
+  clock: AlarmClock;
+  version: string;
+}
+
+/** What every tool answers. */
+const answer = z.object({
+  command: z.string().describe("the command that was run, as it would be typed"),
+  exit: z.number().nullable().describe("its exit code; null while it goes on"),
+  document: z.unknown().describe("what the command prints with --json; null if it printed nothing"),
+  message: z.string().describe("what it said besides: progress, warnings, or why it was refused"),
+});
+type Answer = z.infer<typeof answer>;
+
+/** Milliseconds after which a command that takes long is answered while it goes on. */
+const patienceMs = 20_000;
+const messageCharactersMax = 4_000;
+
+/** The tools of a workspace. Commands go on when the server ends, so that nothing that was paid for is lost. */
+export function agentServer(options: AgentTools): McpServer {
+  const { sandbox, version } = options;
+  const server = new McpServer(
+    { name: "bulkgen", version },
+    {
+      instructions: `bulkgen generates images, video and audio in bulk from a sheet in ${options.root}, and pays for each item in credits${sandbox ? " (sandbox: nothing is really paid)" : ""}. Call plan before run; what spends takes a cap, and nothing above it is spent.`,
+    },
+  );
+  for (const tool of tools)
+    server.registerTool(
+      tool.name,
+      {
+        title: tool.title,
+        description: tool.describe,
+        inputSchema: tool.input,
+        outputSchema: answer,
+        annotations: {
+          readOnlyHint: tool.looks === true,
+          destructiveHint: tool.looks !== true,
+          openWorldHint: true,
+        },
+      },
+      async (given) => {
+        const { said, isError } = await done(options, tool, given as Readonly<Record<string, unknown>>);
+        return { content: [{ type: "text", text: JSON.stringify(said) }], structuredContent: said, isError };
+      },
+    );
+  return server;
+}
+
+interface Done {
+  said: Answer;
+  isError: boolean;
+}
+
+async function done(
+  options: AgentTools,
+  tool: Tool,
+  given: Readonly<Record<string, unknown>>,
+): Promise<Done> {
+  let words: string[];
+  try {
+    const manifest = given["manifest"];
+    words = tool.words(
+      manifest === undefined ? given : { ...given, manifest: manifestIn(options.root, manifest) },
+    );
+  } catch (error) {
+    return {
+      said: { command: "", exit: 2, document: null, message: (error as Error).message },
+      isError: true,
+    };
+  }
+  const own = [...words, "--json", ...(options.sandbox ? ["--sandbox"] : [])];
+  const launched = options.launch(own);
+  const over = new AbortController();
+  const patience =
+    tool.takesLong === true ? options.clock.sleep(patienceMs, over.signal).then(() => "long" as const) : null;
+  const ended = launched.ended.then((exit) => ({ exit }));
+  const first = await (patience === null ? ended : Promise.race([ended, patience]));
+  over.abort("ended");
+  return first === "long" ? goesOn(own, launched) : saidBy(own, launched, first.exit);
+}
+
+/** The path of a manifest, as a word. Throws for one that is not a file in the workspace. */
+function manifestIn(root: string, given: unknown): string {
+  const path = resolve(root, String(given));
+  let real: string;
+  try {
+    real = realpathSync(path);
+  } catch {
+    throw new Error(`there is no file ${JSON.stringify(given)} in the workspace ${root}`);
+  }
+  const below = relative(realpathSync(root), real);
+  if (below === "" || below.startsWith("..") || isAbsolute(below) || !statSync(real).isFile())
+    throw new Error(`expected a file in the workspace ${root}, got ${JSON.stringify(given)}`);
+  return path;
+}
+
+function goesOn(words: readonly string[], { stderr }: LaunchedCommand): Done {
+  const last = stderr().trim().split("\n").at(-1) ?? "";
+  const message = `It goes on; follow it with status. ${last}`.trim();
+  return {
+    said: {
+      command: lineOf(words),
+      exit: null,
+      document: null,
+      message: message.slice(0, messageCharactersMax),
+    },
+    isError: false,
+  };
+}
+
+function saidBy(words: readonly string[], { stdout, stderr }: LaunchedCommand, code: number | null): Done {
+  const exit = code ?? 1;
+  const document = documentOf(stdout());
+  const message = stderr().trim().slice(-messageCharactersMax);
+  // A run that ends with failed or held items has done what it could, and its document says so.
+  return {
+    said: { command: lineOf(words), exit, document, message },
+    isError: exit !== 0 && document === null,
+  };
+}
+
+function documentOf(text: string): unknown {
+  if (text.trim() === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,210 @@
+import { z } from "zod";
+
+/**
+ * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it; what spends says with each call
+ * how much it may spend at most, and nothing asks for consent in between.
+ */
+export interface Tool {
+  name: string;
+  title: string;
+  describe: string;
+  input: z.ZodObject;
+  /** Changes nothing. */
+  looks?: true;
+  /** May take hours: it is answered while it goes on. */
+  takesLong?: true;
+  /** The words of the command; paths of manifests have been checked. Values are `--flag=value`: none is taken for a flag. */
+  words(input: Readonly<Record<string, unknown>>): string[];
+}
+
+/** Words that begin with a dash would be taken for flags. */
+const word = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .regex(/^[^-\0][^\0]*$/, "expected text that does not begin with a dash");
+const text = z
+  .string()
+  .max(100_000)
+  .regex(/^[^\0]*$/, "expected text without NUL characters");
+const runNumber = z.int().positive().describe("number of the run; the newest one if absent");
+const items = z
+  .array(word)
+  .min(1)
+  .max(1_000)
+  .describe("row ids, paths of files, or task ids; RUN:ROW-ID for an item of a given run");
+const cap = (what: string) => z.number().nonnegative().describe(`the most credits that ${what} may cost`);
+
+const sheet = {
+  manifest: word.describe("path of a sheet or job file in the workspace (.csv, .xlsx, .json, .jsonl, .yaml)"),
+  model: text.optional().describe("model of rows that name none"),
+  prompt: text
+    .optional()
+    .describe("prompt or template of rows without one, such as 'a {{product}} on a table'"),
+  params: z.record(z.string().max(200), text).optional().describe("params of rows that do not set them"),
+  first: z.int().positive().optional().describe("only so many rows, from the first"),
+  skip_invalid: z.boolean().optional().describe("leave wrong rows out instead of refusing the sheet"),
+  edition: text.optional().describe("make everything anew under this name, once"),
+};
+
+interface Sheet {
+  manifest: string;
+  model?: string;
+  prompt?: string;
+  params?: Record<string, string>;
+  first?: number;
+  skip_invalid?: boolean;
+  edition?: string;
+}
+
+function sheetWords(given: Readonly<Record<string, unknown>>): string[] {
+  const { manifest, model, prompt, params = {}, first, skip_invalid, edition } = given as unknown as Sheet;
+  return [
+    manifest,
+    ...(model === undefined ? [] : [`--model=${model}`]),
+    ...(prompt === undefined ? [] : [`--prompt=${prompt}`]),
+    ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
+    ...(first === undefined ? [] : [`--first=${first}`]),
+    ...(skip_invalid === true ? ["--skip-invalid"] : []),
+    ...(edition === undefined ? [] : [`--edition=${edition}`]),
+  ];
+}
+
+const runWords = ({ run }: Readonly<Record<string, unknown>>) => (run === undefined ? [] : [String(run)]);
+const itemWords = (given: Readonly<Record<string, unknown>>) => given["items"] as string[];
+
+export const tools: readonly Tool[] = [
+  {
+    name: "models",
+    title: "List models",
+    describe: "Lists the service's models with their price in credits, input types and parameters.",
+    input: z.object({}),
+    looks: true,
+    words: () => ["models"],
+  },
+  {
+    name: "account",
+    title: "Show the account",
+    describe: "Shows the balance in credits, the plan and its request limits.",
+    input: z.object({}),
+    looks: true,
+    words: () => ["account"],
+  },
+  {
+    name: "plan",
+    title: "Plan a sheet",
+    describe:
+      "Checks a sheet against the models and the account, and says what a run would cost, how long it would take, and what is wrong with it. Spends nothing.",
+    input: z.object({ ...sheet, max_credits: cap("the run").optional() }),
+    looks: true,
+    words: (given) => [
+      "plan",
+      ...sheetWords(given),
+      ...(given["max_credits"] === undefined ? [] : [`--max-credits=${given["max_credits"]}`]),
+    ],
+  },
+  {
+    name: "run",
+    title: "Run a sheet",
+    describe:
+      "Makes what a sheet asks for and archives the files; spends credits. Plan first. No more than max_credits is spent: what does not fit stays planned, and the run ends with exit 6. Items that were made before are not paid again. A long run is answered while it goes on: follow it with status.",
+    input: z.object({
+      ...sheet,
+      max_credits: cap("the run"),
+      canary: z
+        .boolean()
+        .optional()
+        .describe("make one item of each model and params first, the rest after it"),
+    }),
+    takesLong: true,
+    words: (given) => [
+      "run",
+      ...sheetWords(given),
+      ...(given["canary"] === true ? ["--canary"] : []),
+      `--max-price=${given["max_credits"]}`,
+      `--max-credits=${given["max_credits"]}`,
+    ],
+  },
+  {
+    name: "resume",
+    title: "Resume a run",
+    describe:
+      "Continues an unfinished run: collects what was submitted, and submits the rest. Spends at most max_credits in the whole run, what it has spent already included.",
+    input: z.object({ run: runNumber.optional(), max_credits: cap("the whole run") }),
+    takesLong: true,
+    words: (given) => ["resume", ...runWords(given), "--yes", `--max-credits=${given["max_credits"]}`],
+  },
+  {
+    name: "status",
+    title: "Show a run",
+    describe:
+      "Shows how a run stands: items by state, credits, why it ended, and what to do next. Works offline.",
+    input: z.object({ run: runNumber.optional() }),
+    looks: true,
+    words: (given) => ["status", ...runWords(given)],
+  },
+  {
+    name: "runs",
+    title: "List runs",
+    describe: "Lists every run of the workspace. Works offline.",
+    input: z.object({}),
+    looks: true,
+    words: () => ["status", "--all"],
+  },
+  {
+    name: "find",
+    title: "Find files",
+    describe: "Finds archived files by words of their prompt, row id or file name. Works offline.",
+    input: z.object({ text: word }),
+    looks: true,
+    words: (given) => ["find", String(given["text"])],
+  },
+  {
+    name: "resolve",
+    title: "Decide about held items",
+    describe:
+      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price.",
+    input: z.object({
+      items,
+      action: z.enum(["adopt", "refetch", "skip", "resubmit"]),
+      task: word.optional().describe("for adopt: the task id"),
+      max_price: cap("submitting them again")
+        .optional()
+        .describe("for resubmit: the most credits that it may cost"),
+    }),
+    takesLong: true,
+    words: (given) => ["resolve", ...itemWords(given), ...resolveWords(given)],
+  },
+  {
+    name: "pause",
+    title: "Pause a run",
+    describe: "Pauses a run in progress. Tasks at the service go on; resume collects them.",
+    input: z.object({ run: runNumber.optional() }),
+    words: (given) => ["pause", ...runWords(given)],
+  },
+  {
+    name: "cancel",
+    title: "Cancel a run",
+    describe: "Drops what a run has not submitted yet. What was submitted is still collected.",
+    input: z.object({ run: runNumber.optional() }),
+    words: (given) => ["cancel", ...runWords(given)],
+  },
+];
+
+/** Throws what is missing. */
+function resolveWords({ action, task, max_price: price }: Readonly<Record<string, unknown>>): string[] {
+  switch (action) {
+    case "adopt":
+      if (task === undefined)
+        throw new Error("adopt needs `task`: the id of the task that the service's records show");
+      return [`--adopt=${task}`, "--yes"];
+    case "resubmit":
+      if (price === undefined)
+        throw new Error(
+          "resubmit may pay a second time: give `max_price`, the most credits that it may cost",
+        );
+      return ["--resubmit", `--max-price=${price}`];
+    default:
+      return action === "skip" ? ["--skip"] : ["--refetch", "--yes"];
+  }
+}

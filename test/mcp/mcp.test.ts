@@ -1,0 +1,176 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { expect, test } from "vitest";
+import { agentServer } from "../../src/mcp/server.js";
+import { tools } from "../../src/mcp/tools.js";
+import { afterThisFile } from "../after-file.js";
+import { newPlace, type Place, started } from "../e2e/command.js";
+import { type ScriptedService, startService } from "../e2e/service.js";
+import { ManualClock } from "../manual-clock.js";
+
+interface Result {
+  structuredContent: { command: string; exit: number | null; document: never; message: string };
+  isError?: boolean;
+}
+
+/** An agent that speaks the protocol over the two streams, one line a message. Its commands run in this process. */
+interface Agent {
+  place: Place;
+  service: ScriptedService;
+  /** Of the server, for its patience. */
+  clock: ManualClock;
+  ask(method: string, params?: unknown): Promise<never>;
+  call(tool: string, given?: unknown): Promise<Result>;
+}
+
+async function agent(options: Parameters<typeof startService>[0] = {}): Promise<Agent> {
+  const service = await startService(options);
+  const place = newPlace();
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const clock = new ManualClock();
+  const running = new Set<Promise<unknown>>();
+  const server = agentServer({
+    root: place.folder,
+    sandbox: false,
+    clock,
+    version: "1.2.3",
+    launch(words) {
+      const command = started(place, [...words], service);
+      const ended = command.ended.then(({ code }) => code);
+      running.add(ended);
+      return { stdout: command.stdout, stderr: command.stderr, ended };
+    },
+  });
+  await server.connect(new StdioServerTransport(stdin, stdout));
+  afterThisFile(async () => {
+    await Promise.allSettled(running);
+    await server.close();
+  });
+  const waiting = new Map<number, (answer: { result?: unknown; error?: { message: string } }) => void>();
+  let rest = "";
+  stdout.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const answer = JSON.parse(line);
+      waiting.get(answer.id)?.(answer);
+    }
+  });
+  let last = 0;
+  const send = (message: object) => void stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const ask: Agent["ask"] = (method, params = {}) =>
+    new Promise((resolve, reject) => {
+      const id = ++last;
+      waiting.set(id, ({ result, error }) =>
+        error ? reject(new Error(error.message)) : resolve(result as never),
+      );
+      send({ id, method, params });
+    });
+  await ask("initialize", {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "test", version: "1" },
+  });
+  send({ method: "notifications/initialized" });
+  const call: Agent["call"] = (name, given = {}) => ask("tools/call", { name, arguments: given });
+  return { place, service, clock, ask, call };
+}
+
+function sheet(place: Place, name = "demo.csv"): void {
+  writeFileSync(join(place.folder, name), "id,prompt,model\na,a cup,plain-image\nb,a bowl,plain-image\n");
+}
+
+test("tools have names, schemas and hints; what spends demands a cap", async () => {
+  const { ask } = await agent();
+  const { tools: listed } = (await ask("tools/list")) as {
+    tools: { name: string; inputSchema: { required?: string[] }; annotations: { readOnlyHint: boolean } }[];
+  };
+  expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
+  const demanding = listed.filter(({ inputSchema }) => inputSchema.required?.includes("max_credits"));
+  expect(demanding.map(({ name }) => name)).toEqual(["run", "resume"]);
+  const looking = listed.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name);
+  expect(looking).toEqual(["models", "account", "plan", "status", "runs", "find"]);
+});
+
+test("an agent plans, runs within its cap, and finds the files", async () => {
+  const { place, service, call } = await agent();
+  sheet(place);
+  const planned = await call("plan", { manifest: "demo.csv" });
+  expect(planned.structuredContent).toMatchObject({ exit: 0, document: { money: { needed: 4 } } });
+  expect(service.count("POST generate")).toBe(0);
+  const ran = await call("run", { manifest: "demo.csv", max_credits: 4 });
+  expect(ran.structuredContent).toMatchObject({ exit: 0, document: { run: 1 } });
+  expect(ran.structuredContent.command).toBe(
+    "bulkgen run PATH --max-price=4 --max-credits=4 --json".replace("PATH", join(place.folder, "demo.csv")),
+  );
+  expect(service.count("POST generate")).toBe(2);
+  expect((await call("find", { text: "cup" })).structuredContent.document).toHaveLength(1);
+  expect((await call("status")).structuredContent.document).toMatchObject({ run: 1 });
+});
+
+test("P6: a run spends no more than its cap, and one without a cap is not even begun", async () => {
+  const { place, service, call } = await agent();
+  sheet(place);
+  const open = await call("run", { manifest: "demo.csv" });
+  expect(open.isError).toBe(true);
+  expect(JSON.stringify(open)).toContain("max_credits");
+  const again = await call("resolve", { items: ["a"], action: "resubmit" });
+  expect(again).toMatchObject({
+    isError: true,
+    structuredContent: { message: expect.stringContaining("max_price") },
+  });
+  expect(service.count("POST generate")).toBe(0);
+  const dear = await call("run", { manifest: "demo.csv", max_credits: 3 });
+  expect(dear).toMatchObject({ isError: false, structuredContent: { exit: 6, document: { run: 1 } } });
+  expect(service.count("POST generate")).toBe(1);
+});
+
+test("words that look like flags, and files that are not in the workspace, reach no command", async () => {
+  const { place, call } = await agent();
+  mkdirSync(join(place.root, "elsewhere"), { recursive: true });
+  sheet(place, "../elsewhere/secret.csv");
+  symlinkSync(join(place.root, "elsewhere", "secret.csv"), join(place.folder, "link.csv"));
+  for (const manifest of [
+    "../elsewhere/secret.csv",
+    join(place.root, "elsewhere", "secret.csv"),
+    "link.csv",
+    ".",
+    "none.csv",
+  ]) {
+    const { isError, structuredContent } = await call("plan", { manifest });
+    expect([manifest, isError, structuredContent.command]).toEqual([manifest, true, ""]);
+  }
+  const flag = await call("find", { text: "--workspace=/" });
+  expect(flag.isError).toBe(true);
+});
+
+test("a run that takes long is answered while it goes on, and status follows it", async () => {
+  let answerAll = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answerAll = resolve;
+  });
+  const { place, service, clock, call } = await agent();
+  service.script(async () => {
+    await answered;
+    return "serve" as const;
+  });
+  sheet(place);
+  const asked = call("run", { manifest: "demo.csv", max_credits: 4 });
+  await service.wasAsked("GET me", 1);
+  clock.advance(20_000);
+  const answer = await asked;
+  expect(answer.structuredContent).toMatchObject({ exit: null, document: null });
+  expect(answer.structuredContent.message).toMatch(/^It goes on; follow it with status/);
+  answerAll();
+});
+
+test("docs/agents.md lists the tools, and which of them spend", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/agents.md"), "utf8");
+  const rows = [...page.matchAll(/^\| `(\w+)` \| .* \| (.*) ?\|$/gm)].map(([, name, spends]) => [
+    name,
+    spends?.trim() !== "",
+  ]);
+  expect(rows).toEqual(tools.map(({ name, takesLong }) => [name, takesLong === true]));
+});
