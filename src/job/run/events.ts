@@ -85,6 +85,8 @@ export interface Events {
   /** A request waits for a free slot of the quota until then (UTC ms). */
   waiting(what: "minute" | "day" | "service", until: number): void;
   finish(end: RunEnd): void;
+  /** For a run that ends without `finish`. */
+  close(): void;
 }
 
 /** How a run ended. */
@@ -140,6 +142,11 @@ export function openEvents(stateFile: string, clock: Clock, emit: (event: RunEve
     emitAt(clock.now(), { event: "waiting", for: what, until: new Date(until).toISOString() });
   };
 
+  const close = () => {
+    steps?.close();
+    steps = null;
+  };
+
   return {
     begin(begun) {
       run = begun;
@@ -165,8 +172,9 @@ export function openEvents(stateFile: string, clock: Clock, emit: (event: RunEve
       writeSteps();
       writeStops(stops);
       emitAt(clock.now(), { event: "run_finished", ...endFacts(exit, facts) });
-      steps?.close();
+      close();
     },
+    close,
   };
 }
 

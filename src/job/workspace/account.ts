@@ -5,7 +5,7 @@ import type { Model, ModelList } from "../../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { requestsTold } from "../../core/charges/readings.js";
-import { EarlyExit } from "../../core/exit.js";
+import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { chargeTold } from "../../core/money.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
@@ -217,25 +217,24 @@ function explain(error: unknown, { baseUrl }: ServiceConnection): never {
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
-  switch (error.kind) {
+  const [exit, message] = explained(error.kind, reason, baseUrl);
+  throw new EarlyExit(exit, message, null, { cause: error });
+}
+
+function explained(kind: ServiceError["kind"], reason: string, baseUrl: string): [ExitName, string] {
+  switch (kind) {
     case "key":
-      throw new EarlyExit(
-        "key",
-        `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`,
-      );
+      return ["key", `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`];
     case "subscription":
-      throw new EarlyExit("key", `no active subscription: ${reason}. Activate a plan, then run again.`);
+      return ["key", `no active subscription: ${reason}. Activate a plan, then run again.`];
     case "unreachable":
-      throw new EarlyExit(
+      return [
         "unreachable",
         `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.`,
-      );
-    case "unreadable":
-      throw new EarlyExit(
-        "unreachable",
-        `${baseUrl} does not answer like the service: ${reason}. Check the base URL.`,
-      );
+      ];
     case "interrupted":
-      throw new EarlyExit("interrupted", "interrupted; nothing was submitted");
+      return ["interrupted", "interrupted; nothing was submitted"];
+    default:
+      return ["unreachable", `${baseUrl} does not answer like the service: ${reason}. Check the base URL.`];
   }
 }
