@@ -56,7 +56,8 @@ export function readManifest(manifest: string, settings: ReadSettings = {}): Pro
  * Checks a manifest against the models and the account, and says what a run would make, cost and take. Spends nothing and
  * changes nothing; costs two requests, GET me and GET models. Prices are the highest charges seen so far, else the
  * service's list; the forecast rests on how long earlier generations took. What is wrong with rows is in `problems`,
- * what would stop a run in `blockers`. Throws EarlyExit for a manifest of which nothing can be planned.
+ * what would stop a run in `blockers`. Throws EarlyExit for a manifest of which nothing can be planned, and RangeError for
+ * a limit that means nothing.
  */
 export function plan(manifest: string, settings: PlanSettings): Promise<PlannedJob> {
   return planManifest(systemHost(), manifest, settings);
@@ -69,7 +70,8 @@ export function plan(manifest: string, settings: PlanSettings): Promise<PlannedJ
  *
  * Leaving the loop or aborting `signal` interrupts the run: nothing more is submitted, answers in flight are awaited and
  * saved, and the next run of the manifest collects what the service has made by then. However a run ends, its last event
- * is `run_finished`. Throws EarlyExit where it cannot begin, and if `agree` does not return true.
+ * is `run_finished`. Throws EarlyExit where it cannot begin, and if `agree` does not return true; RangeError for a limit
+ * that means nothing.
  */
 export function run(manifest: string, settings: RunRequirements): AsyncGenerator<RunEvent, void, void> {
   return runManifest(systemHost(), manifest, settings);

@@ -8,7 +8,7 @@ import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/
 import type { Log, Ticket } from "../core/ports/send.js";
 import { type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../job/workspace/account.js";
-import { findWorkspace, forLooking } from "../job/workspace/workspace.js";
+import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/receipts/conclusion.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
@@ -67,13 +67,11 @@ export interface ClientOptions {
 export async function openClient(on: Host, options: ClientOptions): Promise<Client> {
   const { service, signal = new AbortController().signal, log = silentLog, onDailyLimit = "stop" } = options;
   const connection = connectionOf(service);
-  const { accountsFile, sharedFolder } = forLooking(
-    findWorkspace({ cwd: on.cwd, env: on.env, sandbox: connection.sandbox }),
-    connection.sandbox,
-  );
+  const sharedFolder = sharedFolderOf(on.env);
   const account = await openAccount({
     connection,
-    accountsFile: connection.sandbox ? ":memory:" : accountsFile,
+    // A sandbox in this process is gone with it, and what is known of its account may go too.
+    accountsFile: connection.sandbox ? ":memory:" : accountsIn(sharedFolder),
     // Its requests belong to no workspace, and no workspace may take them for its own.
     stateFile: join(sharedFolder, "client"),
     clock: on.clock,
@@ -81,7 +79,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     signal,
     onDailyLimit,
   });
-  return new AccountClient(on, account, signal);
+  return new AccountClient(on, account, signal, log);
 }
 
 const taskEnds = ["completed", "failed"] as const;
@@ -98,6 +96,7 @@ class AccountClient implements Client {
     private readonly on: Pick<Host, "clock">,
     private readonly account: OpenAccount,
     private readonly signal: AbortSignal,
+    private readonly log: Log,
   ) {}
 
   models(filter?: ModelFilter): Promise<ModelList> {
@@ -120,10 +119,11 @@ class AccountClient implements Client {
       const entry = await spendLog.intend({ itemKey: `client:${group}`, price, at: service.time.now.latest });
       const outcome = await service.generate(JSON.stringify(wanted), ticket);
       const { event, outcome: told } = conclusionOf(outcome, this.on.clock.now());
-      await spendLog.answered(entry, loggedAnswer(event, told));
+      await this.noted(spendLog.answered(entry, loggedAnswer(event, told)));
       if (outcome.kind !== "accepted") throw errorOf(outcome);
       this.open.set(outcome.taskId, entry);
-      if (outcome.charged !== null) await accounts.charged(account.accountId(), group, outcome.charged);
+      if (outcome.charged !== null)
+        await this.noted(accounts.charged(account.accountId(), group, outcome.charged));
       return {
         taskId: outcome.taskId,
         externalTaskId: outcome.externalTaskId,
@@ -149,6 +149,13 @@ class AccountClient implements Client {
 
   close(): Promise<void> {
     return this.account.close();
+  }
+
+  /** The caller gets a task's id even if the disk refuses to record the answer; unrecorded, it counts as unknown. */
+  private async noted(written: Promise<void>): Promise<void> {
+    await written.catch((error: unknown) =>
+      this.log.warn({ error: String(error) }, "the answer to a paid request could not be recorded"),
+    );
   }
 
   /** What a paid request depends on, asked for once; again if that failed. */

@@ -9,6 +9,7 @@ import { findWorkspace, forLooking, type WorkspaceHints } from "../job/workspace
 import type { Host } from "../machine.js";
 import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
+import { checkNumbers } from "./numbers.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
 
@@ -83,30 +84,25 @@ export function hintsOf(
   };
 }
 
-/** Throws RangeError for a limit that is no amount. */
+/** Throws RangeError for a number that means nothing. */
 export function runOptionsOf(settings: PlanSettings, sandbox: boolean): RunOptions {
+  checkNumbers(settings);
   const { maxCredits, keepCredits, maxCreditsPerModel, onInsufficient, limits } = settings;
   return {
     ...defaultRunOptions,
     sandbox,
-    ...(maxCredits === undefined ? {} : { maxCredits: limit("maxCredits", maxCredits) }),
-    ...(keepCredits === undefined ? {} : { keepCredits: limit("keepCredits", keepCredits) }),
+    ...(maxCredits === undefined ? {} : { maxCredits: credits(maxCredits) }),
+    ...(keepCredits === undefined ? {} : { keepCredits: credits(keepCredits) }),
     ...(maxCreditsPerModel === undefined
       ? {}
       : {
           modelCaps: Object.fromEntries(
-            Object.entries(maxCreditsPerModel).map(([model, most]) => [model, limit(model, most)]),
+            Object.entries(maxCreditsPerModel).map(([model, most]) => [model, credits(most)]),
           ),
         }),
     ...(onInsufficient === undefined ? {} : { onInsufficient }),
     ...limits,
   };
-}
-
-/** A limit that means nothing must not turn into none. */
-function limit(name: string, amount: number) {
-  if (typeof amount === "number" && amount >= 0 && Number.isFinite(amount)) return credits(amount);
-  throw new RangeError(`${name}: expected an amount of credits, 0 or more, got ${String(amount)}`);
 }
 
 /** Reads the whole plan, which is gone when its draft is closed. */

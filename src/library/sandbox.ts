@@ -21,7 +21,11 @@ export interface SandboxSettings {
   switches?: SwitchSettings;
   /** 0 by default: the system chooses. */
   port?: number;
-  /** A SQLite file for its state, which outlives it; in memory by default. */
+  /**
+   * A SQLite file for its state, which outlives it. In memory by default: then its user and its tasks end with it, and a
+   * workspace that it was used with refuses the next sandbox. Give each a workspace of its own, such as a temporary
+   * folder.
+   */
   state?: string;
 }
 

@@ -6,6 +6,7 @@ import type { RunEvent } from "../../src/job/run/events.js";
 import { readIndexOf } from "../../src/library/archive.js";
 import { planManifest } from "../../src/library/plan.js";
 import { type RunRequirements, runManifest } from "../../src/library/run.js";
+import { startSandbox } from "../../src/library/sandbox.js";
 import { readRows } from "../../src/library/sheet.js";
 import { openReader } from "../../src/library/workspace.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
@@ -70,6 +71,10 @@ describe("a run by the library", () => {
       await expect(all(runManifest(on, "set.csv", { service: sandbox, maxCredits }))).rejects.toThrow(
         RangeError,
       );
+    for (const odd of [{ lanes: 0 }, { limits: { rpd: 2 } }, { maxFailures: 0.5 }])
+      await expect(
+        all(runManifest(on, "set.csv", { service: sandbox, maxCredits: 1, ...odd })),
+      ).rejects.toThrow(RangeError);
     const priced: number[] = [];
     const disagreed = runManifest(on, "set.csv", {
       service: sandbox,
@@ -120,6 +125,24 @@ describe("a run by the library", () => {
       })(),
     );
     expect(events.at(-1)).toMatchObject({ event: "run_finished", exitName: "interrupted" });
+  });
+
+  test("a sandbox with a state file goes on in its workspace, and another one is refused there", async () => {
+    const { on, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    const ends: unknown[] = [];
+    for (const state of ["service.db", "service.db", "other.db"]) {
+      const service = await startSandbox(on, { state, taskMs: { min: 0, max: 0 } });
+      const events = all(runManifest(on, "set.csv", { service, maxCredits: 2 }));
+      ends.push(
+        await events.then(
+          (told) => told.length,
+          (error: Error) => error.message,
+        ),
+      );
+      await service.close();
+    }
+    expect(ends).toEqual([8, 2, expect.stringContaining("were made with another sandbox")]);
   });
 
   test("a manifest that cannot be run is thrown with its problems", async () => {

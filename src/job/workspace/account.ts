@@ -145,7 +145,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         explain(error, connection),
       );
       const { me } = reading;
-      account = await accounts.name(account.id, me.user.id).catch(refuseOther);
+      account = await accounts
+        .name(account.id, me.user.id)
+        .catch((error: unknown) => refuseOther(error, connection.sandbox));
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known) log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits apply");
       const limits = narrowed(plan, options.limits ?? {});
@@ -202,8 +204,13 @@ function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: strin
   });
 }
 
-function refuseOther(error: unknown): never {
+function refuseOther(error: unknown, sandbox: boolean): never {
   if (!(error instanceof OtherUser)) throw error;
+  if (sandbox)
+    throw new EarlyExit(
+      "usage",
+      "the rehearsals of this workspace were made with another sandbox, whose tasks this one does not know. Nothing was submitted. Use another folder as the workspace, or remove .bulkgen/sandbox and sandbox-outputs from this one.",
+    );
   throw new EarlyExit(
     "usage",
     `${error.message}. Nothing was submitted. Set a key of user ${error.expected}, or make a new key for user ${error.got}.`,
