@@ -60,7 +60,8 @@ function entryProblems({ exports, bin, type }, packed) {
 /** All that an entry imports, code and types, is packed, is an ES module, or is a package that is installed with it. */
 function importProblems(folder, manifest, packed) {
   const { exports, dependencies, peerDependencies = {}, optionalDependencies = {} } = manifest;
-  const installed = new Set(Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }));
+  // Optional packages may be absent, which only what is loaded later can bear, and types.
+  const optional = Object.keys({ ...peerDependencies, ...optionalDependencies });
   const problems = [];
   for (const entry of [exports["."].default, exports["."].types]) {
     const seen = new Set();
@@ -71,11 +72,13 @@ function importProblems(folder, manifest, packed) {
       const text = readFileSync(join(folder, file), "utf8");
       if (/^(module\.exports|exports\.\w+) =/m.test(text))
         problems.push(`${file} is CommonJS in an ES module's place`);
-      for (const [, from = ""] of text.matchAll(/(?:\bfrom |\bimport |\bimport\()"([^"]+)"/g)) {
+      for (const [, how, from = ""] of text.matchAll(/\b(from |import |import\()"([^"]+)"/g)) {
         if (from.startsWith("node:")) continue;
         if (!from.startsWith(".")) {
           const name = from.split("/", from.startsWith("@") ? 2 : 1).join("/");
-          if (!installed.has(name)) problems.push(`${file} imports ${name}, which is no dependency`);
+          const mayBeAbsent = how === "import(" || file.endsWith(".d.ts");
+          if (!(name in dependencies) && !(mayBeAbsent && optional.includes(name)))
+            problems.push(`${file} imports ${name}, which is no dependency`);
           continue;
         }
         const target = join(dirname(file), entry.endsWith(".d.ts") ? from.replace(/\.js$/, ".d.ts") : from);

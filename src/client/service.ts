@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
-import { meaningOf, rowOf } from "../api/errors.js";
+import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
 import {
   type Category,
   errorFacts,
@@ -64,7 +64,7 @@ export interface MeRead extends Past {
 export class ServiceError extends Error {
   override readonly name: string = "ServiceError";
   readonly status: number | null;
-  readonly code: string | null;
+  readonly code: ErrorCode | (string & {}) | null;
   constructor(
     /**
      * What it means: the key or the subscription was refused, or the credits do not suffice; the request is wrong
