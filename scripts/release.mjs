@@ -44,7 +44,7 @@ function unlisted() {
 
 /** The list of all packages that an installation brings, in the format of CycloneDX. */
 function writeSbom() {
-  const text = output("npm", ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev"]);
+  const text = output("npm", ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"]);
   writeFileSync(values.sbom, `${text}\n`);
   say(`${values.sbom} lists ${JSON.parse(text).components.length} packages`);
 }

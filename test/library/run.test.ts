@@ -65,7 +65,8 @@ describe("a run by the library", () => {
   test("spends nothing unless the caller names a limit or agrees to the plan", async () => {
     const { on, sandbox, place } = await libraryPlace();
     place.write("set.csv", sheet);
-    const unlimited = { service: sandbox } as unknown as RunRequirements;
+    // @ts-expect-error A program without a limit does not compile either.
+    const unlimited: RunRequirements = { service: sandbox };
     await expect(all(runManifest(on, "set.csv", unlimited))).rejects.toThrow("name the most with maxCredits");
     for (const maxCredits of [Number.NaN, Number.POSITIVE_INFINITY, -1, "5" as unknown as number])
       await expect(all(runManifest(on, "set.csv", { service: sandbox, maxCredits }))).rejects.toThrow(
