@@ -81,7 +81,7 @@ test("P1, P5: paid requests of a client are in the spend log of the account, for
   const accounts = openAccounts(join(place.root, "state", "bulkgen", "accounts.db"), skippingClock);
   const owner = { origin: paid.baseUrl, fingerprint: fingerprint(paid.apiKey), workspace: "elsewhere" };
   const evidence = await accounts.spendLog(owner).evidence({ settleMs: [1, 2], errorIsFree: false });
-  accounts.close();
+  await accounts.close();
   expect(evidence?.entries).toMatchObject([
     { outcome: "accepted", charged: credits(1), price: credits(1), task: "completed" },
   ]);
