@@ -3,7 +3,8 @@
  * settings, the error table, the exit codes, an item's states. Each is between `<!-- begin: NAME -->` and
  * `<!-- end: NAME -->`. Reads the compiled program.
  */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { exportedNames, whole } from "./library-surface.mjs";
 
 /** README.md and every page of docs/, as paths from the root of the checkout, which is the current folder. */
 export function pages() {
@@ -40,6 +41,9 @@ export async function sections() {
     "run-flags": flags(flagEntries(run.flags)),
     "other-flags": otherFlags(others, flagEntries, new Set(texts(flagEntries(run.flags)))),
     settings: settings(run.flags, nameOf, variableOf),
+    "library-functions": libraryFunctions(exportedNames()),
+    "library-types": libraryTypes(exportedNames()),
+    ...examples(),
   };
 }
 
@@ -60,6 +64,45 @@ export function withSections(text, made, file = "README.md") {
 /** Names of the sections that a text has a place for. */
 export function sectionsIn(text) {
   return [...text.matchAll(/<!-- begin: ([\w-]+) -->/g)].map((match) => match[1]);
+}
+
+/** The exported functions with their comments. */
+function libraryFunctions(exported) {
+  return exported
+    .filter(({ text }) => text.startsWith("export declare function "))
+    .map(({ name, text, doc }) =>
+      [`### ${name}`, typescript(text.replace(/^export declare /, "")), doc].join("\n\n"),
+    )
+    .join("\n\n");
+}
+
+/** The exported types and errors that are written out, with the comments in them. */
+function libraryTypes(exported) {
+  return exported
+    .filter(({ text }) => !text.startsWith("export declare function ") && !text.includes("= z.infer<"))
+    .map((type) => {
+      const shown = whole(type, exported)
+        .replace(/^export (declare )?/gm, "")
+        .replace(/^( {4})+/gm, (indent) => " ".repeat(indent.length / 2))
+        .replace(/ +$/gm, "");
+      return [`### ${type.name}`, ...(type.doc === "" ? [] : [type.doc]), typescript(shown)].join("\n\n");
+    })
+    .join("\n\n");
+}
+
+/** The examples, each as a section of its own: they are type-checked and run by tests. */
+function examples() {
+  const names = readdirSync("examples").filter((name) => name.endsWith(".ts"));
+  return Object.fromEntries(
+    names.map((name) => [
+      `example-${name.slice(0, -".ts".length)}`,
+      typescript(readFileSync(`examples/${name}`, "utf8").trimEnd()),
+    ]),
+  );
+}
+
+function typescript(code) {
+  return ["```ts", code, "```"].join("\n");
 }
 
 function errors(errorTable) {

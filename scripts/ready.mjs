@@ -9,8 +9,9 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { headersFolder } from "./headers.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const inRoot = (...names) => join(root, ...names);
@@ -57,23 +58,6 @@ function install() {
   // npm's messages go to stderr: stdout belongs to the command that runs after this.
   run("npm ci", "npm", ["ci", "--no-fund", "--no-audit", "--loglevel=error"], env);
   writeFileSync(inRoot("node_modules", ".bulkgen-node"), nodeFlavour());
-}
-
-/** The folder with this Node's own headers, which native modules are compiled with; null when it is not here. */
-function headersFolder() {
-  const prefix = resolve(process.execPath, "../..");
-  // npm's `node` package keeps them in the package of the platform, below itself or beside it.
-  const platform = `node-${process.platform}-${process.arch}`;
-  const folders = [prefix, join(prefix, "node_modules", platform), join(dirname(prefix), platform)];
-  const [major, minor] = process.versions.node.split(".");
-  const isOurs = (folder) => {
-    const version = readText(join(folder, "include", "node", "node_version.h")) ?? "";
-    return (
-      version.includes(`#define NODE_MAJOR_VERSION ${major}\n`) &&
-      version.includes(`#define NODE_MINOR_VERSION ${minor}\n`)
-    );
-  };
-  return folders.find(isOurs) ?? null;
 }
 
 function nodeFlavour() {

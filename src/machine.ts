@@ -28,3 +28,6 @@ export interface Machine {
 }
 
 export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
+
+/** What a library knows of the machine: no streams, no signals, no arguments. */
+export type Host = Pick<Machine, "cwd" | "env" | "clock" | "random" | "mounts">;

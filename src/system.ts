@@ -4,7 +4,7 @@ import { setMaxListeners } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import type { AlarmClock, Random } from "./clock.js";
 import { exitCode } from "./core/exit.js";
-import type { Machine } from "./machine.js";
+import type { Host, Machine } from "./machine.js";
 
 /** The real clock, timers, randomness, streams, environment and signals: the only file that touches them. */
 
@@ -72,6 +72,13 @@ function systemMachine(main: string): Machine {
     program: [process.execPath, main],
     mounts: mountTable,
   };
+}
+
+/** The same for a program that uses bulkgen as a library. Nothing of its process is changed. */
+export function systemHost(): Host {
+  // The library is told the key; what it starts must not inherit one.
+  const { BULKGEN_API_KEY: _, ...env } = process.env;
+  return { cwd: process.cwd(), env, clock: systemClock, random: systemRandom, mounts: mountTable };
 }
 
 /** Runs the program with the arguments of this process, and sets the code that the process ends with. */

@@ -71,7 +71,11 @@ describe("the check of ranks", () => {
       `import { follow } from "../core/item.js";`,
       "the sandbox imports only api, sqlite.ts, clock.ts, package-file.ts",
     ],
-    ["src/job/start.ts", `import { serve } from "../sandbox/http.js";`, "only cli knows the sandbox"],
+    [
+      "src/job/start.ts",
+      `import { serve } from "../sandbox/http.js";`,
+      "only cli and library know the sandbox",
+    ],
     ["src/newroom/a.ts", `import { follow } from "../core/item.js";`, "the room newroom has no rank"],
     ["src/cli/run.ts", `import { a } from "../newroom/a.js";`, "the room newroom has no rank"],
     [

@@ -1,6 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  // The examples import the package by its name.
+  resolve: { alias: { bulkgen: new URL("../src/index.ts", import.meta.url).pathname } },
   test: {
     include: ["test/**/*.test.ts"],
     // These need a Chromium: npm run test:browser.

@@ -51,9 +51,10 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
   if (slowed !== null) pacing.onSlowed?.(slowed);
 }
 
-async function waitForPlace(
+/** Waits for a slot in the quota; null when interrupted. Throws NoRequestsUntil where the wait is longer than allowed. */
+export async function waitForPlace(
   pacing: PacingOptions,
-  request: ApiRequest,
+  request: Pick<ApiRequest, "endpoint">,
   signal: AbortSignal | undefined,
 ): Promise<Ticket | null> {
   while (!signal?.aborted) {

@@ -1,7 +1,9 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
-import { meaningOf } from "../api/errors.js";
+import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
 import {
+  type Category,
+  errorFacts,
   type Me,
   type ModelList,
   meRead,
@@ -25,7 +27,7 @@ import {
   taskOutcome,
 } from "./answer.js";
 import { openHttp } from "./http.js";
-import { type PacingOptions, paced } from "./paced.js";
+import { type PacingOptions, paced, waitForPlace } from "./paced.js";
 import { ServiceClock, timed } from "./service-clock.js";
 import { announced, logged, withoutKey } from "./wrappers.js";
 
@@ -33,11 +35,13 @@ import { announced, logged, withoutKey } from "./wrappers.js";
 export interface Service {
   /** A paid request: sent once, whatever happens. */
   generate(body: string, ticket: Ticket): Promise<GenerateOutcome>;
+  /** Waits for the slot of a paid request; null when interrupted. Throws NoRequestsUntil. */
+  slot(): Promise<Ticket | null>;
   task(taskId: string, ticket: Ticket): Promise<TaskOutcome>;
   /** The whole record of a task. Throws ServiceError. */
   taskRecord(taskId: string): Promise<Task>;
   /** Throws ServiceError. */
-  models(): Promise<ModelList>;
+  models(filter?: ModelFilter): Promise<ModelList>;
   /** Throws ServiceError. */
   me(): Promise<MeRead>;
   /** GET me once, with the place in the quota that was reserved for it, and the answer as it came. */
@@ -53,15 +57,42 @@ export interface MeRead extends Past {
   servedAt: number | null;
 }
 
-/** Why the account or the models could not be read. */
+/**
+ * Why a request got no result. `status` and `code` are those of the answer, such as 404 and `TASK_NOT_FOUND`; null where
+ * none came.
+ */
 export class ServiceError extends Error {
-  override readonly name = "ServiceError";
+  override readonly name: string = "ServiceError";
+  readonly status: number | null;
+  readonly code: ErrorCode | (string & {}) | null;
   constructor(
-    readonly kind: "key" | "subscription" | "unreachable" | "unreadable" | "interrupted",
+    /**
+     * What it means: the key or the subscription was refused, or the credits do not suffice; the request is wrong
+     * (`request`); no answer, a 5xx or a 429 (`unreachable`); an answer that is not the service's (`unreadable`); or the
+     * caller interrupted it.
+     */
+    readonly kind:
+      | "key"
+      | "subscription"
+      | "credits"
+      | "request"
+      | "unreachable"
+      | "unreadable"
+      | "interrupted",
     message: string,
+    { status = null, code = null }: { status?: number | null; code?: string | null } = {},
   ) {
     super(message);
+    this.status = status;
+    this.code = code;
   }
+}
+
+/** Which models to list: only those of a category; without their parameters, which makes the list shorter. */
+export interface ModelFilter {
+  category?: Category;
+  /** True by default. */
+  includeParameters?: boolean;
 }
 
 export interface ServiceOptions extends PacingOptions {
@@ -107,6 +138,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
           ticket,
         }),
       ),
+    slot: () => waitForPlace(options, { endpoint: "generate" }, options.signal),
     task: async (taskId, ticket) =>
       taskOutcome(
         await request({
@@ -122,8 +154,14 @@ export function openService(send: Send, options: ServiceOptions): Service {
       const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
       return (await read(asked, task, request, options)).record;
     },
-    models: async () => {
-      const asked: ApiRequest = { endpoint: "models", ...endpoints.models, timeoutMs: timeoutMs.models };
+    models: async (filter = {}) => {
+      const { method, path } = endpoints.models;
+      const asked: ApiRequest = {
+        endpoint: "models",
+        method,
+        path: path + queryOf(filter),
+        timeoutMs: timeoutMs.models,
+      };
       return (await read(asked, modelListRead, request, options)).record;
     },
     me: async () => {
@@ -140,6 +178,14 @@ export function openService(send: Send, options: ServiceOptions): Service {
     probe: (ticket) =>
       request({ endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket }, options.signal),
   };
+}
+
+function queryOf({ category, includeParameters }: ModelFilter): string {
+  const query = new URLSearchParams({
+    ...(category === undefined ? {} : { category }),
+    ...(includeParameters === undefined ? {} : { include_parameters: String(includeParameters) }),
+  }).toString();
+  return query === "" ? "" : `?${query}`;
 }
 
 /** Reads a record; retries after no connection, a 5xx or a 429. Throws ServiceError. */
@@ -182,7 +228,9 @@ function refusal(request: ApiRequest, reply: Reply): ServiceError {
   if (reply.kind !== "answer") return new ServiceError("unreachable", `GET ${request.path}: ${reply.reason}`);
   const message = `GET ${request.path}: the service answered ${answerText(reply)}`;
   const { stop } = meaningOf(reply.status);
-  if (stop === "key" || stop === "subscription") return new ServiceError(stop, message);
-  if (stop === "pause" || reply.status >= 500) return new ServiceError("unreachable", message);
-  return new ServiceError("unreadable", message);
+  const { code } = errorFacts(parseJson(reply.body));
+  const answer = { status: reply.status, code };
+  if (stop === "key" || stop === "subscription") return new ServiceError(stop, message, answer);
+  if (stop === "pause" || reply.status >= 500) return new ServiceError("unreachable", message, answer);
+  return new ServiceError(rowOf(code) ? "request" : "unreadable", message, answer);
 }

@@ -49,7 +49,10 @@ export function exitCode(name: ExitName): number {
   return row.code;
 }
 
-/** Ends a command before or instead of its work: an exit code and a message in whole lines. */
+/**
+ * Ends a command before or instead of its work: an exit code and a message in whole lines. `cause` is the ServiceError
+ * behind it, if a request failed.
+ */
 export class EarlyExit extends Error {
   override readonly name = "EarlyExit";
   constructor(
@@ -57,7 +60,8 @@ export class EarlyExit extends Error {
     message: string,
     /** The manifest's problems, if they are the reason. */
     readonly problems: Digest | null = null,
+    options?: ErrorOptions,
   ) {
-    super(message);
+    super(message, options);
   }
 }

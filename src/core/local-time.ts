@@ -11,3 +11,10 @@ export function localTime(at: number): string {
   const parts = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(at);
   return `${localMinute(at)} ${parts.find(({ type }) => type === "timeZoneName")?.value}`;
 }
+
+/** The day of an instant (UTC ms) in the local time zone, as `2026-11-21`. */
+export function localDay(at: number): string {
+  const day = new Date(at);
+  const two = (number: number) => String(number).padStart(2, "0");
+  return `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
+}

@@ -257,6 +257,16 @@ export interface Selection {
   first: number | null;
 }
 
+/** No selection: every row. */
+export const allRows: Selection = {
+  filters: [],
+  onlyFailed: false,
+  range: null,
+  sample: null,
+  seed: "",
+  first: null,
+};
+
 export interface Filter {
   key: string;
   /** With `*` for any text and `?` for one character; capitals make no difference. */

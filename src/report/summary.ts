@@ -1,17 +1,27 @@
+import { jobFolder } from "../archive/disk/names.js";
+import type { Clock } from "../clock.js";
+import { exitCode } from "../core/exit.js";
 import type { ItemState } from "../core/item.js";
 import { showCredits, toNumber } from "../core/money.js";
+import type { Outcome } from "../job/run/run-job.js";
 import type { RunSummary } from "../job/run/summary.js";
+import { blockedIn } from "../job/workspace/blocked.js";
 import {
   evidenceLines,
   groupedReasons,
   type Reason,
+  spentIn,
   type WaitingItem,
+  waitingIn,
   waitingJson,
 } from "../job/workspace/evidence.js";
+import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
+import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
+import { nextStep as nextStepOf } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
 import { itemsOf, stateWords } from "./state-words.js";
 
@@ -38,6 +48,48 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
 
 /** Reasons that are named before the rest is counted. */
 const reasonsMax = 8;
+
+/** The result of a run that has just ended, and what is left to do. Reads the open workspace. */
+export async function summaryOf(
+  { execution, opened, startedAt, skipped, before }: Outcome,
+  clock: Clock,
+): Promise<{ facts: RunSummary; left: LeftToDo }> {
+  const { run, exit, counts, reasons, balance, lastBalance, creditCheck } = execution;
+  const unfinished = exit === "unfinished";
+  const items = await opened.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
+  const left = await leftToDo(opened.store, run, items);
+  const { nextPollAt } = left;
+  const facts: RunSummary = {
+    run: run.id,
+    job: run.jobName,
+    exitCode: exitCode(exit),
+    counts,
+    skipped,
+    before,
+    failures: failuresOf(items),
+    held: await waitingIn(opened.store, items, "held"),
+    unknown: await waitingIn(opened.store, items, "unknown"),
+    overdue: await waitingIn(opened.store, items, "overdue"),
+    blocked: await blockedIn(opened.store, run.id),
+    awaiting: left.awaiting,
+    nextPollAt,
+    resumeAt: unfinished ? (execution.resumeAt ?? nextPollAt) : null,
+    stops: reasons,
+    ...(await spentIn(opened.store, run.id)),
+    left: balance,
+    lastLeft: lastBalance,
+    creditCheck,
+    requests: run.requests,
+    // Of a continued run, this process saw only a part.
+    forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
+    elapsedMs: clock.now() - startedAt,
+    ...(await opened.store.filesOf(run.id)),
+    folder: jobFolder(run),
+    nextStep: nextStepOf(left),
+    look: null,
+  };
+  return { facts, left };
+}
 
 /** The closing summary for people. The run's folder is named as seen from `cwd`. */
 export function summarise(

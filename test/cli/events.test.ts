@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { openEvents } from "../../src/cli/output/events.js";
 import type { Stop } from "../../src/core/stop.js";
+import { openEvents } from "../../src/job/run/events.js";
 import type { Progress } from "../../src/run/loop.js";
 import { newPlace, type Place, run, start } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
@@ -105,7 +105,7 @@ describe("the events of a run", () => {
 describe("waiting", () => {
   const clock = new ManualClock();
   const written: Line[] = [];
-  const events = openEvents("unused", clock, (line) => written.push(JSON.parse(line)));
+  const events = openEvents("unused", clock, (event) => written.push({ ...event }));
   const waits = (waiting: Progress["waiting"], until: number | null) =>
     events.progress({ waiting, until, stops: [] } as unknown as Progress);
   const told = () => written.splice(0).map((line) => [line.event, line["for"], line["until"]]);
@@ -135,7 +135,7 @@ describe("waiting", () => {
 
 test("a stop is reported once, and so is its withdrawal", () => {
   const written: Line[] = [];
-  const events = openEvents("unused", new ManualClock(), (line) => written.push(JSON.parse(line)));
+  const events = openEvents("unused", new ManualClock(), (event) => written.push({ ...event }));
   const stands = (...stops: Stop[]) =>
     events.progress({ waiting: null, until: null, stops } as unknown as Progress);
   const cap: Stop = { kind: "cap", message: "the credit cap is reached" };

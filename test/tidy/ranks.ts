@@ -27,6 +27,7 @@ export const ranks: Readonly<Record<string, number>> = {
   fleet: 5,
   dashboard: 6,
   mcp: 6,
+  library: 6,
   cli: 7,
   "index.ts": 7,
   "system.ts": 7,
@@ -64,6 +65,7 @@ const sandboxMayImport = ["api", "sqlite.ts", "clock.ts", "package-file.ts"];
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   cli: ["system.ts", "sandbox"],
+  library: ["sandbox"],
   "index.ts": ["system.ts"],
 };
 
@@ -125,7 +127,7 @@ function sourceOf(compiled: string): string {
 
 function roomObjection(room: string, target: string): string | undefined {
   if (room === target || exceptions[room]?.includes(target)) return undefined;
-  if (target === "sandbox") return "only cli knows the sandbox";
+  if (target === "sandbox") return "only cli and library know the sandbox";
   if (room === "sandbox") {
     const allowed = sandboxMayImport.includes(target);
     return allowed ? undefined : `the sandbox imports only ${sandboxMayImport.join(", ")}`;

@@ -5,6 +5,7 @@ import { type Check, examineMachine, fine, problem, warning } from "../../job/do
 import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
 import { separateWorkspace } from "../../job/state-folder/state-folder.js";
+import { address, shapeOf } from "../../job/workspace/connection.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
@@ -14,7 +15,7 @@ import type { ServiceSetting } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
-import { address, connect, shapeOf } from "../settings/connect.js";
+import { connect } from "../settings/connect.js";
 import {
   envFile,
   foreignAddress,

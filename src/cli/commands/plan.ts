@@ -1,17 +1,16 @@
 import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
-import { toNumber } from "../../core/money.js";
 import { planJob } from "../../job/run/plan-job.js";
 import { refuseUnusable } from "../../job/state-folder/state-folder.js";
 import { forLooking } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
+import { planJson } from "../../plan/plan-json.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
 import { workflowDiagram, workflowText } from "../../report/workflow.js";
 import type { Flag } from "../../store/schedules.js";
 import { count } from "../../text/amounts.js";
 import { jsonPieces } from "../../text/json-stream.js";
-import { mapped } from "../../text/listing.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
@@ -23,46 +22,6 @@ import { connect } from "../settings/connect.js";
 import { writePlan } from "../settings/saved-plan.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
-
-/** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
-export function planJson(plan: Plan, withGraph = false): object {
-  const { needed, within, balance, after, maxCredits, spent } = plan.money;
-  const { sheet: _sheet, due: _due, unselected, workflow, ...rest } = plan;
-  return {
-    ...rest,
-    ...(withGraph
-      ? { graph: { steps: Array.from(workflow, (step) => ({ ...step, credits: toNumber(step.credits) })) } }
-      : {}),
-    unselected: unselected.length,
-    requests: { ...plan.requests, finishAt: iso(plan.requests.finishAt) },
-    items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
-    models: plan.models.map((model) => ({
-      ...model,
-      price: toNumber(model.price),
-      credits: toNumber(model.credits),
-      base: toNumber(model.base),
-      charged: model.charged && {
-        least: toNumber(model.charged.least),
-        most: toNumber(model.charged.most),
-      },
-    })),
-    money: {
-      needed: toNumber(needed),
-      within: toNumber(within),
-      balance: balance === null ? null : toNumber(balance),
-      after: after === null ? null : toNumber(after),
-      maxCredits: maxCredits === null ? null : toNumber(maxCredits),
-      spent: toNumber(spent),
-    },
-    fit: { ...plan.fit, credits: toNumber(plan.fit.credits) },
-    blockers: plan.blockers.map(({ kind, message }) => ({ kind, message })),
-    warnings: plan.warnings.map(({ kind, message }) => ({ kind, message })),
-  };
-}
-
-function iso(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
-}
 
 /** Flags that say how a plan is shown and made, not what it contains. */
 const notOfPlan = [

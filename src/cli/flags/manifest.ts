@@ -1,10 +1,11 @@
 import { resolve } from "node:path";
+import { localDay } from "../../core/local-time.js";
 import type { EditionChoice } from "../../job/run/job-of.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
 import type { Machine } from "../../machine.js";
 import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
-import type { Filter, Selection } from "../../plan/plan.js";
+import { allRows, type Filter, type Selection } from "../../plan/plan.js";
 import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
 import { anyText, FlagError, jobName, oneOf, parameter, positive } from "./values.js";
 
@@ -25,12 +26,12 @@ export type SelectionFlags = FlagsOf<typeof selectionFlags>;
 
 export function selectionOf(flags: SelectionFlags): Selection {
   return {
-    filters: flags.filter ?? [],
-    onlyFailed: flags.onlyFailed ?? false,
-    range: flags.range ?? null,
-    sample: flags.sample ?? null,
-    seed: flags.seed ?? "",
-    first: flags.first ?? null,
+    filters: flags.filter ?? allRows.filters,
+    onlyFailed: flags.onlyFailed ?? allRows.onlyFailed,
+    range: flags.range ?? allRows.range,
+    sample: flags.sample ?? allRows.sample,
+    seed: flags.seed ?? allRows.seed,
+    first: flags.first ?? allRows.first,
   };
 }
 
@@ -137,13 +138,6 @@ export function readingOf(
     ...(delimiter === undefined ? {} : { delimiter }),
     ...(maxItems === undefined ? {} : { itemsMax: maxItems }),
   };
-}
-
-/** Today in the local time zone, as `2026-11-21`. */
-function localDay(at: number): string {
-  const day = new Date(at);
-  const two = (number: number) => String(number).padStart(2, "0");
-  return `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
 }
 
 function defaultsOf({ model, prompt, param }: Pick<ManifestFlags, "model" | "prompt" | "param">): Defaults {

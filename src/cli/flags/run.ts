@@ -1,6 +1,6 @@
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
-import type { RunOptions } from "../../core/next/options.js";
+import { defaultRunOptions, type RunOptions } from "../../core/next/options.js";
 import type { SpendingOptions } from "../../job/run/prepare.js";
 import { asChanges, type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { manifestFlags } from "./manifest.js";
@@ -27,13 +27,13 @@ export const settleFlags = grouped("Lost answers:", {
     "<what>",
     "when answers were lost: stop at the end, or wait until it is known whether they were charged",
     oneOf("stop", "wait"),
-    { default: "stop" },
+    { default: defaultRunOptions.settle },
   ),
   settleSeconds: option(
     "<a,b>",
     "how long after a lost request to check, twice, whether it was charged",
     twoDelays,
-    { default: [240_000, 900_000], defaultText: "240,900" },
+    { default: [...defaultRunOptions.settleMs], defaultText: "240,900" },
   ),
   maxUnsettled: option(
     "<n>",
@@ -129,7 +129,7 @@ export const runFlags = {
       "<what>",
       "when the balance does not cover the plan: refuse, fit, stop or wait",
       oneOf("refuse", "fit", "stop", "wait"),
-      { default: "refuse" },
+      { default: defaultRunOptions.onInsufficient },
     ),
   }),
   ...grouped("When to stop:", {
@@ -137,16 +137,16 @@ export const runFlags = {
       "<what>",
       "when the day's requests are used up, or the service asks for a long pause: stop or wait",
       oneOf("stop", "wait"),
-      { default: "stop" },
+      { default: defaultRunOptions.onDailyLimit },
     ),
     maxFailures: option("<n|%>", "submit nothing more once this many items have failed", share),
     retries: option("<n>", "how often to retry a task that failed at the provider", wholeNumber, {
-      default: 1,
+      default: defaultRunOptions.retries,
     }),
     until: option("<time>", "submit nothing after this time of day, such as 06:00", endTime),
     maxDuration: option("<time>", "submit nothing after this long, such as 2h", duration),
     overdueWait: option("<time>", "wait this long for overdue tasks, such as 30m", duration, {
-      default: 0,
+      default: defaultRunOptions.overdueWaitMs,
       defaultText: "0m",
     }),
     skipInvalid: toggle("leave out invalid rows; a run lists them in problems.csv"),
@@ -154,7 +154,7 @@ export const runFlags = {
   ...carryFlags,
   ...grouped("Pace:", {
     lanes: option("<n>", "submits in flight at once (default: by plan)", positive),
-    downloads: option("<n>", "downloads at once", positive, { default: 4 }),
+    downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
     rpm: option("<n>", "send at most this many requests a minute", positive),
     rpd: option("<n>", "send at most this many requests a day (3 or more)", dailyRequests),
     share: option("<percent>", "use this share of the account's requests, such as 50%", requestShare),

@@ -1,14 +1,15 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Log } from "../../core/ports/send.js";
+import { type Events, openEvents } from "../../job/run/events.js";
 import type { JobOptions } from "../../job/run/run-job.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { openNews } from "../../store/workspace/news.js";
+import { jsonText } from "../../text/terminal.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
 import type { Display } from "./display.js";
-import { type Events, openEvents } from "./events.js";
 import type { LiveGallery } from "./live-gallery.js";
 import { openLog } from "./log.js";
 import { type Notifier, openNotifier } from "./notifier.js";
@@ -39,8 +40,9 @@ export async function jobOptions(
   const interrupt = machine.interrupt(() =>
     display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),
   );
-  const write = (line: string) => stdout.write(line);
-  const events = flags.events ? openEvents(workspace.stateFile, clock, write) : null;
+  const events = flags.events
+    ? openEvents(workspace.stateFile, clock, (event) => stdout.write(`${jsonText(event)}\n`))
+    : null;
   const say = (line: string) => {
     if (!flags.quiet) stderr.write(`bulkgen: ${line}\n`);
   };

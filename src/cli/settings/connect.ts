@@ -1,11 +1,11 @@
 import { dirname, resolve } from "node:path";
-import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "../../job/workspace/account.js";
+import { address, checkedKey } from "../../job/workspace/connection.js";
 import { forLooking, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import type { ServiceSetting, SharedFlags } from "../flags/shared.js";
+import type { SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
 import { workspaceOf } from "./workspace.js";
 
@@ -70,46 +70,6 @@ function remote(
   const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
   if (foreign) warn(foreign);
   return connection;
-}
-
-/** The key, if it has the form of one. Throws EarlyExit. */
-export function checkedKey({ value: given, from }: ServiceSetting): string {
-  // A key that is copied often brings a blank or a line break along.
-  const value = given.trim();
-  if (isKeyForm(value)) return value;
-  throw new EarlyExit(
-    "key",
-    `the API key from ${from} has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(value)}. Nothing was sent.`,
-  );
-}
-
-/** Describes a malformed key without showing it. */
-export function shapeOf(key: string): string {
-  return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
-}
-
-/** A base URL without a slash at its end. Throws EarlyExit for one that requests must not go to. */
-export function address(baseUrl: string): { origin: string; baseUrl: string } {
-  const expected = "expected an address such as https://service.example";
-  if (!URL.canParse(baseUrl))
-    throw new EarlyExit("usage", `base URL: ${expected}, got ${JSON.stringify(baseUrl)}`);
-  const url = new URL(baseUrl);
-  if (url.username || url.password || url.search || url.hash) {
-    throw new EarlyExit("usage", `base URL: ${expected} without user, query or fragment`);
-  }
-  const local = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && local)) {
-    throw new EarlyExit(
-      "usage",
-      `base URL: ${expected}, got ${url.protocol}//${url.host} (http only for this machine)`,
-    );
-  }
-  if (/\/api\/v1\/*$/.test(url.pathname)) {
-    const rest = url.origin + url.pathname.replace(/\/api\/v1\/*$/, "");
-    throw new EarlyExit("usage", `base URL: leave off /api/v1: ${rest}`);
-  }
-  const clean = url.origin + url.pathname.replace(/\/+$/, "");
-  return { origin: clean, baseUrl: clean };
 }
 
 /** Opens the account for a command that only reads, and closes it afterwards. */

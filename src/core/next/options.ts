@@ -63,13 +63,13 @@ export interface RunOptions {
   beganBy?: { user: string; host: string; schedule?: string; due?: string };
 }
 
-/** The options of a run that is to submit nothing. */
-export const nothingToSubmit: Omit<RunOptions, "sandbox"> = {
-  maxCredits: noCredits,
+/** What a run does unless it is told otherwise. The flags of `run` have the same defaults. */
+export const defaultRunOptions: Omit<RunOptions, "sandbox"> = {
+  maxCredits: null,
   maxFailures: null,
-  retries: 0,
+  retries: 1,
   downloads: 4,
-  onInsufficient: "stop",
+  onInsufficient: "refuse",
   onDailyLimit: "stop",
   until: null,
   maxDurationMs: null,
@@ -77,6 +77,14 @@ export const nothingToSubmit: Omit<RunOptions, "sandbox"> = {
   settle: "stop",
   ...defaultReconcile,
   orphanCredits: noCredits,
+};
+
+/** The options of a run that is to submit nothing. */
+export const nothingToSubmit: Omit<RunOptions, "sandbox"> = {
+  ...defaultRunOptions,
+  maxCredits: noCredits,
+  retries: 0,
+  onInsufficient: "stop",
 };
 
 /**

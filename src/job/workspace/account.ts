@@ -5,7 +5,7 @@ import type { Model, ModelList } from "../../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { requestsTold } from "../../core/charges/readings.js";
-import { EarlyExit } from "../../core/exit.js";
+import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { chargeTold } from "../../core/money.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
@@ -145,7 +145,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         explain(error, connection),
       );
       const { me } = reading;
-      account = await accounts.name(account.id, me.user.id).catch(refuseOther);
+      account = await accounts
+        .name(account.id, me.user.id)
+        .catch((error: unknown) => refuseOther(error, connection.sandbox));
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known) log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits apply");
       const limits = narrowed(plan, options.limits ?? {});
@@ -202,8 +204,13 @@ function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: strin
   });
 }
 
-function refuseOther(error: unknown): never {
+function refuseOther(error: unknown, sandbox: boolean): never {
   if (!(error instanceof OtherUser)) throw error;
+  if (sandbox)
+    throw new EarlyExit(
+      "usage",
+      "the rehearsals of this workspace were made with another sandbox, whose tasks this one does not know. Nothing was submitted. Use another folder as the workspace, or remove .bulkgen/sandbox and sandbox-outputs from this one.",
+    );
   throw new EarlyExit(
     "usage",
     `${error.message}. Nothing was submitted. Set a key of user ${error.expected}, or make a new key for user ${error.got}.`,
@@ -217,25 +224,24 @@ function explain(error: unknown, { baseUrl }: ServiceConnection): never {
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
-  switch (error.kind) {
+  const [exit, message] = explained(error.kind, reason, baseUrl);
+  throw new EarlyExit(exit, message, null, { cause: error });
+}
+
+function explained(kind: ServiceError["kind"], reason: string, baseUrl: string): [ExitName, string] {
+  switch (kind) {
     case "key":
-      throw new EarlyExit(
-        "key",
-        `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`,
-      );
+      return ["key", `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`];
     case "subscription":
-      throw new EarlyExit("key", `no active subscription: ${reason}. Activate a plan, then run again.`);
+      return ["key", `no active subscription: ${reason}. Activate a plan, then run again.`];
     case "unreachable":
-      throw new EarlyExit(
+      return [
         "unreachable",
         `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.`,
-      );
-    case "unreadable":
-      throw new EarlyExit(
-        "unreachable",
-        `${baseUrl} does not answer like the service: ${reason}. Check the base URL.`,
-      );
+      ];
     case "interrupted":
-      throw new EarlyExit("interrupted", "interrupted; nothing was submitted");
+      return ["interrupted", "interrupted; nothing was submitted"];
+    default:
+      return ["unreachable", `${baseUrl} does not answer like the service: ${reason}. Check the base URL.`];
   }
 }

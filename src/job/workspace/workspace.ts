@@ -190,10 +190,7 @@ export interface WorkspaceHints {
 export function findWorkspace(hints: WorkspaceHints): Workspace {
   const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
   const markerFolder = join(root, marker);
-  const sharedFolder = join(
-    hints.env.XDG_STATE_HOME || join(hints.env["HOME"] || homedir(), ".local", "state"),
-    "bulkgen",
-  );
+  const sharedFolder = sharedFolderOf(hints.env);
   const identity = readIdentity(markerFolder);
   if (identity) refuseStrangeState(identity, markerFolder, sharedFolder);
   const whole = identity?.state ?? markerFolder;
@@ -204,12 +201,22 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
     sharedFolder,
     ...filesIn(state),
     lockFile: join(state, "run.lock"),
-    accountsFile: hints.sandbox ? join(state, "accounts.db") : join(sharedFolder, "accounts.db"),
+    accountsFile: accountsIn(hints.sandbox ? state : sharedFolder),
     serviceFile: join(state, "service.db"),
     outFolder: hints.out
       ? resolve(hints.cwd, hints.out)
       : join(root, hints.sandbox ? "sandbox-outputs" : "outputs"),
   };
+}
+
+/** The folder shared by this user's workspaces. */
+export function sharedFolderOf(env: WorkspaceHints["env"]): string {
+  return join(env.XDG_STATE_HOME || join(env["HOME"] || homedir(), ".local", "state"), "bulkgen");
+}
+
+/** The database of the accounts in such a folder. */
+export function accountsIn(folder: string): string {
+  return join(folder, "accounts.db");
 }
 
 /**

@@ -1,0 +1,102 @@
+import type { IndexLine } from "./archive/index-file.js";
+import type { RunEvent } from "./job/run/events.js";
+import { readIndexOf } from "./library/archive.js";
+import { type Client, type ClientOptions, openClient } from "./library/client.js";
+import { type PlannedJob, type PlanSettings, planManifest } from "./library/plan.js";
+import { type RunRequirements, runManifest } from "./library/run.js";
+import { type LocalSandbox, type SandboxSettings, startSandbox } from "./library/sandbox.js";
+import { type ReadManifest, type ReadSettings, readRows } from "./library/sheet.js";
+import { openReader, type WorkspaceReader } from "./library/workspace.js";
+import { systemHost } from "./system.js";
+
+/**
+ * bulkgen as a library. It is what the command does, without its flags, files of settings and messages: nothing is read
+ * from the environment but the place of shared state (`XDG_STATE_HOME`, `HOME`) and, for buckets, their keys; nothing is
+ * printed. Credits are plain numbers, times are ISO 8601 in UTC, durations are milliseconds.
+ *
+ * Anything that cannot begin rejects with an EarlyExit, whose `exit` is the name of the command's exit code and whose
+ * `problems` are those of the manifest, if they are the reason. Of a request alone, a ServiceError says what came of it.
+ */
+
+export type { ErrorCode } from "./api/errors.js";
+export type { GenerateRequest, Me, Model, ModelList, ModelParameter, Task } from "./api/records.js";
+export type { IndexLine } from "./archive/index-file.js";
+export { type ModelFilter, ServiceError } from "./client/service.js";
+export { EarlyExit, type ExitName } from "./core/exit.js";
+export type { Log } from "./core/ports/send.js";
+export type { Digest, Place, Problem, ProblemGroup } from "./core/problem.js";
+export { NoRequestsUntil } from "./core/quota/quota.js";
+export type { RunEvent } from "./job/run/events.js";
+export { ChargeUnknown, type Client, type ClientOptions, type Generation } from "./library/client.js";
+export type { PlannedJob, PlanSettings } from "./library/plan.js";
+export type { RunRequirements } from "./library/run.js";
+export type { LocalSandbox, SandboxSettings } from "./library/sandbox.js";
+export type { ServiceAddress } from "./library/service.js";
+export type { ManifestRow, ReadManifest, ReadSettings, SheetSettings } from "./library/sheet.js";
+export type { WorkspaceItem, WorkspaceOutput, WorkspaceReader, WorkspaceRun } from "./library/workspace.js";
+
+/**
+ * Opens a client for the four endpoints of the service: GET models, GET me, POST generate, GET task. Its requests keep
+ * to the account's quota together with those of runs, and a paid request is sent once and never repeated. Sends nothing
+ * itself. Throws EarlyExit for an address or a key that nothing may be sent to.
+ */
+export function createClient(options: ClientOptions): Promise<Client> {
+  return openClient(systemHost(), options);
+}
+
+/**
+ * Reads a manifest (CSV, Excel, JSON, JSONL, YAML) into rows, each in every combination of its job and with its
+ * templates rendered, and finds the problems that need no service. Asks nobody. A problem is never thrown.
+ */
+export function readManifest(manifest: string, settings: ReadSettings = {}): Promise<ReadManifest> {
+  return readRows(systemHost(), manifest, settings);
+}
+
+/**
+ * Checks a manifest against the models and the account, and says what a run would make, cost and take. Spends nothing and
+ * changes nothing; costs two requests, GET me and GET models. Prices are the highest charges seen so far, else the
+ * service's list; the forecast rests on how long earlier generations took. What is wrong with rows is in `problems`,
+ * what would stop a run in `blockers`. Throws EarlyExit for a manifest of which nothing can be planned, and RangeError for
+ * a limit that means nothing.
+ */
+export function plan(manifest: string, settings: PlanSettings): Promise<PlannedJob> {
+  return planManifest(systemHost(), manifest, settings);
+}
+
+/**
+ * Runs a manifest: plans, submits, polls and archives, and goes on with an interrupted run of it. Finished items are
+ * never paid again. **Spends credits**, at most `maxCredits`, and only if `agree` returns true where that is given; one
+ * of the two is required. The run begins with the first event that is asked for.
+ *
+ * Leaving the loop or aborting `signal` interrupts the run: nothing more is submitted, answers in flight are awaited and
+ * saved, and the next run of the manifest collects what the service has made by then. However a run ends, its last event
+ * is `run_finished`. Throws EarlyExit where it cannot begin, and if `agree` does not return true; RangeError for a limit
+ * that means nothing.
+ */
+export function run(manifest: string, settings: RunRequirements): AsyncGenerator<RunEvent, void, void> {
+  return runManifest(systemHost(), manifest, settings);
+}
+
+/**
+ * Opens a workspace for reading: its runs, items and outputs. With `sandbox`, those of its rehearsals. Throws EarlyExit
+ * where nothing was run yet.
+ */
+export function openWorkspace(folder: string, options: { sandbox?: boolean } = {}): WorkspaceReader {
+  return openReader(systemHost(), folder, options);
+}
+
+/**
+ * Reads the index of a job's folder (`outputs/JOB/index.jsonl`): one entry for each file, with its prompt, params, task,
+ * hash and cost. The folder may have been copied anywhere. Throws EarlyExit for a folder without an index.
+ */
+export function readIndex(folder: string): Promise<IndexLine[]> {
+  return readIndexOf(systemHost(), folder);
+}
+
+/**
+ * Starts the sandbox, the local service, in this process: for tests and rehearsals, without a key and without cost. It
+ * makes real files, and can be told what is to go wrong. Close it, or the process goes on.
+ */
+export function createSandbox(settings: SandboxSettings = {}): Promise<LocalSandbox> {
+  return startSandbox(systemHost(), settings);
+}

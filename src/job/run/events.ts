@@ -1,0 +1,217 @@
+import { join } from "node:path";
+import { jobFolder } from "../../archive/disk/names.js";
+import type { Clock } from "../../clock.js";
+import { type ExitName, exitCode } from "../../core/exit.js";
+import type { FailureKind } from "../../core/failure.js";
+import type { ItemEvent } from "../../core/item.js";
+import { toNumber } from "../../core/money.js";
+import type { Run } from "../../core/ports/store.js";
+import type { Stop, StopKind } from "../../core/stop.js";
+import type { Progress } from "../../run/loop.js";
+import { type ItemStep, openSteps, type Steps } from "../../store/workspace/steps.js";
+import type { RunSummary } from "./summary.js";
+
+/**
+ * What happens in a run, for programs that follow it. Credits are plain numbers. Events of items are read from the
+ * steps that the store has committed: a crash cannot undo them, and each step is reported once.
+ */
+export type RunEvent = EventHead & RunEventFacts;
+
+interface EventHead {
+  /** When it happened: ISO 8601, UTC. */
+  time: string;
+  /** The run's number in its workspace; null before it has one. */
+  run: number | null;
+}
+
+type RunEventFacts =
+  /** The run and its items are on record; nothing has been submitted yet. `folder` is where its files go. */
+  | { event: "run_started"; job: string; manifest: string; folder: string; sandbox: boolean }
+  /** The service accepted the paid request and charged `credits`; null if it did not say how much. */
+  | (ItemFacts & { event: "submitted" })
+  /** The task is done. Its outputs are not saved yet. */
+  | (ItemFacts & { event: "completed" })
+  /** All outputs are saved and durable; `files` are their absolute paths. */
+  | (ItemFacts & { event: "archived"; files: string[] })
+  /** The task failed, or the request was refused as wrong; it cost nothing. */
+  | (ItemFacts & { event: "failed"; kind: FailureKind | null; message: string | null })
+  /** A failed item is submitted again. */
+  | (ItemFacts & { event: "retried"; message: string | null })
+  /** It may have been charged without a result: a person decides, with `bulkgen resolve`. */
+  | (ItemFacts & { event: "held"; message: string | null })
+  /** A request waits until then (ISO 8601): for what, in one word. */
+  | { event: "waiting"; for: string; until: string }
+  /** Nothing more is submitted, for this reason. */
+  | { event: "stopped"; kind: StopKind; message: string }
+  /** The reason is gone. */
+  | { event: "continued"; kind: StopKind }
+  | ({ event: "run_finished" } & RunEndFacts);
+
+interface ItemFacts {
+  /** The row's id. */
+  id: string;
+  model: string;
+  /** 1 for the item's first paid request; null before there was one. */
+  attempt: number | null;
+  /** The task's id at the service. */
+  taskId: string | null;
+  /** Charged for it; null if unknown. */
+  credits?: number | null;
+}
+
+interface RunEndFacts {
+  job: string;
+  /** The exit code that the command ends with, and its name: `done` when every item is archived. */
+  exit: number;
+  exitName: ExitName;
+  /** The run's items by state. */
+  counts: RunSummary["counts"];
+  /** `pending` is in flight, at the service or held. `left` is the balance; null if it could not be read. */
+  credits: { spent: number; pending: number; left: number | null };
+  /** API requests of the run, over all its resumes. */
+  requests: number;
+  elapsedMs: number;
+  files: number;
+  bytes: number;
+  folder: string;
+  /** What to do now, as a command or a sentence; null if nothing is left to do. */
+  nextStep: string | null;
+}
+
+/** Reports a run's events. */
+export interface Events {
+  begin(run: Run): void;
+  progress(progress: Progress): void;
+  /** A request waits for a free slot of the quota until then (UTC ms). */
+  waiting(what: "minute" | "day" | "service", until: number): void;
+  finish(end: RunEnd): void;
+  /** For a run that ends without `finish`. */
+  close(): void;
+}
+
+/** How a run ended. */
+export interface RunEnd {
+  exit: ExitName;
+  facts: RunSummary;
+  stops: readonly Stop[];
+}
+
+type PublicItemEvent = Extract<RunEventFacts, ItemFacts>["event"];
+
+/** Steps that become events, with the event's name. The others mean nothing outside bulkgen. */
+const publicEvents: Readonly<Partial<Record<ItemEvent, PublicItemEvent>>> = {
+  accepted: "submitted",
+  completed: "completed",
+  task_failed: "failed",
+  rejected: "failed",
+  retry: "retried",
+  saved: "archived",
+  charged: "held",
+  undecided: "held",
+  unfetchable: "held",
+};
+
+export function openEvents(stateFile: string, clock: Clock, emit: (event: RunEvent) => void): Events {
+  let run: Run | null = null;
+  let steps: Steps | null = null;
+  let seen = 0;
+  let stopped: readonly Stop[] = [];
+  let wait = { what: "", until: 0 };
+
+  const emitAt = (at: number, { event, ...facts }: RunEventFacts) =>
+    emit({ event, time: new Date(at).toISOString(), run: run?.id ?? null, ...facts } as RunEvent);
+  const writeSteps = () => {
+    if (!run || !steps) return;
+    for (const step of steps.after(run.id, seen)) {
+      seen = step.number;
+      const event = publicEvents[step.event];
+      if (event) emitAt(step.at, itemFacts(event, step, run));
+    }
+  };
+  const writeStops = (stops: readonly Stop[]) => {
+    const added = stops.filter((stop) => !stopped.includes(stop));
+    const lifted = stopped.filter((stop) => !stops.includes(stop));
+    for (const { kind, message } of added) emitAt(clock.now(), { event: "stopped", kind, message });
+    for (const { kind } of lifted) emitAt(clock.now(), { event: "continued", kind });
+    stopped = stops;
+  };
+  const waiting = (what: string, until: number) => {
+    // The same wait is reported many times until it is over.
+    if (wait.what === what && wait.until > clock.now()) return;
+    wait = { what, until };
+    emitAt(clock.now(), { event: "waiting", for: what, until: new Date(until).toISOString() });
+  };
+
+  const close = () => {
+    steps?.close();
+    steps = null;
+  };
+
+  return {
+    begin(begun) {
+      run = begun;
+      steps = openSteps(stateFile);
+      seen = steps.newest();
+      emitAt(clock.now(), {
+        event: "run_started",
+        job: run.jobName,
+        manifest: run.manifest,
+        folder: jobFolder(run),
+        sandbox: run.options.sandbox,
+      });
+    },
+    progress(progress) {
+      writeSteps();
+      writeStops(progress.stops);
+      const { waiting: what, until } = progress;
+      if (what === null || what === "tasks" || until === null) wait = { what: "", until: 0 };
+      else waiting(what, until);
+    },
+    waiting,
+    finish({ exit, facts, stops }) {
+      writeSteps();
+      writeStops(stops);
+      emitAt(clock.now(), { event: "run_finished", ...endFacts(exit, facts) });
+      close();
+    },
+    close,
+  };
+}
+
+function itemFacts(event: PublicItemEvent, step: ItemStep, run: Run): RunEventFacts {
+  const credits = step.charged === null ? null : toNumber(step.charged);
+  const item = { id: step.rowId, model: step.model, attempt: step.attempt, taskId: step.taskId };
+  switch (event) {
+    case "failed":
+      return { event, ...item, credits: credits ?? 0, kind: step.failureKind, message: step.note };
+    case "held":
+      return { event, ...item, credits, message: step.note };
+    case "archived":
+      return { event, ...item, credits, files: step.files.map((file) => join(jobFolder(run), file)) };
+    case "retried":
+      return { event, ...item, message: step.note };
+    default:
+      return { event, ...item, credits };
+  }
+}
+
+function endFacts(exit: ExitName, facts: RunSummary): RunEndFacts {
+  const { counts, requests, elapsedMs, files, bytes, folder, nextStep } = facts;
+  return {
+    job: facts.job,
+    exit: exitCode(exit),
+    exitName: exit,
+    counts,
+    credits: {
+      spent: toNumber(facts.spent),
+      pending: toNumber(facts.pending),
+      left: facts.left === null ? null : toNumber(facts.left),
+    },
+    requests,
+    elapsedMs,
+    files,
+    bytes,
+    folder,
+    nextStep,
+  };
+}

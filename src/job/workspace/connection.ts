@@ -1,0 +1,42 @@
+import { isKeyForm } from "../../api/key.js";
+import { EarlyExit } from "../../core/exit.js";
+
+/** The key, if it has the form of one. Throws EarlyExit. */
+export function checkedKey({ value: given, from }: { value: string; from: string }): string {
+  // A key that is copied often brings a blank or a line break along.
+  const value = given.trim();
+  if (isKeyForm(value)) return value;
+  throw new EarlyExit(
+    "key",
+    `the API key from ${from} has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(value)}. Nothing was sent.`,
+  );
+}
+
+/** Describes a malformed key without showing it. */
+export function shapeOf(key: string): string {
+  return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
+}
+
+/** A base URL without a slash at its end. Throws EarlyExit for one that requests must not go to. */
+export function address(baseUrl: string): { origin: string; baseUrl: string } {
+  const expected = "expected an address such as https://service.example";
+  if (!URL.canParse(baseUrl))
+    throw new EarlyExit("usage", `base URL: ${expected}, got ${JSON.stringify(baseUrl)}`);
+  const url = new URL(baseUrl);
+  if (url.username || url.password || url.search || url.hash) {
+    throw new EarlyExit("usage", `base URL: ${expected} without user, query or fragment`);
+  }
+  const local = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && local)) {
+    throw new EarlyExit(
+      "usage",
+      `base URL: ${expected}, got ${url.protocol}//${url.host} (http only for this machine)`,
+    );
+  }
+  if (/\/api\/v1\/*$/.test(url.pathname)) {
+    const rest = url.origin + url.pathname.replace(/\/api\/v1\/*$/, "");
+    throw new EarlyExit("usage", `base URL: leave off /api/v1: ${rest}`);
+  }
+  const clean = url.origin + url.pathname.replace(/\/+$/, "");
+  return { origin: clean, baseUrl: clean };
+}

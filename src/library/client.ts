@@ -1,0 +1,223 @@
+import { join } from "node:path";
+import { type GenerateRequest, generateRequest, type Me, type ModelList, type Task } from "../api/records.js";
+import type { GenerateOutcome } from "../client/answer.js";
+import { type ModelFilter, ServiceError } from "../client/service.js";
+import { EarlyExit } from "../core/exit.js";
+import { priceGroup } from "../core/identity.js";
+import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
+import type { Log, Ticket } from "../core/ports/send.js";
+import { type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
+import { type OpenAccount, openAccount } from "../job/workspace/account.js";
+import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
+import type { Host } from "../machine.js";
+import { conclusionOf, loggedAnswer, loggedEnd } from "../run/receipts/conclusion.js";
+import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
+
+/** One connection to the service. Requests wait for their turn in the account's quota, which all of bulkgen shares. */
+export interface Client {
+  /** GET models. Repeated up to twice after a 5xx, a 429 or a lost connection. Throws ServiceError. */
+  models(filter?: ModelFilter): Promise<ModelList>;
+  /** GET me, repeated in the same way. Throws ServiceError. */
+  me(): Promise<Me>;
+  /**
+   * POST generate: **pays**, and is sent once, whatever happens. The first call also reads GET me and GET models, for
+   * the limits of the plan and the price. The request is in the account's spend log before it leaves, so the caps of
+   * later runs count it.
+   *
+   * Throws ServiceError when nothing was charged (`code` such as `INSUFFICIENT_CREDITS`), and its subclass
+   * ChargeUnknown when the request may have been charged although no task is known: do not send it again then.
+   */
+  generate(request: GenerateRequest): Promise<Generation>;
+  /**
+   * GET task, repeated as the other GETs. Throws ServiceError; an id that the service does not know has the code
+   * `TASK_NOT_FOUND`.
+   */
+  task(taskId: string): Promise<Task>;
+  /** Ends the connections. */
+  close(): Promise<void>;
+}
+
+/** A generation that the service has accepted. */
+export interface Generation {
+  taskId: string;
+  /** The upstream provider's id; null if the service did not say. */
+  externalTaskId: string | null;
+  /** In credits; null if the service did not say. */
+  creditsConsumed: number | null;
+  /** The balance after it, in credits; null if the service did not say. */
+  creditsRemaining: number | null;
+}
+
+/** The paid request may have been charged, and its task is unknown. It must not be sent again before that is clear. */
+export class ChargeUnknown extends ServiceError {
+  override readonly name = "ChargeUnknown";
+}
+
+export interface ClientOptions {
+  service: ServiceAddress;
+  /** Ends waits, and requests that cost nothing. A paid request in flight is always awaited. */
+  signal?: AbortSignal;
+  /** Gets each request with its outcome, never a body or a key. A pino logger will do. Default: none. */
+  log?: Log;
+  /** When the day's requests are used up: fail with NoRequestsUntil (`stop`, the default), or wait. */
+  onDailyLimit?: "stop" | "wait";
+}
+
+/** Throws EarlyExit. */
+export async function openClient(on: Host, options: ClientOptions): Promise<Client> {
+  const { service, signal = new AbortController().signal, log = silentLog, onDailyLimit = "stop" } = options;
+  const connection = connectionOf(service);
+  const sharedFolder = sharedFolderOf(on.env);
+  const account = await openAccount({
+    connection,
+    // A sandbox in this process is gone with it, and what is known of its account may go too.
+    accountsFile: connection.sandbox ? ":memory:" : accountsIn(sharedFolder),
+    // Its requests belong to no workspace, and no workspace may take them for its own.
+    stateFile: join(sharedFolder, "client"),
+    clock: on.clock,
+    log,
+    signal,
+    onDailyLimit,
+  });
+  return new AccountClient(on, account, signal, log);
+}
+
+const taskEnds = ["completed", "failed"] as const;
+
+/** How often a lane is asked for while all are taken, in ms. */
+const laneMs = 200;
+
+class AccountClient implements Client {
+  /** Entries in the spend log of the tasks that have not ended. */
+  private readonly open = new Map<string, number>();
+  private known: Promise<{ lanes: Lanes; prices: ReadonlyMap<string, Credits> }> | null = null;
+
+  constructor(
+    private readonly on: Pick<Host, "clock">,
+    private readonly account: OpenAccount,
+    private readonly signal: AbortSignal,
+    private readonly log: Log,
+  ) {}
+
+  models(filter?: ModelFilter): Promise<ModelList> {
+    return this.account.service.models(filter);
+  }
+
+  async me(): Promise<Me> {
+    return (await this.account.identify().catch(asServiceError)).me;
+  }
+
+  async generate(request: GenerateRequest): Promise<Generation> {
+    const wanted = generateRequest.parse(request);
+    const { account } = this;
+    const { spendLog, service, accounts } = account;
+    const { lanes, prices } = await this.facts();
+    const group = priceGroup({ model: wanted.model, params: wanted.params ?? {} });
+    const price = await this.priceOf(group, prices.get(wanted.model));
+    const { lane, ticket } = await this.turn(lanes);
+    try {
+      const entry = await spendLog.intend({ itemKey: `client:${group}`, price, at: service.time.now.latest });
+      const outcome = await service.generate(JSON.stringify(wanted), ticket);
+      const { event, outcome: told } = conclusionOf(outcome, this.on.clock.now());
+      await this.noted(spendLog.answered(entry, loggedAnswer(event, told)));
+      if (outcome.kind !== "accepted") throw errorOf(outcome);
+      this.open.set(outcome.taskId, entry);
+      if (outcome.charged !== null)
+        await this.noted(accounts.charged(account.accountId(), group, outcome.charged));
+      return {
+        taskId: outcome.taskId,
+        externalTaskId: outcome.externalTaskId,
+        creditsConsumed: outcome.charged === null ? null : toNumber(outcome.charged),
+        creditsRemaining: outcome.remaining === null ? null : toNumber(outcome.remaining),
+      };
+    } finally {
+      lane.release();
+    }
+  }
+
+  async task(taskId: string): Promise<Task> {
+    const task = await this.account.service.taskRecord(taskId);
+    const entry = this.open.get(taskId);
+    const ended = taskEnds.find((status) => status === task.status);
+    if (entry !== undefined && ended !== undefined) {
+      const facts = { charged: chargeTold(task.credits_consumed), completedAt: task.completed_at };
+      await this.account.spendLog.polled(entry, loggedEnd(ended, facts));
+      this.open.delete(taskId);
+    }
+    return task;
+  }
+
+  close(): Promise<void> {
+    return this.account.close();
+  }
+
+  /** The caller gets a task's id even if the disk refuses to record the answer; unrecorded, it counts as unknown. */
+  private async noted(written: Promise<void>): Promise<void> {
+    await written.catch((error: unknown) =>
+      this.log.warn({ error: String(error) }, "the answer to a paid request could not be recorded"),
+    );
+  }
+
+  /** What a paid request depends on, asked for once; again if that failed. */
+  private facts() {
+    this.known ??= this.read().catch((error: unknown) => {
+      this.known = null;
+      throw error;
+    });
+    return this.known;
+  }
+
+  private async read() {
+    const { me } = await this.account.identify().catch(asServiceError);
+    const { models } = await this.account.models().catch(asServiceError);
+    const lanes = this.account.lanes(lanesOf(me.subscription?.plan ?? ""));
+    return { lanes, prices: new Map(models.map((model) => [model.model_key, credits(model.credits_cost)])) };
+  }
+
+  /** The highest charge that was seen, as for an item of a run. */
+  private async priceOf(group: string, listed: Credits = noCredits): Promise<Credits> {
+    const seen = (await this.account.accounts.highestCharges(this.account.accountId())).get(group);
+    return seen !== undefined && seen > listed ? seen : listed;
+  }
+
+  /** A lane, with a slot in the quota. Rejects with ServiceError when interrupted. */
+  private async turn(lanes: Lanes): Promise<{ lane: Lane; ticket: Ticket }> {
+    const { service, accounts } = this.account;
+    for (;;) {
+      const ticket = await service.slot();
+      if (ticket === null) throw new ServiceError("interrupted", "interrupted; nothing was sent");
+      const lane = lanes.take();
+      if (lane !== null) return { lane, ticket };
+      await accounts.release(ticket);
+      await this.on.clock.sleep(laneMs, this.signal);
+    }
+  }
+}
+
+/** A refusal or an open question, as an error. */
+function errorOf(outcome: Exclude<GenerateOutcome, { kind: "accepted" }>): ServiceError {
+  switch (outcome.kind) {
+    case "not_sent":
+      return new ServiceError("unreachable", `POST generate was not sent: ${outcome.reason}`);
+    case "unknown":
+      return new ChargeUnknown("unreachable", `POST generate may have been charged: ${outcome.reason}`, {
+        status: outcome.status ?? null,
+        code: outcome.code ?? null,
+      });
+    default: {
+      const { status, code, message } = outcome;
+      const said = [code, message].filter((piece) => piece !== null).join(": ");
+      const stop = outcome.kind === "refused" ? outcome.stop : null;
+      const kind = stop === null ? "request" : stop === "pause" ? "unreachable" : stop;
+      return new ServiceError(kind, `POST generate was refused: ${status} ${said}`.trimEnd(), {
+        status,
+        code,
+      });
+    }
+  }
+}
+
+/** The service's refusal itself, without the advice for people at a command line. */
+function asServiceError(error: unknown): never {
+  throw error instanceof EarlyExit && error.cause instanceof ServiceError ? error.cause : error;
+}

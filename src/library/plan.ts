@@ -1,0 +1,120 @@
+import { resolve } from "node:path";
+import { credits } from "../core/money.js";
+import { defaultRunOptions, type RunOptions } from "../core/next/options.js";
+import type { Log } from "../core/ports/send.js";
+import type { OwnLimits } from "../core/quota/quota.js";
+import { planJob } from "../job/run/plan-job.js";
+import { refuseUnusable } from "../job/state-folder/state-folder.js";
+import { findWorkspace, forLooking, type WorkspaceHints } from "../job/workspace/workspace.js";
+import type { Host } from "../machine.js";
+import type { Plan } from "../plan/plan.js";
+import { type PlanDocument, planJson } from "../plan/plan-json.js";
+import { checkNumbers } from "./numbers.js";
+import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
+import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
+
+/** Where the history and the files of a job are. */
+export interface Whereabouts {
+  /** The folder with `.bulkgen/`; the nearest one at or above the manifest by default. */
+  workspace?: string;
+  /** Where the files go; `outputs` in the workspace by default. */
+  out?: string;
+}
+
+/** What limits a run, and what its plan is made with. */
+export interface PlanSettings extends SheetSettings, Whereabouts {
+  service: ServiceAddress;
+  /** The most that the run may spend, in credits. */
+  maxCredits?: number;
+  /** What must remain of the balance, in credits. */
+  keepCredits?: number;
+  /** The most that one model may cost, in credits, by model; the others continue. */
+  maxCreditsPerModel?: Readonly<Record<string, number>>;
+  /** What to do when the balance does not cover the plan; `refuse` by default. */
+  onInsufficient?: RunOptions["onInsufficient"];
+  /** Own limits below those of the account's plan: requests a minute and a day, and a share in per cent. */
+  limits?: OwnLimits;
+  signal?: AbortSignal;
+  /** Gets warnings, and each request with its outcome, never a body or a key. A pino logger will do. Default: none. */
+  log?: Log;
+}
+
+type Lists = "items" | "problems" | "changed" | "vanished" | "renamed" | "restored";
+
+/** What a run would do and cost. Credits are numbers, times ISO 8601 in UTC, lists whole arrays. */
+export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
+  [List in Lists]: PlanDocument[List] extends Iterable<infer Entry> ? Entry[] : never;
+};
+
+/** Throws EarlyExit for a manifest of which nothing can be planned, and when the service cannot be asked. */
+export function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
+  const connection = connectionOf(settings.service);
+  const { sandbox } = connection;
+  const found = findWorkspace(hintsOf(on, manifest, settings, sandbox));
+  refuseUnusable(found);
+  return planJob(
+    {
+      workspace: forLooking(found, sandbox),
+      manifest: resolve(on.cwd, manifest),
+      connect: async () => ({ connection, close: async () => {} }),
+      ...sheetOptionsOf(on, settings),
+      run: runOptionsOf(settings, sandbox),
+      publish: { given: {}, configured: {} },
+      clock: on.clock,
+      log: settings.log ?? silentLog,
+      signal: settings.signal ?? new AbortController().signal,
+    },
+    async (plan) => plannedJob(plan),
+  );
+}
+
+export function hintsOf(
+  { cwd, env }: Host,
+  manifest: string,
+  { workspace, out }: Whereabouts,
+  sandbox: boolean,
+): WorkspaceHints {
+  return {
+    cwd,
+    env,
+    sandbox,
+    manifest,
+    ...(workspace === undefined ? {} : { named: workspace }),
+    ...(out === undefined ? {} : { out }),
+  };
+}
+
+/** Throws RangeError for a number that means nothing. */
+export function runOptionsOf(settings: PlanSettings, sandbox: boolean): RunOptions {
+  checkNumbers(settings);
+  const { maxCredits, keepCredits, maxCreditsPerModel, onInsufficient, limits } = settings;
+  return {
+    ...defaultRunOptions,
+    sandbox,
+    ...(maxCredits === undefined ? {} : { maxCredits: credits(maxCredits) }),
+    ...(keepCredits === undefined ? {} : { keepCredits: credits(keepCredits) }),
+    ...(maxCreditsPerModel === undefined
+      ? {}
+      : {
+          modelCaps: Object.fromEntries(
+            Object.entries(maxCreditsPerModel).map(([model, most]) => [model, credits(most)]),
+          ),
+        }),
+    ...(onInsufficient === undefined ? {} : { onInsufficient }),
+    ...limits,
+  };
+}
+
+/** Reads the whole plan, which is gone when its draft is closed. */
+export function plannedJob(plan: Plan): PlannedJob {
+  const document = planJson(plan);
+  return {
+    ...document,
+    items: [...document.items],
+    problems: [...document.problems],
+    changed: [...document.changed],
+    vanished: [...document.vanished],
+    renamed: [...document.renamed],
+    restored: [...document.restored],
+  };
+}

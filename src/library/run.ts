@@ -1,0 +1,137 @@
+import { setMaxListeners } from "node:events";
+import { resolve } from "node:path";
+import { EarlyExit } from "../core/exit.js";
+import type { RunOptions } from "../core/next/options.js";
+import { openEvents, type RunEvent } from "../job/run/events.js";
+import { runJob } from "../job/run/run-job.js";
+import { placeWorkspace } from "../job/state-folder/state-folder.js";
+import { findWorkspace } from "../job/workspace/workspace.js";
+import type { Host } from "../machine.js";
+import { summaryOf } from "../report/summary.js";
+import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf } from "./plan.js";
+import { connectionOf, silentLog } from "./service.js";
+import { sheetOptionsOf } from "./sheet.js";
+
+/**
+ * How a run is done. It spends credits, so it needs a limit that the caller has named: `maxCredits`, or `agree`, or
+ * both.
+ */
+export type RunRequirements = PlanSettings &
+  RunDetails &
+  ({ maxCredits: number } | Required<Pick<RunDetails, "agree">>);
+
+interface RunDetails {
+  /**
+   * Is shown the plan, before anything is submitted; the run goes on only if it returns true. `plan.money.within` is
+   * what the run may spend.
+   */
+  agree?: (plan: PlannedJob) => boolean | Promise<boolean>;
+  /** Leave out invalid rows, and list them in problems.csv in the job's folder. */
+  skipInvalid?: boolean;
+  /** Submit nothing more once so many items have failed. */
+  maxFailures?: number;
+  /** How often to retry a task that failed at the provider; 1 by default. */
+  retries?: number;
+  /** Paid requests in flight at once; by the account's plan by default. */
+  lanes?: number;
+  /** When the day's requests are used up; `stop` by default. */
+  onDailyLimit?: RunOptions["onDailyLimit"];
+  /** When another run has the workspace; `fail` by default. */
+  ifLocked?: "fail" | "wait" | "skip";
+  /** Stop when the service cannot be reached for so long (ms); 5 minutes by default. */
+  unreachableMs?: number;
+}
+
+const unreachableMsDefault = 300_000;
+
+/** Rejects with EarlyExit where the run cannot begin. A run that began always ends with `run_finished`. */
+export async function* runManifest(
+  on: Host,
+  manifest: string,
+  settings: RunRequirements,
+): AsyncGenerator<RunEvent, void, void> {
+  const { agree, log = silentLog } = settings;
+  if (settings.maxCredits === undefined && agree === undefined)
+    throw new EarlyExit(
+      "usage",
+      "a run spends credits: name the most with maxCredits, or agree to its plan with agree. Nothing was sent.",
+    );
+  const connection = connectionOf(settings.service);
+  const { clock, env } = on;
+  const run = { ...runOptionsOf(settings, connection.sandbox), ...ownRunOptions(settings) };
+  const workspace = placeWorkspace({
+    find: () => findWorkspace(hintsOf(on, manifest, settings, connection.sandbox)),
+    make: true,
+    mounts: on.mounts(),
+    clock,
+    random: on.random,
+    tell: (line) => log.warn({}, line),
+  });
+  const left = new AbortController();
+  const interrupt = settings.signal ? AbortSignal.any([left.signal, settings.signal]) : left.signal;
+  // Every request in flight listens to it.
+  setMaxListeners(0, interrupt);
+  const told: RunEvent[] = [];
+  let isOver = false;
+  let wake = () => {};
+  const events = openEvents(workspace.stateFile, clock, (event) => {
+    told.push(event);
+    wake();
+  });
+  const work = runJob(
+    {
+      workspace,
+      connect: async () => ({ connection, close: async () => {} }),
+      clock,
+      environment: env,
+      publish: { given: {}, configured: {} },
+      log,
+      interrupt,
+      unreachableMs: settings.unreachableMs ?? unreachableMsDefault,
+      onBegin: (begun) => events.begin(begun),
+      onProgress: (progress) => events.progress(progress),
+      onWait: (what, until) => events.waiting(what, until),
+      ifLocked: settings.ifLocked ?? "fail",
+      onLocked: (message) => log.info({}, message),
+      manifest: resolve(on.cwd, manifest),
+      ...sheetOptionsOf(on, settings),
+      skipInvalid: settings.skipInvalid ?? false,
+      run,
+      scheduled: null,
+      consent: async (plan) => agree === undefined || (await agree(plannedJob(plan))) === true,
+    },
+    async (outcome) => {
+      const { facts } = await summaryOf(outcome, clock);
+      const { exit, stops } = outcome.execution;
+      events.finish({ exit, facts, stops });
+    },
+  ).finally(() => {
+    events.close();
+    isOver = true;
+    wake();
+  });
+  // It may fail while nobody waits for the next event; whoever asks for that gets the error.
+  work.catch(() => {});
+  try {
+    for (;;) {
+      for (let event = told.shift(); event !== undefined; event = told.shift()) yield event;
+      if (isOver) break;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    await work;
+  } finally {
+    left.abort();
+    await work.catch(() => {});
+  }
+}
+
+function ownRunOptions({ maxFailures, retries, lanes, onDailyLimit }: RunDetails): Partial<RunOptions> {
+  return {
+    ...(maxFailures === undefined ? {} : { maxFailures: { count: maxFailures } }),
+    ...(retries === undefined ? {} : { retries }),
+    ...(lanes === undefined ? {} : { lanes }),
+    ...(onDailyLimit === undefined ? {} : { onDailyLimit }),
+  };
+}

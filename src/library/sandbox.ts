@@ -1,0 +1,57 @@
+import { resolve } from "node:path";
+import type { PlanName } from "../api/plans.js";
+import type { Host } from "../machine.js";
+import type { FaultPlanSettings } from "../sandbox/faults/plan.js";
+import type { SandboxOptions } from "../sandbox/sandbox.js";
+import type { SwitchSettings } from "../sandbox/state/switches.js";
+import type { ServiceAddress } from "./service.js";
+
+export interface SandboxSettings {
+  /** The default account's plan, which sets its limits; `Pro` by default. */
+  plan?: PlanName;
+  /** Its balance in credits; 500 by default. */
+  credits?: number;
+  /** How long every task takes, in ms, in place of each model's own duration. */
+  taskMs?: { min: number; max: number };
+  /** The folder below which local files are taken as inputs; none by default. */
+  inputs?: string;
+  /** What goes wrong, and when: rules such as `{ fault: "lost-reply", on: ["generate"], at: [1] }`. */
+  faults?: FaultPlanSettings;
+  /** Behaviour that the service's documentation leaves open. */
+  switches?: SwitchSettings;
+  /** 0 by default: the system chooses. */
+  port?: number;
+  /**
+   * A SQLite file for its state, which outlives it. In memory by default: then its user and its tasks end with it, and a
+   * workspace that it was used with refuses the next sandbox. Give each a workspace of its own, such as a temporary
+   * folder.
+   */
+  state?: string;
+}
+
+/** The local service, running in this process. It is a ServiceAddress: hand it over as `service`. */
+export interface LocalSandbox extends ServiceAddress {
+  sandbox: true;
+  /** The link to its dashboard, which grants access. */
+  dashboard: string;
+  /** Ends it. Requests that are not answered by then are cut off. */
+  close(): Promise<void>;
+}
+
+/** Rejects when the port is taken, the state cannot be used, or a fault or switch is not one. */
+export async function startSandbox(
+  { clock, random, cwd }: Host,
+  { inputs, state, ...settings }: SandboxSettings,
+): Promise<LocalSandbox> {
+  // What paints and films is loaded only by those who rehearse.
+  const { serveSandbox } = await import("../sandbox/serve.js");
+  const options: SandboxOptions = {
+    clock,
+    random,
+    file: state === undefined ? ":memory:" : resolve(cwd, state),
+    ...settings,
+    ...(inputs === undefined ? {} : { inputRoot: resolve(cwd, inputs) }),
+  };
+  const { url, key, dashboard, close } = await serveSandbox(options);
+  return { baseUrl: url, apiKey: key, sandbox: true, dashboard, close };
+}

@@ -1,0 +1,183 @@
+import { jobFolder } from "../archive/disk/names.js";
+import { EarlyExit } from "../core/exit.js";
+import { toNumber } from "../core/money.js";
+import { howToBegin, refuseLost } from "../job/workspace/history.js";
+import { historyOf, statusOf } from "../job/workspace/status.js";
+import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace/workspace.js";
+import type { Host } from "../machine.js";
+import { runsReportJson } from "../report/runs-report.js";
+import { iso, statusJson } from "../report/status.js";
+import {
+  type BrowsedFile,
+  type BrowsedItem,
+  type BrowsedRun,
+  type Browser,
+  openBrowser,
+  type WantedItems,
+} from "../store/browse/browser.js";
+
+/** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
+export interface WorkspaceReader {
+  /** Its folder. */
+  readonly folder: string;
+  /** The newest first; at most 50, or `limit`, from those before the number `before`. */
+  runs(page?: { before?: number; limit?: number }): WorkspaceRun[];
+  /** Null if there is none of that number. */
+  run(id: number): WorkspaceRun | null;
+  /** A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. */
+  items(
+    run: number,
+    wanted?: Partial<Pick<WantedItems, "text" | "from" | "limit">> & { state?: WorkspaceItem["state"] },
+  ): { items: WorkspaceItem[]; total: number };
+  /** Archived files, the newest first; at most 100, or `limit`. */
+  outputs(wanted?: { run?: number; text?: string; limit?: number }): WorkspaceOutput[];
+  /** What `bulkgen status --json` prints: a run, the newest by default, with its items in trouble. Null if there is none. */
+  status(run?: number): Promise<Record<string, unknown> | null>;
+  /** What `bulkgen report --json` prints of the runs that have not ended before then, except due times that were missed. */
+  report(since: Date): Promise<Record<string, unknown>>;
+  close(): void;
+}
+
+export interface WorkspaceRun
+  extends Pick<
+    BrowsedRun,
+    "id" | "job" | "state" | "manifest" | "origin" | "edition" | "requests" | "counts"
+  > {
+  /** Where its files are. */
+  folder: string;
+  /** ISO 8601. */
+  startedAt: string;
+  /** Null until it has ended. */
+  endedAt: string | null;
+  /** How it ended, by the name of its exit code; null until then. */
+  exit: string | null;
+  /** Charged for tasks that completed, in credits. */
+  charged: number;
+  /** In flight, at the service, unknown or held: charged, or possibly charged, in credits. */
+  pending: number;
+}
+
+export interface WorkspaceItem extends Omit<BrowsedItem, "price" | "picked"> {
+  /** In credits. */
+  price: number;
+  picked: boolean;
+}
+
+export interface WorkspaceOutput
+  extends Pick<
+    BrowsedFile,
+    "itemId" | "number" | "key" | "job" | "rowId" | "model" | "prompt" | "file" | "bytes" | "sha256" | "mime"
+  > {
+  /** The folder that `file` is in. */
+  folder: string;
+  /** ISO 8601. */
+  savedAt: string;
+  picked: boolean;
+}
+
+/** Throws EarlyExit where nothing was run yet, or the history is lost. */
+export function openReader(
+  on: Host,
+  folder: string,
+  { sandbox = false }: { sandbox?: boolean },
+): WorkspaceReader {
+  const workspace = findWorkspace({ cwd: on.cwd, env: on.env, named: folder, sandbox });
+  refuseLost(workspace);
+  if (!workspaceExists(workspace))
+    throw new EarlyExit("usage", `no runs in ${workspace.root} yet. ${howToBegin}`);
+  return new BrowserReader(on, workspace, openBrowser(workspace));
+}
+
+const runsMax = 50;
+const rowsMax = 100;
+
+class BrowserReader implements WorkspaceReader {
+  constructor(
+    private readonly on: Pick<Host, "clock">,
+    private readonly workspace: Workspace,
+    private readonly browser: Browser,
+  ) {}
+
+  get folder(): string {
+    return this.workspace.root;
+  }
+
+  runs({ before, limit = runsMax }: { before?: number; limit?: number } = {}): WorkspaceRun[] {
+    return this.browser.runs(before ?? null, limit).map(shownRun);
+  }
+
+  run(id: number): WorkspaceRun | null {
+    const run = this.browser.run(id);
+    return run && shownRun(run);
+  }
+
+  items(
+    runId: number,
+    { state, text = "", from = 0, limit = rowsMax }: Parameters<WorkspaceReader["items"]>[1] = {},
+  ): { items: WorkspaceItem[]; total: number } {
+    const { items, total } = this.browser.items({ runId, state: state ?? null, text, from, limit });
+    return { items: items.map(shownItem), total };
+  }
+
+  outputs({ run, text = "", limit = rowsMax }: Parameters<WorkspaceReader["outputs"]>[0] = {}) {
+    return this.browser.files({ run: run ?? null, text, before: null, limit }).map(shownOutput);
+  }
+
+  async status(run?: number): Promise<Record<string, unknown> | null> {
+    const facts = await statusOf(this.workspace, run ?? "newest", this.on.clock);
+    return facts && statusJson(facts);
+  }
+
+  async report(since: Date): Promise<Record<string, unknown>> {
+    const runs = await historyOf(this.workspace, this.on.clock, since.getTime());
+    return runsReportJson({ since: since.getTime(), runs, notBegun: [] });
+  }
+
+  close(): void {
+    this.browser.close();
+  }
+}
+
+function shownRun(run: BrowsedRun): WorkspaceRun {
+  const { id, job, state, manifest, origin, edition, requests, counts, exit } = run;
+  return {
+    id,
+    job,
+    state,
+    manifest,
+    origin,
+    edition,
+    requests,
+    counts,
+    exit,
+    folder: jobFolder({ outFolder: run.outFolder, jobName: job }),
+    startedAt: iso(run.startedAt),
+    endedAt: run.endedAt === null ? null : iso(run.endedAt),
+    charged: toNumber(run.charged),
+    pending: toNumber(run.pending),
+  };
+}
+
+function shownItem({ price, picked, ...item }: BrowsedItem): WorkspaceItem {
+  return { ...item, price: toNumber(price), picked: picked !== 0 };
+}
+
+function shownOutput(output: BrowsedFile): WorkspaceOutput {
+  const { itemId, number, key, job, rowId, model, prompt, file, bytes, sha256, mime } = output;
+  return {
+    itemId,
+    number,
+    key,
+    job,
+    rowId,
+    model,
+    prompt,
+    file,
+    bytes,
+    sha256,
+    mime,
+    folder: jobFolder({ outFolder: output.outFolder, jobName: job }),
+    savedAt: iso(output.savedAt),
+    picked: output.picked !== 0,
+  };
+}

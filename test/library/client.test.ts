@@ -1,0 +1,112 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { fingerprint } from "../../src/api/key.js";
+import { ServiceError } from "../../src/client/service.js";
+import { credits } from "../../src/core/money.js";
+import { ChargeUnknown, openClient } from "../../src/library/client.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
+import { libraryPlace } from "./place.js";
+
+const fox = { model: "aurora-image-mini", prompt: "a red fox" };
+
+test("reaches all four endpoints, and lists models by category and without parameters", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const client = await openClient(on, { service: sandbox });
+  const { models } = await client.models({ category: "audio", includeParameters: false });
+  expect(new Set(models.map(({ category }) => category))).toEqual(new Set(["audio"]));
+  expect(models.flatMap(({ parameters = [] }) => parameters)).toEqual([]);
+  const made = await client.generate(fox);
+  expect(made).toMatchObject({ creditsConsumed: 1, creditsRemaining: 499 });
+  expect(await client.task(made.taskId)).toMatchObject({ task_id: made.taskId, status: "processing" });
+  expect((await client.me()).credits.balance).toBe(499);
+  await client.close();
+});
+
+test.each([
+  [{ model: "nobody", prompt: "a fox" }, "request", 400, "INVALID_MODEL"],
+  [{ model: "aurora-image", prompt: "a fox" }, "credits", 402, "INSUFFICIENT_CREDITS"],
+])("throws what the service answers to %j, by kind, status and code", async (request, kind, status, code) => {
+  const { on, sandbox } = await libraryPlace({ credits: 0 });
+  const client = await openClient(on, { service: sandbox });
+  const error = await client.generate(request).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ServiceError);
+  expect(error).not.toBeInstanceOf(ChargeUnknown);
+  expect(error).toMatchObject({ kind, status, code });
+  await client.close();
+});
+
+test("says which task is not known", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const client = await openClient(on, { service: sandbox });
+  const unknown = "00000000-0000-4000-8000-000000000000";
+  await expect(client.task(unknown)).rejects.toMatchObject({
+    name: "ServiceError",
+    kind: "request",
+    status: 404,
+    code: "TASK_NOT_FOUND",
+  });
+  await client.close();
+});
+
+test("throws the service's own words when the key is refused, and never shows the key", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const apiKey = `svc_${"z".repeat(32)}`;
+  const service = { baseUrl: sandbox.baseUrl, apiKey };
+  const client = await openClient(on, { service });
+  const error = (await client.generate(fox).catch((thrown: unknown) => thrown)) as ServiceError;
+  expect(error).toMatchObject({ name: "ServiceError", kind: "key", code: "INVALID_API_KEY" });
+  expect(`${error.stack}${JSON.stringify(error)}`).not.toContain("zzzz");
+  await client.close();
+});
+
+test("P2: a paid request whose answer is lost is sent once, and thrown as ChargeUnknown", async () => {
+  const { on, sandbox } = await libraryPlace({
+    faults: { rules: [{ fault: "lost-reply", on: ["generate"], at: [1] }] },
+  });
+  const client = await openClient(on, { service: sandbox });
+  await expect(client.generate(fox)).rejects.toBeInstanceOf(ChargeUnknown);
+  // One generation was charged, and no second one.
+  expect((await client.me()).credits.balance).toBe(499);
+  await client.close();
+});
+
+test("P1, P5: paid requests of a client are in the spend log of the account, for the caps of later runs", async () => {
+  const { on, paid, place } = await libraryPlace();
+  const client = await openClient(on, { service: paid });
+  const { taskId } = await client.generate(fox);
+  await skippingClock.during(skippingClock.sleep(3_000));
+  expect((await client.task(taskId)).status).toBe("completed");
+  await client.close();
+  const accounts = openAccounts(join(place.root, "state", "bulkgen", "accounts.db"), skippingClock);
+  const owner = { origin: paid.baseUrl, fingerprint: fingerprint(paid.apiKey), workspace: "elsewhere" };
+  const evidence = await accounts.spendLog(owner).evidence({ settleMs: [1, 2], errorIsFree: false });
+  await accounts.close();
+  expect(evidence?.entries).toMatchObject([
+    { outcome: "accepted", charged: credits(1), price: credits(1), task: "completed" },
+  ]);
+});
+
+test("a slot in the quota that an interrupted call waits for costs nothing", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const ended = new AbortController();
+  const client = await openClient(on, { service: sandbox, signal: ended.signal });
+  await client.generate(fox);
+  ended.abort();
+  await expect(client.generate(fox)).rejects.toMatchObject({ kind: "interrupted" });
+  await client.close();
+});
+
+test.each([
+  [{ apiKey: "secret" }, "wrong form"],
+  [{ baseUrl: "http://service.example" }, "http only for this machine"],
+  [
+    { sandbox: true, apiKey: `svc_${"z".repeat(32)}` },
+    "sandbox: expected the address and the key of a sandbox",
+  ],
+  [{ sandbox: true, baseUrl: "https://service.example" }, "sandbox: expected"],
+])("refuses %j before anything is sent", async (change, message) => {
+  const { on, sandbox, paid } = await libraryPlace();
+  const given = { ...("sandbox" in change ? sandbox : paid), ...change };
+  await expect(openClient(on, { service: given })).rejects.toThrow(message);
+});

@@ -1,0 +1,46 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test, vi } from "vitest";
+import { listArchive } from "../../examples/archive.js";
+import { makeOne } from "../../examples/client.js";
+import { priceOf } from "../../examples/plan.js";
+import { makeSheet } from "../../examples/run.js";
+import { testLostAnswer } from "../../examples/sandbox.js";
+import { createSandbox, type LocalSandbox } from "../../src/index.js";
+import { afterThisFile } from "../after-file.js";
+import { newPlace, type Place } from "../e2e/command.js";
+
+/** The examples run as a user's program does: on the real machine, with its clock. */
+let sandbox: LocalSandbox;
+let place: Place;
+
+beforeAll(async () => {
+  place = newPlace();
+  for (const [name, value] of Object.entries(place.env)) vi.stubEnv(name, value);
+  vi.spyOn(console, "log").mockImplementation(() => {});
+  sandbox = await createSandbox({ taskMs: { min: 0, max: 0 } });
+  afterThisFile(async () => {
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+    await sandbox.close();
+  });
+  place.write("cups.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+});
+
+test("client.ts makes one picture", async () => {
+  const [address] = await makeOne(sandbox, "a red fox");
+  expect(address).toContain(sandbox.baseUrl);
+});
+
+test("plan.ts prices a sheet, run.ts makes it, and archive.ts lists what was made", async () => {
+  const manifest = join(place.folder, "cups.csv");
+  expect(await priceOf(manifest, sandbox)).toBe(1);
+  const [file = ""] = await makeSheet(manifest, sandbox, 5);
+  expect(existsSync(file)).toBe(true);
+  expect(await listArchive(place.folder, { sandbox: true })).toEqual([
+    "cups, run 1: finished, 1 credits",
+    expect.stringMatching(/^ {2}cup\.png {2}[0-9a-f]{8} {2}1 credits {2}a cup$/),
+  ]);
+});
+
+test("sandbox.ts tests code against a lost answer", () => testLostAnswer());

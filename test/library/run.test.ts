@@ -1,0 +1,197 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { EarlyExit } from "../../src/core/exit.js";
+import type { RunEvent } from "../../src/job/run/events.js";
+import { readIndexOf } from "../../src/library/archive.js";
+import { planManifest } from "../../src/library/plan.js";
+import { type RunRequirements, runManifest } from "../../src/library/run.js";
+import { startSandbox } from "../../src/library/sandbox.js";
+import { readRows } from "../../src/library/sheet.js";
+import { openReader } from "../../src/library/workspace.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
+import { all, libraryPlace } from "./place.js";
+
+const sheet = "id,model,prompt\ncup,aurora-image-mini,a cup\njug,aurora-image-mini,a jug\n";
+
+const names = (events: readonly RunEvent[], id: string) =>
+  events.filter((event) => "id" in event && event.id === id).map(({ event }) => event);
+
+describe("a run by the library", () => {
+  test("reports each item's steps, leaves a workspace and an archive that can be read, and is not paid again", async () => {
+    const { on, sandbox, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    const settings = { service: sandbox, maxCredits: 2 };
+    const events = await all(runManifest(on, "set.csv", settings));
+    expect(events[0]).toMatchObject({ event: "run_started", job: "set", sandbox: true });
+    expect(names(events, "cup")).toEqual(["submitted", "completed", "archived"]);
+    expect(events.at(-1)).toMatchObject({
+      event: "run_finished",
+      exitName: "done",
+      credits: { spent: 2, pending: 0, left: 498 },
+    });
+
+    const workspace = openReader(on, ".", { sandbox: true });
+    expect(workspace.runs()).toMatchObject([
+      { id: 1, job: "set", state: "finished", charged: 2, exit: "done" },
+    ]);
+    expect(workspace.run(2)).toBeNull();
+    expect(workspace.items(1, { text: "jug" })).toMatchObject({
+      items: [{ rowId: "jug", state: "archived", price: 1, files: 1, picked: false }],
+      total: 1,
+    });
+    const [output] = workspace.outputs({ text: "cup" });
+    expect(existsSync(join(output?.folder ?? "", output?.file ?? ""))).toBe(true);
+    expect(await workspace.status()).toMatchObject({ run: 1, exit: "done", counts: { archived: 2 } });
+    expect(await workspace.report(new Date(0))).toMatchObject({ totals: { archived: 2 } });
+    workspace.close();
+    const index = await readIndexOf(on, output?.folder ?? "");
+    expect(index.map(({ item, credits }) => [item, credits]).toSorted()).toEqual([
+      ["cup", 1],
+      ["jug", 1],
+    ]);
+
+    const again = await all(runManifest(on, "set.csv", settings));
+    expect(again.map(({ event }) => event)).toEqual(["run_started", "run_finished"]);
+  });
+
+  test("P7: spends no more than maxCredits", async () => {
+    const { on, sandbox, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    const events = await all(runManifest(on, "set.csv", { service: sandbox, maxCredits: 1 }));
+    expect(events.at(-1)).toMatchObject({ exitName: "cap", credits: { spent: 1 } });
+  });
+
+  test("spends nothing unless the caller names a limit or agrees to the plan", async () => {
+    const { on, sandbox, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    // @ts-expect-error A program without a limit does not compile either.
+    const unlimited: RunRequirements = { service: sandbox };
+    await expect(all(runManifest(on, "set.csv", unlimited))).rejects.toThrow("name the most with maxCredits");
+    for (const maxCredits of [Number.NaN, Number.POSITIVE_INFINITY, -1, "5" as unknown as number])
+      await expect(all(runManifest(on, "set.csv", { service: sandbox, maxCredits }))).rejects.toThrow(
+        RangeError,
+      );
+    for (const odd of [{ lanes: 0 }, { limits: { rpd: 2 } }, { maxFailures: 0.5 }])
+      await expect(
+        all(runManifest(on, "set.csv", { service: sandbox, maxCredits: 1, ...odd })),
+      ).rejects.toThrow(RangeError);
+    const priced: number[] = [];
+    const disagreed = runManifest(on, "set.csv", {
+      service: sandbox,
+      agree: ({ money }) => {
+        priced.push(money.within);
+        return "yes" as unknown as boolean;
+      },
+    });
+    await expect(all(disagreed)).rejects.toThrow("not confirmed; nothing was submitted");
+    expect(priced).toEqual([2]);
+    const { money } = await planManifest(on, "set.csv", { service: sandbox });
+    expect(money.balance).toBe(500);
+  });
+
+  test("leaving the loop interrupts the run, and the next run collects what was paid", async () => {
+    const { on, sandbox, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    const settings = { service: sandbox, maxCredits: 2 };
+    await skippingClock.during(
+      (async () => {
+        for await (const { event } of runManifest(on, "set.csv", settings)) if (event === "submitted") break;
+      })(),
+    );
+    const workspace = openReader(on, ".", { sandbox: true });
+    expect(workspace.runs()).toMatchObject([{ state: "interrupted", exit: "interrupted" }]);
+    workspace.close();
+    const rest = await all(runManifest(on, "set.csv", settings));
+    expect(rest.at(-1)).toMatchObject({
+      exitName: "done",
+      counts: { archived: 2 },
+      credits: { spent: 2, left: 498 },
+    });
+  });
+
+  test("an aborted signal ends it as an interruption", async () => {
+    const { on, sandbox, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    const stop = new AbortController();
+    const run = runManifest(on, "set.csv", { service: sandbox, maxCredits: 2, signal: stop.signal });
+    const events = await skippingClock.during(
+      (async () => {
+        const seen: RunEvent[] = [];
+        for await (const event of run) {
+          seen.push(event);
+          if (event.event === "submitted") stop.abort();
+        }
+        return seen;
+      })(),
+    );
+    expect(events.at(-1)).toMatchObject({ event: "run_finished", exitName: "interrupted" });
+  });
+
+  test("a sandbox with a state file goes on in its workspace, and another one is refused there", async () => {
+    const { on, place } = await libraryPlace();
+    place.write("set.csv", sheet);
+    const ends: unknown[] = [];
+    for (const state of ["service.db", "service.db", "other.db"]) {
+      const service = await startSandbox(on, { state, taskMs: { min: 0, max: 0 } });
+      const events = all(runManifest(on, "set.csv", { service, maxCredits: 2 }));
+      ends.push(
+        await events.then(
+          (told) => told.length,
+          (error: Error) => error.message,
+        ),
+      );
+      await service.close();
+    }
+    expect(ends).toEqual([8, 2, expect.stringContaining("were made with another sandbox")]);
+  });
+
+  test("a manifest that cannot be run is thrown with its problems", async () => {
+    const { on, sandbox, place } = await libraryPlace();
+    place.write("set.csv", "id,model,prompt\ncup,aurora-image-minni,a cup\n");
+    const error = await all(runManifest(on, "set.csv", { service: sandbox, maxCredits: 1 })).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(EarlyExit);
+    expect(error).toMatchObject({
+      exit: "usage",
+      problems: { count: 1, told: [{ problem: { nearest: "aurora-image-mini" } }] },
+    });
+  });
+});
+
+test("a plan is whole after it was made, in plain numbers, and changes nothing", async () => {
+  const { on, sandbox, place } = await libraryPlace();
+  place.write("set.csv", `${sheet}bad,aurora-image-mini\n`);
+  const before = place.files();
+  const made = await planManifest(on, "set.csv", { service: sandbox, filter: { id: "cup" } });
+  expect(made).toMatchObject({
+    job: "set",
+    money: { needed: 1, balance: 500, after: 499 },
+    items: [{ rowId: "cup", price: 1, due: true, standing: "new" }],
+    selection: { rows: 1 },
+  });
+  expect(JSON.parse(JSON.stringify(made))).toEqual(made);
+  expect(place.files()).toEqual(before);
+});
+
+test("a manifest's rows are read with their problems, and no service is asked", async () => {
+  const { on, place } = await libraryPlace();
+  place.write("set.csv", "id,prompt,priority\ncup,a {{ id }},high\njug,a jug,2\n");
+  const { name, rows, problems } = await readRows(on, "set.csv", { model: "aurora-image-mini" });
+  expect(name).toBe("set");
+  expect(rows.map(({ id, model, priority }) => ({ id, model, priority }))).toContainEqual({
+    id: "jug",
+    model: "aurora-image-mini",
+    priority: 2,
+  });
+  expect(problems.map(({ place: { row, column } }) => ({ row, column }))).toEqual([
+    { row: 2, column: "priority" },
+  ]);
+});
+
+test("what is not there is said", async () => {
+  const { on } = await libraryPlace();
+  expect(() => openReader(on, ".", {})).toThrow("no runs in");
+  await expect(readIndexOf(on, ".")).rejects.toThrow("has no index.jsonl");
+});
