@@ -200,7 +200,8 @@ describe("a charge that only a poll of the task shows", () => {
     expect(posts()).toBe(1);
     world.tamper = null;
     const [held] = (await world.store.items(run.id)).filter(({ state }) => state === "held");
-    await world.store.adopt(held?.id ?? 0, { taskId: task, charged: credits(4) });
+    const attempt = (await world.store.attempt(held?.id ?? 0))?.id ?? 0;
+    await world.store.adopt(held?.id ?? 0, { taskId: task, charged: credits(4), attempt });
     await carryOn(world, run, { lanes: 1 });
     await world.store.enroll(run.id, pictures(3));
     await carryOn(world, run, { lanes: 1 });

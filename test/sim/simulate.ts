@@ -29,7 +29,7 @@ import { type Event, type FaultKind, keptOf, type Scenario } from "./scenario.js
 import { SimulatedService, userId } from "./service.js";
 import { SharedLanes } from "./shared-lanes.js";
 import { Trace } from "./trace.js";
-import { Violation, Watch } from "./watch.js";
+import { type Trip, Violation, Watch } from "./watch.js";
 import { Wire } from "./wire.js";
 import { isCancelled, itemNumbered, type Job, type Workspace, workspaceOf } from "./workspace.js";
 
@@ -197,11 +197,21 @@ class Simulation {
       mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item) || replaced.has(item),
       runOf: (item) => runOf.get(item) ?? 0,
       spent: await this.spent(),
-      letGo: this.money.letGo,
+      letGo: await this.letGo(),
       orphans: this.money.orphans,
       unknowable: this.money.unknowable(),
     });
     await this.checkChains();
+  }
+
+  /** Requests that items were submitted again after, but for those whose task a person has found for the item. */
+  private async letGo(): Promise<Set<Trip>> {
+    const found = new Set<string>();
+    for (const { workspace, job } of this.runs()) {
+      const items = await workspace.store.itemsOf(job.name);
+      for (const { id } of items) found.add((await workspace.store.attempt(id))?.taskId ?? "");
+    }
+    return new Set([...this.money.letGo].filter(({ made }) => !found.has(made?.id ?? "lost")));
   }
 
   private async checkChains(): Promise<void> {

@@ -145,8 +145,11 @@ export interface Store extends Orders {
   attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
   attempted(jobName: string, key: string, number: number): Promise<boolean>;
-  /** A person has found the task of a held item: it is at the service again. */
-  adopt(itemId: number, task: { taskId: string; charged: Credits }): Promise<void>;
+  /**
+   * A person has found the task of a held item: it is at the service again. Of an item that was submitted again, the task may
+   * be that of an earlier attempt, which is the item's newest from then on.
+   */
+  adopt(itemId: number, task: { taskId: string; charged: Credits; attempt: number }): Promise<void>;
   /** The task is done: its facts and output addresses; the item is `ready`. */
   complete(itemId: number, facts: TaskFacts): Promise<void>;
   /** The attempt that led to the item's task. */

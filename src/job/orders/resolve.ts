@@ -173,9 +173,10 @@ export async function refetch(store: Store, item: Item): Promise<void> {
  * differs.
  */
 export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: Task): Promise<void> {
-  const attempt = await store.attempt(item.id);
-  if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
+  const newest = await store.attempt(item.id);
+  if (!newest) throw new Error(`${item.rowId} is held without an attempt`);
   const { task_id: taskId } = task;
+  const attempt = attemptOf(task, newest, await store.orphans({ item: item.id }));
   await mustBeFree(store, item, taskId);
   // If the workspace was moved, its own request is on record under the old path.
   if (attempt.taskId !== taskId) await mustBeOurs(spendLog, taskId);
@@ -187,10 +188,17 @@ export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: 
     );
   }
   const charged = chargeTold(task.credits_consumed) ?? item.price;
-  await store.adopt(item.id, { taskId, charged });
+  await store.adopt(item.id, { taskId, charged, attempt: attempt.id });
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.spendLogId !== null)
     await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
+}
+
+/** Which of an item's requests the task is of: of those that may have made it, the one that was sent closest to its creation. */
+function attemptOf(task: Task, newest: Attempt, lost: readonly Attempt[]): Attempt {
+  if (newest.taskId !== null) return newest;
+  const distance = ({ sentAt }: Attempt) => Math.abs(Date.parse(task.created_at) - sentAt);
+  return lost.reduce((best, other) => (distance(other) < distance(best) ? other : best), newest);
 }
 
 /** The newest item with this row id, key, task id or file path (relative to `cwd`). */

@@ -108,10 +108,12 @@ export function attemptMethods(connection: Database): AttemptMethods {
     adopt: async (itemId, task) =>
       atomic(function* () {
         yield* applyTransition(connection, itemId, "adopted");
+        const last = yield* newest(itemId);
+        if (last && last.id !== task.attempt) yield* changePlaces(connection, last, task.attempt);
         yield* sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
           task.taskId,
           task.charged,
-          (yield* newest(itemId))?.id,
+          task.attempt,
         );
         // The task was accepted when its request was sent, not when it was found.
         yield* sql(
@@ -257,6 +259,15 @@ function* conclude(
     outcome.failureKind ?? null,
     itemId,
   );
+}
+
+/** The earlier attempt becomes the newest one of its item, and the newest takes its number. */
+function* changePlaces({ sql }: InTransaction, newest: Attempt, earlier: number): Script<void> {
+  const number = (yield* sql("SELECT number FROM attempts WHERE id = ?").value(earlier)) as number;
+  const renumber = sql("UPDATE attempts SET number = ? WHERE id = ?");
+  yield* renumber.run(0, earlier);
+  yield* renumber.run(number, newest.id);
+  yield* renumber.run(newest.number, earlier);
 }
 
 function* refuseTaken({ sql }: InTransaction, taskId: string): Script<void> {

@@ -53,6 +53,31 @@ export function workspaceSuite(open: OpenDatabase): void {
     expect(await store.startRun(jobId, runStart)).toMatchObject({ id: runId, arranged: false });
   });
 
+  test("P8: a task that is found for an item that was sent twice goes to the request that made it", async () => {
+    const [item] = await enrolled("a");
+    const id = item?.id ?? 0;
+    const lost = async () => {
+      const attempt = await store.intend(id, intent());
+      await store.conclude(attempt.id, "unanswered", {});
+      await store.giveVerdict(id, "charged", "charged, but its task id was lost");
+      return attempt;
+    };
+    const first = await lost();
+    await store.apply(id, "resubmit", {});
+    clock.advance(60_000);
+    const second = await lost();
+    await store.adopt(id, { taskId: "t1", charged: credits(4), attempt: first.id });
+    expect(await store.attempt(id)).toMatchObject({ id: first.id, number: 2, taskId: "t1" });
+    expect((await store.orphans({ item: id })).map((attempt) => [attempt.id, attempt.number])).toEqual([
+      [second.id, 1],
+    ]);
+    expect(await store.spending(runId)).toMatchObject({
+      pending: credits(8),
+      atService: credits(4),
+      inDoubt: 1,
+    });
+  });
+
   test("why an output could not be handed on is noted on what takes it, until the run begins anew", async () => {
     const takes = [{ field: "image_url", key: "k1:a", output: 1 }] as const;
     await store.enroll(runId, [
