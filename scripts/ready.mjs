@@ -17,6 +17,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const inRoot = (...names) => join(root, ...names);
 const bundler = inRoot("scripts", "bundle.mjs");
 const pageBundler = inRoot("scripts", "page.mjs");
+const manual = inRoot("scripts", "man.mjs");
 
 class SetupFailure extends Error {
   constructor(message, exitCode) {
@@ -79,6 +80,7 @@ function build() {
     run("tsc", process.execPath, [compiler, "-p", "tsconfig.json", "--outDir", fresh]);
     run("the bundler", process.execPath, [bundler, fresh]);
     run("the page's bundler", process.execPath, [pageBundler, fresh]);
+    run("the manual", process.execPath, [manual, fresh]);
     chmodSync(join(fresh, "bin", "bulkgen.js"), 0o755);
     writeFileSync(join(fresh, ".built-from"), from);
     if (existsSync(inRoot("dist"))) renameSync(inRoot("dist"), old);
@@ -103,6 +105,7 @@ function fingerprint() {
     inRoot("src", "dashboard", "page", "tsconfig.json"),
     bundler,
     pageBundler,
+    manual,
     ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs", "notices.mjs"].map((name) =>
       inRoot("scripts", name),
     ),

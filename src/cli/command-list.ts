@@ -418,8 +418,8 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "completion",
     group: "Service and settings",
-    describe: "print the shell completion for bash or zsh",
-    positionals: [{ name: "shell", describe: "bash or zsh (default: the one in SHELL)" }],
+    describe: "print the shell completion for bash, zsh or fish",
+    positionals: [{ name: "shell", describe: "bash, zsh or fish (default: the one in SHELL)" }],
     load: async () => (await import("./commands/completion.js")).completion,
   },
 ];

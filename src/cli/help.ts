@@ -1,5 +1,6 @@
 import { type CommandDefinition, type CommandGroup, commandGroups } from "./command-list.js";
 import { type FlagDefinition, nameOf } from "./flags/definition.js";
+import { topics } from "./topics.js";
 
 /** The help of commands, from their definitions. It needs neither yargs nor the commands themselves. */
 
@@ -25,6 +26,11 @@ export function programHelp(commands: readonly CommandDefinition[], columns = 80
         ["-V, --version", "print the version"],
         ["-h, --help", "show help; for a command: bulkgen help run"],
       ],
+      columns,
+    ),
+    ...list(
+      "Topics (bulkgen help <topic>):",
+      topics.map(({ name, describe }): Entry => [name, describe]),
       columns,
     ),
   ].join("\n");
@@ -60,7 +66,7 @@ export function commandHelp(path: readonly CommandDefinition[], columns = 80): s
 }
 
 /** A command with its arguments, such as `run <manifest>`. */
-function calledAs({ name, positionals = [] }: CommandDefinition, ...options: string[]): string {
+export function calledAs({ name, positionals = [] }: CommandDefinition, ...options: string[]): string {
   const args = positionals.map(({ name, required, many }) => {
     const text = many ? `${name}...` : name;
     return required ? `<${text}>` : `[${text}]`;

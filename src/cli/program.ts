@@ -1,11 +1,13 @@
-import { exitCode } from "../core/exit.js";
+import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine } from "../machine.js";
 import { ownVersion } from "../package-file.js";
+import { nearest } from "../text/nearest.js";
 import { type CommandDefinition, commandList, leadingCommands } from "./command-list.js";
 import { completions } from "./completion.js";
 import { commandHelp, programHelp } from "./help.js";
 import { reportError } from "./output/ending.js";
 import type { CommandLine } from "./parse.js";
+import { topics } from "./topics.js";
 
 /**
  * The whole program as a function: runs the command line and returns the exit code. It keeps nothing between two calls,
@@ -22,7 +24,18 @@ export async function runCommand(argv: readonly string[], machine: Machine): Pro
 
 async function dispatch(argv: readonly string[], machine: Machine): Promise<number> {
   const { stdout, stderr } = machine;
-  if (argv[0] === "help") return dispatch([...argv.slice(1), "--help"], machine);
+  if (argv[0] === "help") {
+    const [, name = ""] = argv;
+    const topic = topics.find((each) => each.name === name);
+    if (topic) return print(stdout, topic.text());
+    const near = nearest(
+      name,
+      [...commandList, ...topics].map((each) => each.name),
+    );
+    if (topics.some((each) => each.name === near))
+      throw new EarlyExit("usage", `there is no help about ${JSON.stringify(name)}. Did you mean ${near}?`);
+    return dispatch([...argv.slice(1), "--help"], machine);
+  }
   const path = leadingCommands(commandList, argv);
   const [next] = argv.slice(path.length);
   if (next === "--help" || next === "-h" || argv.length === 0)

@@ -1,28 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { type CommandDefinition, commandGroups, commandList } from "../../src/cli/command-list.js";
+import { commandGroups, commandList } from "../../src/cli/command-list.js";
 import { parseLine } from "../../src/cli/parse.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
+import { allCommands } from "./all-commands.js";
 
 let at: Place;
 beforeEach(() => {
   at = newPlace();
   at.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\n");
 });
-
-/** Every command, also those below others, with its path. */
-function allCommands(
-  commands: readonly CommandDefinition[],
-  above: readonly string[] = [],
-): [string[], CommandDefinition][] {
-  return commands.flatMap((command) => {
-    const path = [...above, command.name];
-    return [
-      [path, command] as [string[], CommandDefinition],
-      ...allCommands(command.subcommands ?? [], path),
-    ];
-  });
-}
 
 describe("help", () => {
   test("is what bulkgen prints without a command, grouped by what people want to do", async () => {
@@ -130,7 +117,8 @@ describe("help", () => {
   test("leads with the commands that are used most", async () => {
     const { code, stdout } = await run(at, ["--help"]);
     expect(code).toBe(0);
-    const names = [...stdout.matchAll(/^ {2}([a-z]+) +\S/gm)].map(([, name]) => name);
+    const [commands = ""] = stdout.split("\n\nOptions:");
+    const names = [...commands.matchAll(/^ {2}([a-z]+) +\S/gm)].map(([, name]) => name);
     expect(names.slice(0, 6)).toEqual(["init", "plan", "run", "status", "redo", "export"]);
     expect(names).toEqual(commandList.map(({ name }) => name));
   });
@@ -176,7 +164,10 @@ describe("shell completion", () => {
     expect(await script([], "/bin/zsh")).toMatch(/^#compdef bulkgen/);
     expect(await script([], "/bin/bash")).toContain("complete -o filenames -F _bulkgen_completions bulkgen");
     expect(await script(["bash"], "/bin/zsh")).toContain("complete -o filenames");
-    expect((await run(at, ["completion", "fish"])).code).toBe(2);
+    expect(await script(["fish"], "/bin/bash")).toContain("complete -c bulkgen -a '(__bulkgen_completions)'");
+    expect(await script([], "/usr/bin/fish")).toBe(await script(["fish"], ""));
+    const { code, stderr } = await run(at, ["completion", "csh"]);
+    expect([code, stderr]).toEqual([2, 'bulkgen: shell: expected bash, zsh or fish, got "csh"\n']);
   });
 });
 

@@ -23,7 +23,8 @@ let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "bulkgen-ready-"));
   mkdirSync(join(root, "scripts"));
-  copyFileSync("scripts/ready.mjs", join(root, "scripts/ready.mjs"));
+  for (const name of ["ready.mjs", "headers.mjs"])
+    copyFileSync(`scripts/${name}`, join(root, "scripts", name));
   write("package.json", "{}");
   write("tsconfig.json", "{}");
   write("package-lock.json", lockfile({ "node_modules/zod": { version: "4.0.0", integrity: "sha512-a" } }));
@@ -107,6 +108,7 @@ describe("the build", () => {
       mkdirSync(out + "/bin");
       writeFileSync(out + "/bin/bulkgen.js", "bundled " + readFileSync(out + "/cli/main.js", "utf8"));`);
     write("src/dashboard/page/styles/page.css", "body {}");
+    write("scripts/man.mjs", "");
     write(
       "scripts/page.mjs",
       `
@@ -135,6 +137,12 @@ describe("the build", () => {
     bundler(`mkdirSync(out + "/bin"); writeFileSync(out + "/bin/bulkgen.js", "bundled otherwise");`);
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
     expect(command()).toBe("bundled otherwise");
+  });
+
+  test("has the manual, whose maker's failure stops it", () => {
+    write("scripts/man.mjs", "process.exitCode = 3;");
+    const stderr = "bulkgen setup: compiling\nbulkgen setup: the manual failed\n";
+    expect(ready("--build")).toMatchObject({ status: 3, stderr });
   });
 
   test("holds the page, and follows its styles", () => {

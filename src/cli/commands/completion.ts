@@ -21,11 +21,20 @@ _bulkgen_completions() {
 }
 compdef _bulkgen_completions bulkgen
 `,
+  fish: `# fish completion for bulkgen. Load it with: bulkgen completion fish | source
+function __bulkgen_completions
+    set -l words (commandline -opc) (commandline -ct)
+    bulkgen --get-completions $words[2..-1]
+end
+# Without a match, fish completes file names.
+complete -c bulkgen -a '(__bulkgen_completions)'
+`,
 };
 
 export async function completion({ args, machine }: Call<unknown, { shell?: string }>): Promise<undefined> {
-  const shell = args.shell ?? (machine.env["SHELL"]?.endsWith("zsh") ? "zsh" : "bash");
-  if (shell !== "bash" && shell !== "zsh")
-    throw new EarlyExit("usage", `shell: expected bash or zsh, got ${JSON.stringify(shell)}`);
-  machine.stdout.write(scripts[shell]);
+  const own = /(?:^|\/)(zsh|fish)$/.exec(machine.env["SHELL"] ?? "")?.[1];
+  const shell = args.shell ?? own ?? "bash";
+  if (!(shell in scripts))
+    throw new EarlyExit("usage", `shell: expected bash, zsh or fish, got ${JSON.stringify(shell)}`);
+  machine.stdout.write(scripts[shell as keyof typeof scripts]);
 }
