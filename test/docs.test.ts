@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pages, sections, sectionsIn, withSections } from "../scripts/readme-sections.mjs";
+import { anchorOf } from "../scripts/site.mjs";
 import { errorTable } from "../src/api/errors.js";
 import { type CommandDefinition, commandList } from "../src/cli/command-list.js";
 import { nameOf } from "../src/cli/flags/definition.js";
@@ -60,14 +61,10 @@ function codeOf(text: string): string {
   return [...blocks, ...spans.map((span) => span.replaceAll("\n", " "))].join("\n");
 }
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page's headings; a comment in a code block is none. */
 function anchorsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{Letter}\p{Number} -]/gu, "")
-      .replaceAll(" ", "-"),
-  );
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, "");
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
 }
 
 function allFlags({ flags = {}, subcommands = [] }: CommandDefinition): string[] {
