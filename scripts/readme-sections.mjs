@@ -3,13 +3,14 @@
  * settings, the error table, the exit codes, an item's states. Each is between `<!-- begin: NAME -->` and
  * `<!-- end: NAME -->`. Reads the compiled program.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { exportedNames, whole } from "./library-surface.mjs";
 
-/** README.md and every page of docs/, as paths from the root of the checkout, which is the current folder. */
+/** README.md, CONTRIBUTING.md and every page of docs/, as paths from the root of the checkout, the current folder. */
 export function pages() {
-  const docs = readdirSync("docs").toSorted();
-  return ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+  const docs = readdirSync("docs", { recursive: true }).toSorted();
+  const ours = docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`);
+  return ["README.md", "CONTRIBUTING.md", ...ours].filter((page) => existsSync(page));
 }
 
 /** Name and Markdown of every section. */

@@ -2,12 +2,15 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pages, sections, sectionsIn, withSections } from "../scripts/readme-sections.mjs";
+import { anchorOf } from "../scripts/site.mjs";
 import { errorTable } from "../src/api/errors.js";
 import { type CommandDefinition, commandList } from "../src/cli/command-list.js";
 import { nameOf } from "../src/cli/flags/definition.js";
+import { parseLine } from "../src/cli/parse.js";
 import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
 import { type StopKind, stopTable } from "../src/core/stop.js";
+import { wordsOf } from "./e2e/shown.js";
 import { folders, ranks } from "./tidy/ranks.js";
 
 const texts = new Map(pages().map((page) => [page, readFileSync(page, "utf8")]));
@@ -37,6 +40,13 @@ describe.each([...texts])("%s", (page, text) => {
     }
   });
 
+  test("shows only command lines that the command can read", () => {
+    for (const line of commandLines(typedOf(text))) expect(readingOf(line), line).toBe("read");
+    // Within a sentence a command may be named without what it needs.
+    for (const line of commandLines(spansOf(text)))
+      expect(readingOf(line), line).toMatch(/^read$|, got (none|nothing)|is missing/);
+  });
+
   test("names only flags and commands that exist", () => {
     const ours = text.replace(/`npm [^`]*`|`UPDATE_GOLDEN[^`]*`/g, "");
     const known = ["--help", "--version", ...commandList.flatMap(allFlags)];
@@ -51,23 +61,62 @@ describe.each([...texts])("%s", (page, text) => {
   });
 });
 
-/** What a page shows as code: its blocks, and each span on a line of its own. */
-function codeOf(text: string): string {
-  const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
-  const spans = [...text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/`([^`]+)`/g)].map(
-    ([, span = ""]) => span,
-  );
-  return [...blocks, ...spans.map((span) => span.replaceAll("\n", " "))].join("\n");
+/** A command line by itself, or in a crontab, or in a `case` of a script. */
+const lineOf = /^\s*(?:\$ |[-*0-9 ]+ cd \S+ && |\d+\) )?(?:npx )?(bulkgen [a-z].*)$/;
+
+/** The command lines in code, with a value in place of each name in capitals such as RUN or N. */
+function commandLines(code: string): string[] {
+  return code
+    .replaceAll("\\\n", " ")
+    .split("\n")
+    .map((line) => lineOf.exec(line)?.[1] ?? "")
+    .filter((line) => line !== "")
+    .map((line) =>
+      line
+        .replace(/ +# .*$/, "")
+        .replace(/ (>|\||\|\||&&|;;)( .*)?$/, "")
+        .replace(/ \[[A-Z]+\]/g, "")
+        .replace(/\bRUN\b/g, "3")
+        .replace(/\bN\b/g, "5"),
+    );
 }
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** What the command makes of its line: `read`, or its complaint. */
+function readingOf(line: string): string {
+  try {
+    parseLine(commandList, wordsOf(line).slice(1));
+    return "read";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+/** What a page shows as code: its blocks, and each span on a line of its own. */
+function codeOf(text: string): string {
+  return `${blocksOf(text)}\n${spansOf(text)}`;
+}
+
+function blocksOf(text: string): string {
+  return [...text.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block).join("\n");
+}
+
+/** The blocks without what commands print in them. */
+function typedOf(text: string): string {
+  const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+  return blocks
+    .map((block) => (block.startsWith("$ ") ? (block.match(/^\$ (?:.*\\\n)*.*$/gm) ?? []).join("\n") : block))
+    .join("\n");
+}
+
+function spansOf(text: string): string {
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, "");
+  return [...prose.matchAll(/`([^`]+)`/g)].map(([, span = ""]) => span.replaceAll("\n", " ")).join("\n");
+}
+
+/** The anchors of a page's headings; a comment in a code block is none. */
 function anchorsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{Letter}\p{Number} -]/gu, "")
-      .replaceAll(" ", "-"),
-  );
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, "");
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
 }
 
 function allFlags({ flags = {}, subcommands = [] }: CommandDefinition): string[] {

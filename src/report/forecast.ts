@@ -18,7 +18,8 @@ export function forecastText(forecast: Forecast): string {
 
 /** How long a run is expected to take, what limits it, and how sure that is. */
 export function timeText({ ms, binds, larger, guessed }: Forecast, finishAt: number | null = null): string {
-  const faster = larger === null ? "" : `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}`;
+  const saves = larger !== null && about(larger.ms) !== about(ms);
+  const faster = saves ? `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}` : "";
   const finish = finishAt === null || ms < longMs ? "" : ` (until about ${localTime(finishAt)})`;
   return `${about(ms)}${finish}, ${bindings[binds]}${faster}${guessed === undefined ? "" : guessText(guessed)}`;
 }
