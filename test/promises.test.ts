@@ -24,7 +24,7 @@ describe.each([...proofs])("%s", (_, files) => {
 });
 
 test.each([...proofs.keys()].filter((name) => /^P\d+$/.test(name)))("%s has a test by name", (promise) => {
-  const tests = [...(proofs.get(promise) ?? [])].filter(([file]) => file.endsWith(".test.ts"));
+  const tests = [...(proofs.get(promise) ?? [])].filter(([file]) => /\.test\.ts$|\/suites\//.test(file));
   expect(tests.flatMap(([, titles]) => titles)).not.toEqual([]);
 });
 

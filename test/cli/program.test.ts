@@ -164,7 +164,9 @@ describe("shell completion", () => {
     expect(await script([], "/bin/zsh")).toMatch(/^#compdef bulkgen/);
     expect(await script([], "/bin/bash")).toContain("complete -o filenames -F _bulkgen_completions bulkgen");
     expect(await script(["bash"], "/bin/zsh")).toContain("complete -o filenames");
-    expect(await script(["fish"], "/bin/bash")).toContain("complete -c bulkgen -a '(__bulkgen_completions)'");
+    expect(await script(["fish"], "/bin/bash")).toContain(
+      "complete -c bulkgen -f -a '(__bulkgen_completions)'",
+    );
     expect(await script([], "/usr/bin/fish")).toBe(await script(["fish"], ""));
     const { code, stderr } = await run(at, ["completion", "csh"]);
     expect([code, stderr]).toEqual([2, 'bulkgen: shell: expected bash, zsh or fish, got "csh"\n']);

@@ -24,10 +24,15 @@ compdef _bulkgen_completions bulkgen
   fish: `# fish completion for bulkgen. Load it with: bulkgen completion fish | source
 function __bulkgen_completions
     set -l words (commandline -opc) (commandline -ct)
-    bulkgen --get-completions $words[2..-1]
+    set -l found (bulkgen --get-completions $words[2..-1] | string match -rv '^$')
+    # Without a match, complete file names.
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-# Without a match, fish completes file names.
-complete -c bulkgen -a '(__bulkgen_completions)'
+complete -c bulkgen -f -a '(__bulkgen_completions)'
 `,
 };
 
