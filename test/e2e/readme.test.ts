@@ -13,8 +13,8 @@ import { timeless, wordsOf } from "./shown.js";
  */
 const texts = new Map(
   pages()
-    // test/e2e/tutorial.test.ts plays this one from its beginning to its end.
-    .filter((page) => page !== "docs/tutorial.md")
+    // These are played whole, by tests of their own names.
+    .filter((page) => page !== "docs/tutorial.md" && page !== "docs/recipes.md")
     .map((page) => [page, readFileSync(page, "utf8")]),
 );
 

@@ -3,9 +3,7 @@ import { nearest } from "../../text/nearest.js";
 import { heldRows, type SheetForm, type Source, unreadSource } from "../shape/source.js";
 import { headerOf } from "./header.js";
 import { SheetReader } from "./sheet.js";
-
-/** The largest unpacked workbook: a small zip file may unpack to any size. */
-const unpackedBytesMax = 500_000_000;
+import { tooLarge } from "./unpacked.js";
 
 /** Whether these are the bytes of a workbook (.xlsx), or of another zip file. */
 export function isWorkbook(bytes: Uint8Array): boolean {
@@ -30,13 +28,8 @@ export async function readWorkbook(
 ): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const expected = "a workbook as Excel saves it (.xlsx)";
-  if (unpackedBytes(bytes) > unpackedBytesMax) {
-    return fail({
-      message: "the workbook is too large when it is unpacked",
-      expected: `at most ${unpackedBytesMax / 1_000_000} MB`,
-      got: "more",
-    });
-  }
+  const large = tooLarge(bytes);
+  if (large !== null) return fail({ message: large.what, expected: large.expected, got: "more" });
   if (isOpenDocument(bytes)) {
     const message = "the file is an OpenDocument spreadsheet (.ods)";
     const asXlsx =
@@ -116,19 +109,4 @@ function dateText(value: Date): string {
   if (days >= 0 && days <= 4)
     return days === 0 ? clock : clock.replace(hours, String(Number(hours) + days * 24));
   return clock === "00:00" ? day : `${day} ${clock}`;
-}
-
-/** The sum of the sizes in the directory of the zip file. */
-function unpackedBytes(bytes: Uint8Array): number {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const entry = Buffer.from("PK\x01\x02", "latin1");
-  let sum = 0;
-  for (
-    let at = buffer.indexOf(entry);
-    at >= 0 && at + 28 <= buffer.length;
-    at = buffer.indexOf(entry, at + 46)
-  ) {
-    sum += buffer.readUInt32LE(at + 24);
-  }
-  return sum;
 }

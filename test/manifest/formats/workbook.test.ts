@@ -1,4 +1,5 @@
 import { buffer } from "node:stream/consumers";
+import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
 import { fileWith } from "../folder.js";
@@ -91,12 +92,33 @@ test("an .ods is refused with the menu entry that saves it as .xlsx", async () =
   ]);
 });
 
-test("a workbook that would unpack to half a gigabyte is refused before it is unpacked", async () => {
-  const entry = Buffer.alloc(46);
-  entry.write("PK\x01\x02", "latin1");
-  entry.writeUInt32LE(600_000_000, 24);
-  const path = await fileWith("bomb.xlsx", Buffer.concat([Buffer.from("PK\x03\x04", "latin1"), entry]));
+test("a workbook that unpacks to half a gigabyte is refused, whatever sizes it states of itself", async () => {
+  const packed = deflateRawSync(Buffer.alloc(501_000_000, " "), { level: 1 });
+  const path = await fileWith("bomb.xlsx", Buffer.concat([entryHeader("xl/worksheets/sheet1.xml"), packed]));
   expect((await readManifest(path)).problems).toMatchObject([
-    { message: "the workbook is too large when it is unpacked" },
+    { message: "the workbook is too large when it is unpacked", expected: "at most 500 MB" },
   ]);
 });
+
+test.each([
+  ["a row that no spreadsheet has", `<row r="99999999999"><c r="A99999999999"/></row>`],
+  ["a column that no spreadsheet has", `<c r='ZZZZ2'/>`],
+  ["more cells before it than fit", `<c s="1" r = "XFD1048576"/>`],
+  ["an address that is written in another way", `<c r="A&#57;9999999"/>`],
+])("a workbook with a cell that has %s is refused before it is read", async (_, cell) => {
+  const content = Buffer.from(`<worksheet><sheetData>${cell}</sheetData></worksheet>`);
+  const sheet = [entryHeader("xl/worksheets/sheet1.xml"), deflateRawSync(content)];
+  const path = await fileWith("far.xlsx", Buffer.concat([entryHeader("a"), deflateRawSync("x"), ...sheet]));
+  expect((await readManifest(path)).problems).toMatchObject([
+    { message: "the workbook has a cell too far from its first one" },
+  ]);
+});
+
+/** What stands before the packed content of a file in a zip. Its sizes are left out, as a zip may. */
+function entryHeader(name: string): Buffer {
+  const header = Buffer.alloc(30);
+  header.write("PK\x03\x04", "latin1");
+  header.writeUInt16LE(8, 8);
+  header.writeUInt16LE(name.length, 26);
+  return Buffer.concat([header, Buffer.from(name)]);
+}

@@ -1,0 +1,87 @@
+import { inflateRawSync } from "node:zlib";
+
+/**
+ * A small workbook may unpack to any size, and a single cell far away makes a reader fill in all the rows and columns
+ * before it. So a workbook is measured before it is read: in the order of its entries, as the reader unpacks them, and
+ * not by the sizes that it states of itself.
+ */
+const unpackedBytesMax = 500_000_000;
+
+/** As many as a spreadsheet has. */
+const rowsMax = 1_048_576;
+const columnsMax = 16_384;
+/** A million rows of 50 columns. */
+const cellsMax = 50_000_000;
+
+/** What is too large about the bytes of a workbook, or null. Damage is left to the reader to report. */
+export function tooLarge(bytes: Uint8Array): { what: string; expected: string } | null {
+  const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let left = unpackedBytesMax;
+  for (let at = 0; zip.toString("latin1", at, at + 4) === "PK\x03\x04" && at + 30 <= zip.length; ) {
+    const from = at + 30 + zip.readUInt16LE(at + 26) + zip.readUInt16LE(at + 28);
+    const entry = unpacked(zip, at, from, left);
+    if (entry === null) return null;
+    left -= entry.content.length;
+    if (left < 0)
+      return {
+        what: "the workbook is too large when it is unpacked",
+        expected: `at most ${unpackedBytesMax / 1_000_000} MB`,
+      };
+    if (isFar(entry.content))
+      return {
+        what: "the workbook has a cell too far from its first one",
+        expected: `at most ${rowsMax} rows, ${columnsMax} columns, and ${cellsMax / 1_000_000} million cells`,
+      };
+    at = from + entry.packed;
+    // What an entry's header leaves open follows its content, in up to 24 bytes.
+    const next = zip.subarray(at, at + 28).indexOf("PK\x03\x04", 0, "latin1");
+    if (next > 0) at += next;
+  }
+  return null;
+}
+
+/** The content of an entry, of which one byte more than `left` is enough; null if it cannot be unpacked. */
+function unpacked(
+  zip: Buffer,
+  at: number,
+  from: number,
+  left: number,
+): { content: Buffer; packed: number } | null {
+  const method = zip.readUInt16LE(at + 8);
+  if (method === 0) {
+    const packed = zip.readUInt32LE(at + 18);
+    return { content: zip.subarray(from, from + packed), packed };
+  }
+  try {
+    const made = inflateRawSync(zip.subarray(from), { maxOutputLength: left + 1, info: true });
+    const { buffer, engine } = made as unknown as { buffer: Buffer; engine: { bytesWritten: number } };
+    return { content: buffer, packed: engine.bytesWritten };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_BUFFER_TOO_LARGE") return null;
+    return { content: Buffer.alloc(left + 1), packed: 0 };
+  }
+}
+
+/** Addresses of rows and cells, such as `r="B12"`; one written with a character reference counts as far. */
+const address = /\sr\s*=\s*["']\s*(?:([A-Za-z]*)(\d+)\s*["']|[^"'>]*&)/g;
+const stepBytes = 1_000_000;
+const overlapBytes = 100;
+
+function isFar(content: Buffer): boolean {
+  let rows = 0;
+  let columns = 0;
+  for (let at = 0; at < content.length; at += stepBytes) {
+    const text = content.toString("latin1", at, at + stepBytes + overlapBytes);
+    for (const [, letters = "", row] of text.matchAll(address)) {
+      if (row === undefined) return true;
+      rows = Math.max(rows, Number(row));
+      columns = Math.max(columns, columnOf(letters));
+    }
+  }
+  return rows > rowsMax || columns > columnsMax || rows * columns > cellsMax;
+}
+
+/** The number of a column by its letters: 28 for AB. */
+function columnOf(letters: string): number {
+  return [...letters.toUpperCase()].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);
+}
