@@ -234,6 +234,24 @@ describe("decide", () => {
 });
 
 describe("trouble", () => {
+  it("a run that has ended before its items can be cancelled from its page, and then there is nothing to resume", async () => {
+    place.write("two.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\njar,aurora-image-mini,a jar\n");
+    expect(await run(place, ["run", "two.csv", "--yes", "--max-credits", "1"], { env })).toMatchObject({
+      code: 6,
+    });
+    await open();
+    await page.goto(`${new URL(link).origin}/#/runs/1`);
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
+    await page.getByText("cancelled").first().waitFor({ timeout: 30_000 });
+    await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
+    expect(await page.getByRole("button", { name: "Cancel", exact: true }).count()).toBe(0);
+    expect(sandbox.madeSoFar()).toHaveLength(1);
+    expect(complaints).toEqual([]);
+  });
+
   it("hostile texts are shown as texts everywhere", async () => {
     const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202Egpj.exe {{7*7}}`;
     const long = `${"long ".repeat(2_000)}end`;

@@ -49,7 +49,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
             · <Words text={below(standing.workspace, run.manifest)} />
           </p>
         </div>
-        <RunActions run={run} live={live} />
+        <RunActions run={run} />
       </header>
       <section class="panel" aria-label="Progress">
         <div class="live-figure">
@@ -78,45 +78,45 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
   );
 }
 
-function RunActions({ run, live }: { run: RunDetail; live: LiveRun | null }) {
-  const { id, job, alive, canResume, counts } = run;
+function RunActions({ run }: { run: RunDetail }) {
+  const { id, job, alive, canResume, counts, state } = run;
   const failed = counts.failed ?? 0;
   const open = itemsOf(counts) - (counts.archived ?? 0);
   return (
     <div class="actions">
       {alive && (
-        <>
-          <button
-            type="button"
-            onClick={() =>
-              propose({
-                title: `Pause run ${id}`,
-                words:
-                  "The run stops now. Tasks at the service go on there, and Resume collects them before it submits the rest.",
-                act: { do: "pause", run: id },
-                price: null,
-                verb: "Pause",
-              })
-            }
-          >
-            Pause
-          </button>
-          <button
-            type="button"
-            onClick={() =>
-              propose({
-                title: `Cancel run ${id}`,
-                words: `Nothing more is submitted, for good. What is paid for is still collected. ${live === null ? "" : `${counted(open, "item")} of ${job} are not archived yet.`}`,
-                act: { do: "cancel", run: id },
-                price: null,
-                verb: "Cancel the run",
-                isGrave: true,
-              })
-            }
-          >
-            Cancel
-          </button>
-        </>
+        <button
+          type="button"
+          onClick={() =>
+            propose({
+              title: `Pause run ${id}`,
+              words:
+                "The run stops now. Tasks at the service go on there, and Resume collects them before it submits the rest.",
+              act: { do: "pause", run: id },
+              price: null,
+              verb: "Pause",
+            })
+          }
+        >
+          Pause
+        </button>
+      )}
+      {(alive || (canResume && state !== "cancelled")) && (
+        <button
+          type="button"
+          onClick={() =>
+            propose({
+              title: `Cancel run ${id}`,
+              words: `Nothing more is submitted, for good. What is paid for is ${alive ? "still collected" : "collected by Resume"}. ${counted(open, "item")} of ${job} are not archived${alive ? " yet" : ""}.`,
+              act: { do: "cancel", run: id },
+              price: null,
+              verb: "Cancel the run",
+              isGrave: true,
+            })
+          }
+        >
+          Cancel
+        </button>
       )}
       {!alive && canResume && (
         <button
