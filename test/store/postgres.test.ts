@@ -102,7 +102,10 @@ describe("a workspace on PostgreSQL", () => {
     const { id } = await accounts.accountOf("https://service.example", "f1");
     await accounts.setLimits(id, { perMinute: 5, perDay: null });
     const caller = { accountId: id, fingerprint: "f1" };
-    const asked = Array.from({ length: 12 }, (_, index) =>
+    // Connections are made first, so that all transactions begin together.
+    const ready = workers.flatMap((each) => Array.from({ length: 10 }, () => each.accounts.quota(id)));
+    await Promise.all(ready);
+    const asked = Array.from({ length: 30 }, (_, index) =>
       workers[index % 3]?.accounts.reserve(caller, "task"),
     );
     const given = (await Promise.all(asked)).filter((reservation) => reservation?.ticket);
