@@ -26,6 +26,8 @@ const outside = [
   "h264-mp4-encoder",
   "wasm-media-encoders",
   "read-excel-file/node",
+  // Installed by those who use it.
+  "pg",
 ];
 
 /**

@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
+import type { Clock } from "../clock.js";
 import { type Credits, toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { Evidence } from "../job/workspace/evidence.js";
 import { isUnfinished } from "../job/workspace/find-run.js";
+import { openHere } from "../job/workspace/state.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/browser.js";
-import { openNews } from "../store/workspace/news.js";
+import { newsOn } from "../store/workspace/news.js";
 import type { Guard } from "./guard.js";
 import { Refused } from "./refused.js";
 import type {
@@ -25,6 +27,7 @@ export interface Reading {
   browser: Browser;
   guard: Guard;
   stateFile: string;
+  clock: Clock;
   /** The run that a process works on now. */
   alive: number | null;
 }
@@ -54,16 +57,19 @@ function runEntry(run: BrowsedRun, alive: number | null): RunEntry {
   };
 }
 
-export function runDetail({ browser, alive, stateFile }: Reading, id: number): RunDetail {
+export async function runDetail(
+  { browser, alive, stateFile, clock }: Reading,
+  id: number,
+): Promise<RunDetail> {
   const run = runOf(browser, id);
-  const news = openNews(stateFile, id);
+  const news = openHere(stateFile, clock, (database) => newsOn(database, id));
   try {
     return {
       ...runEntry(run, alive),
       manifest: run.manifest,
       folder: jobFolder({ outFolder: run.outFolder, jobName: run.job }),
       canResume: alive !== id && isOpen(run),
-      trouble: news.read().trouble,
+      trouble: (await news.read()).trouble,
     };
   } finally {
     news.close();

@@ -73,6 +73,7 @@ export function dashboardApp(options: DashboardAppOptions): Hono {
     browser: watch.browser(),
     guard,
     stateFile: options.workspace.stateFile,
+    clock: options.clock,
     alive: watch.owner()?.run ?? null,
   });
   reads(app, options, reading);
@@ -97,18 +98,20 @@ function refusal(
 
 function reads(app: Hono, options: DashboardAppOptions, reading: () => Reading): void {
   const { watch, clock } = options;
-  app.get("/api/standing", (context) => context.json(watch.standing()));
+  app.get("/api/standing", async (context) => context.json(await watch.standing()));
   app.get("/api/events", (context) => events(context, options));
   app.get("/api/runs", (context) => context.json(runPage(reading(), queryOf(context).before ?? null)));
-  app.get("/api/runs/:id{[0-9]+}", (context) => context.json(runDetail(reading(), idOf(context))));
+  app.get("/api/runs/:id{[0-9]+}", async (context) =>
+    context.json(await runDetail(reading(), idOf(context))),
+  );
   app.get("/api/runs/:id{[0-9]+}/items", (context) => {
     const { state = null, text, from, limit } = queryOf(context);
     return context.json(itemPage(reading(), { runId: idOf(context), state, text, from, limit }));
   });
-  app.get("/api/runs/:id{[0-9]+}/progress", (context) =>
-    context.json(progressOf(reading(), idOf(context), watch, clock.now())),
+  app.get("/api/runs/:id{[0-9]+}/progress", async (context) =>
+    context.json(await progressOf(reading(), idOf(context), watch, clock.now())),
   );
-  app.get("/api/account", (context) => context.json(accountOf(reading(), watch, clock.now())));
+  app.get("/api/account", async (context) => context.json(await accountOf(reading(), watch, clock.now())));
   app.get("/api/items/:id{[0-9]+}", (context) => context.json(itemStory(reading(), idOf(context))));
   app.get("/api/files", (context) => {
     const { text, before = null, run = null, limit } = queryOf(context);
@@ -129,7 +132,7 @@ function events(context: Context, { watch, clock, signal }: DashboardAppOptions)
     let sent = "";
     let sentAt = Number.NEGATIVE_INFINITY;
     while (!until.aborted) {
-      const { now, ...standing } = watch.standing();
+      const { now, ...standing } = await watch.standing();
       const told = JSON.stringify(standing);
       if (told !== sent || clock.monotonic() - sentAt >= atLeastMs) {
         sent = told;
@@ -141,14 +144,19 @@ function events(context: Context, { watch, clock, signal }: DashboardAppOptions)
   });
 }
 
-function progressOf({ browser }: Reading, id: number, watch: WorkspaceWatch, now: number): ProgressOverTime {
+async function progressOf(
+  { browser }: Reading,
+  id: number,
+  watch: WorkspaceWatch,
+  now: number,
+): Promise<ProgressOverTime> {
   const run = runOf(browser, id);
   const { forecast } = JSON.parse(run.options) as RunOptions;
   const lasted = (run.endedAt ?? now) - run.startedAt;
   const stepMs = Math.max(stepMsMin, Math.ceil(lasted / stepsMax / stepMsMin) * stepMsMin);
   const { archived, credits } = browser.progress(id, stepMs);
   const quota = watch.quotaOf(run);
-  const requests = quota?.requests(run.startedAt, stepMs) ?? [];
+  const requests = (await quota?.requests(run.startedAt, stepMs)) ?? [];
   quota?.close();
   return {
     stepMs,
@@ -165,14 +173,14 @@ function progressOf({ browser }: Reading, id: number, watch: WorkspaceWatch, now
   };
 }
 
-function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): AccountOverTime {
+async function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): Promise<AccountOverTime> {
   const [newest] = browser.runs(null, 1);
   const quota = newest === undefined ? null : watch.quotaOf(newest);
   const since = now - accountMs;
   const over = {
     stepMs: spentStepMs,
-    spent: (quota?.spent(since) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
-    requests: quota?.requests(since, spentStepMs) ?? [],
+    spent: ((await quota?.spent(since)) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
+    requests: (await quota?.requests(since, spentStepMs)) ?? [],
   };
   quota?.close();
   return over;

@@ -7,10 +7,10 @@ import { decideItems } from "../job/orders/decide.js";
 import { redoItems, retryFailed } from "../job/orders/redo.js";
 import { agreedTo, type FindItems, type Offer, plannedRest } from "../job/orders/request.js";
 import { resolveHeld } from "../job/orders/resolve.js";
-import { lockOwnerOf } from "../job/workspace/lock-owner.js";
+import { lockOwnerOf } from "../job/workspace/lock.js";
+import { withStore } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { everything } from "../plan/select.js";
-import { withWorkspace } from "../store/workspace/workspace.js";
 import { Refused } from "./refused.js";
 import type { Act, OfferedPrice } from "./shapes.js";
 
@@ -19,12 +19,12 @@ import type { Act, OfferedPrice } from "./shapes.js";
  * that has risen.
  */
 export async function priceOf(act: Act, workspace: Workspace, clock: Clock): Promise<OfferedPrice> {
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     try {
       if (act.do === "resume") return await restOf(store, act.run);
       const wanted = await wishOf(act, workspace.root)(store);
       // A process that works on the run submits the rest of it anyhow.
-      const rest = lockOwnerOf(workspace.lockFile) ? undefined : await plannedRest(store, wanted.run);
+      const rest = (await lockOwnerOf(workspace)) ? undefined : await plannedRest(store, wanted.run);
       let offer: Offer = { items: [], credits: noOffer, rest: { items: 0, credits: noOffer }, note: null };
       await agreedTo(
         wanted,

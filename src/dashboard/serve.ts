@@ -23,9 +23,8 @@ export interface RunningDashboard {
 /** Serves the dashboard of a workspace on loopback. Throws EarlyExit when the port is taken. */
 export async function serveDashboard(options: ServeOptions): Promise<RunningDashboard> {
   const { workspace, sandbox, launch, clock, port, token } = options;
-  const now = () => clock.now();
-  const commands = new Commands(launch, { sandbox, now });
-  const watch = new WorkspaceWatch({ workspace, sandbox, version: ownVersion(), commands, now });
+  const commands = new Commands(launch, { sandbox, now: () => clock.now() });
+  const watch = new WorkspaceWatch({ workspace, sandbox, version: ownVersion(), commands, clock });
   const page = new PageFiles(packageFile("dist/dashboard"));
   const app = dashboardApp({ ...options, commands, watch, page });
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });

@@ -1,10 +1,12 @@
+import type { Clock } from "../clock.js";
 import { toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
-import { type LockOwner, lockOwnerOf } from "../job/workspace/lock-owner.js";
+import { fileLockOwner, type LockOwner } from "../job/workspace/lock.js";
+import { openHere } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
-import { openQuota, type QuotaReader } from "../store/accounts/quota-reader.js";
+import { type QuotaReader, quotaOn } from "../store/accounts/quota-reader.js";
 import { type BrowsedRun, type Browser, openBrowser, watchChanges } from "../store/browse/browser.js";
-import { type NewsReader, openNews } from "../store/workspace/news.js";
+import { type NewsReader, newsOn } from "../store/workspace/news.js";
 import type { Commands } from "./commands.js";
 import { Refused } from "./refused.js";
 import type { LiveRun, Standing } from "./shapes.js";
@@ -14,8 +16,10 @@ export interface WatchOptions {
   sandbox: boolean;
   version: string;
   commands: Pick<Commands, "list">;
-  now(): number;
+  clock: Clock;
 }
+
+type Here<Reader> = Reader & { close(): void };
 
 /**
  * Looks at a workspace that other processes work in: its database is opened when there is one, and again when it has become
@@ -24,7 +28,7 @@ export interface WatchOptions {
 export class WorkspaceWatch {
   private readonly changes;
   private opened: { file: string; browser: Browser } | null = null;
-  private live: { run: number; news: NewsReader; quota: QuotaReader | null } | null = null;
+  private live: { run: number; news: Here<NewsReader>; quota: Here<QuotaReader> | null } | null = null;
 
   constructor(private readonly options: WatchOptions) {
     this.changes = watchChanges(options.workspace.stateFile);
@@ -37,7 +41,7 @@ export class WorkspaceWatch {
   }
 
   owner(): LockOwner | null {
-    return lockOwnerOf(this.options.workspace.lockFile);
+    return fileLockOwner(this.options.workspace.lockFile);
   }
 
   /** Throws Refused, with why there is nothing to see. */
@@ -56,13 +60,13 @@ export class WorkspaceWatch {
     return this.opened.browser;
   }
 
-  standing(): Standing {
-    const { workspace, sandbox, version, commands, now } = this.options;
+  async standing(): Promise<Standing> {
+    const { workspace, sandbox, version, commands, clock } = this.options;
     const whole = {
       workspace: workspace.root,
       sandbox,
       version,
-      now: now(),
+      now: clock.now(),
       change: this.change(),
       commands: commands.list(),
     };
@@ -70,7 +74,7 @@ export class WorkspaceWatch {
       const browser = this.browser();
       return {
         ...whole,
-        running: this.running(browser),
+        running: await this.running(browser),
         waiting: {
           held: browser.waitingCount("held"),
           failed: browser.waitingCount("failed"),
@@ -85,7 +89,7 @@ export class WorkspaceWatch {
     }
   }
 
-  private running(browser: Browser): LiveRun | null {
+  private async running(browser: Browser): Promise<LiveRun | null> {
     const owner = this.owner();
     const run = owner === null || owner.run === null ? null : browser.run(owner.run);
     if (owner === null || run === null) {
@@ -96,21 +100,24 @@ export class WorkspaceWatch {
       this.forgetLive();
       this.live = {
         run: run.id,
-        news: openNews(this.options.workspace.stateFile, run.id),
+        news: openHere(this.options.workspace.stateFile, this.options.clock, (database) =>
+          newsOn(database, run.id),
+        ),
         quota: this.quotaOf(run),
       };
     }
     return this.liveRun(run, owner, this.live);
   }
 
-  private liveRun(
+  private async liveRun(
     run: BrowsedRun,
     owner: LockOwner,
     { news, quota }: NonNullable<WorkspaceWatch["live"]>,
-  ): LiveRun {
+  ): Promise<LiveRun> {
     const { maxCredits, forecast } = JSON.parse(run.options) as RunOptions;
-    const now = this.options.now();
-    const read = quota?.read(now) ?? null;
+    const now = this.options.clock.now();
+    // Both are asked at once: another request may close them while one waits for an answer.
+    const [read = null, { newestFile }] = await Promise.all([quota?.read(now), news.read()]);
     const window = (of: "minute" | "day") => ({
       limit: read?.[of].limit ?? null,
       used: read?.[of].used ?? 0,
@@ -126,14 +133,15 @@ export class WorkspaceWatch {
       cap: maxCredits === null ? null : toNumber(maxCredits),
       expectedEnd: forecast ? run.startedAt + forecast.ms : null,
       quota: { minute: window("minute"), day: window("day"), blockedUntil: read?.blockedUntil ?? null },
-      newestFile: news.read().newestFile,
+      newestFile,
     };
   }
 
   /** The quota of a run's account; null where it cannot be read: a page without it is better than none. */
-  quotaOf({ origin, accountId }: Pick<BrowsedRun, "origin" | "accountId">): QuotaReader | null {
+  quotaOf({ origin, accountId }: Pick<BrowsedRun, "origin" | "accountId">): Here<QuotaReader> | null {
     try {
-      return openQuota(this.options.workspace.accountsFile, origin, accountId);
+      const { workspace, clock } = this.options;
+      return openHere(workspace.accountsFile, clock, (database) => quotaOn(database, origin, accountId));
     } catch {
       return null;
     }

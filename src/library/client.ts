@@ -70,10 +70,13 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
   const sharedFolder = sharedFolderOf(on.env);
   const account = await openAccount({
     connection,
-    // A sandbox in this process is gone with it, and what is known of its account may go too.
-    accountsFile: connection.sandbox ? ":memory:" : accountsIn(sharedFolder),
-    // Its requests belong to no workspace, and no workspace may take them for its own.
-    stateFile: join(sharedFolder, "client"),
+    place: {
+      // A sandbox in this process is gone with it, and what is known of its account may go too.
+      accountsFile: connection.sandbox ? ":memory:" : accountsIn(sharedFolder),
+      // Its requests belong to no workspace, and no workspace may take them for its own.
+      stateFile: join(sharedFolder, "client"),
+      database: null,
+    },
     clock: on.clock,
     log,
     signal,

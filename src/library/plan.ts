@@ -19,6 +19,8 @@ export interface Whereabouts {
   workspace?: string;
   /** Where the files go; `outputs` in the workspace by default. */
   out?: string;
+  /** `postgres://USER@HOST/DATABASE`, if the workspace's state is in a PostgreSQL database; needs the package pg. */
+  databaseUrl?: string;
 }
 
 /** What limits a run, and what its plan is made with. */
@@ -71,7 +73,7 @@ export function planManifest(on: Host, manifest: string, settings: PlanSettings)
 export function hintsOf(
   { cwd, env }: Host,
   manifest: string,
-  { workspace, out }: Whereabouts,
+  { workspace, out, databaseUrl }: Whereabouts,
   sandbox: boolean,
 ): WorkspaceHints {
   return {
@@ -81,6 +83,7 @@ export function hintsOf(
     manifest,
     ...(workspace === undefined ? {} : { named: workspace }),
     ...(out === undefined ? {} : { out }),
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
   };
 }
 

@@ -74,7 +74,7 @@ export async function* runManifest(
   const told: RunEvent[] = [];
   let isOver = false;
   let wake = () => {};
-  const events = openEvents(workspace.stateFile, clock, (event) => {
+  const events = openEvents(workspace, clock, (event) => {
     told.push(event);
     wake();
   });
@@ -103,10 +103,10 @@ export async function* runManifest(
     async (outcome) => {
       const { facts } = await summaryOf(outcome, clock);
       const { exit, stops } = outcome.execution;
-      events.finish({ exit, facts, stops });
+      await events.finish({ exit, facts, stops });
     },
-  ).finally(() => {
-    events.close();
+  ).finally(async () => {
+    await events.close();
     isOver = true;
     wake();
   });

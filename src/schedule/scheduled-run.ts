@@ -66,6 +66,7 @@ const carried = [
   "--sandbox",
   "--base-url",
   "--api-key-file",
+  "--database-url",
   "--log-level",
   "--log-format",
   "--unreachable-wait",

@@ -9,6 +9,20 @@ export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase";
 }
 
+/** A database on a server that cannot be used now. */
+export class DatabaseTrouble extends Error {
+  override readonly name = "DatabaseTrouble";
+
+  /** `todo` is what a person can do about it. */
+  constructor(
+    message: string,
+    readonly todo: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
 /**
  * Opens a database so that commits survive a power loss: WAL with `synchronous=FULL`. The setting belongs to the
  * connection, and the build of better-sqlite3 has another default for WAL, so it is set at every open and read back after
@@ -205,6 +219,7 @@ const whereDamaged: Readonly<Record<string, string>> = {
 export function wayOut(error: unknown): string | null {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (error instanceof NewerDatabase) return "update bulkgen";
+  if (error instanceof DatabaseTrouble) return error.todo;
   if (path !== undefined && /^(EACCES|EPERM|EROFS)$/.test(String(code)))
     return `let this user read and write ${path}`;
   switch (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM|BUSY|CORRUPT|NOTADB)/.exec(String(code))?.[1]) {

@@ -50,12 +50,12 @@ function opened(size?: { columns: number; rows: number }, env: Record<string, st
         jobName: "demo",
         folder: "/srv/outputs/demo",
         elapsedMs: 0,
-        news: () => ({
-          read() {
+        news: async () => ({
+          async read() {
             readings++;
             return news;
           },
-          close() {},
+          async close() {},
         }),
       }),
     lines: () => screen.lines(),

@@ -102,40 +102,50 @@ describe("the events of a run", () => {
   });
 });
 
+/** Lets what waits for a reading go on. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+const unused = { stateFile: "unused", root: "unused", database: null };
+
 describe("waiting", () => {
   const clock = new ManualClock();
   const written: Line[] = [];
-  const events = openEvents("unused", clock, (event) => written.push({ ...event }));
+  const events = openEvents(unused, clock, (event) => written.push({ ...event }));
   const waits = (waiting: Progress["waiting"], until: number | null) =>
     events.progress({ waiting, until, stops: [] } as unknown as Progress);
-  const told = () => written.splice(0).map((line) => [line.event, line["for"], line["until"]]);
+  const told = async () => {
+    await settled();
+    return written.splice(0).map((line) => [line.event, line["for"], line["until"]]);
+  };
   const iso = (ms: number) => new Date(ms).toISOString();
 
-  test("is reported once for each wait, and not while waiting for tasks", () => {
+  test("is reported once for each wait, and not while waiting for tasks", async () => {
     const end = clock.now() + 20_000;
     waits("minute", end);
     waits("minute", end);
-    expect(told()).toEqual([["waiting", "minute", iso(end)]]);
+    expect(await told()).toEqual([["waiting", "minute", iso(end)]]);
     waits("tasks", end);
-    expect(told()).toEqual([]);
+    expect(await told()).toEqual([]);
     waits("day", end);
-    expect(told()).toEqual([["waiting", "day", iso(end)]]);
+    expect(await told()).toEqual([["waiting", "day", iso(end)]]);
   });
 
-  test("is reported again when the same wait starts again", () => {
+  test("is reported again when the same wait starts again", async () => {
     waits("service", clock.now() + 1_000);
     clock.advance(1_000);
     waits("service", clock.now() + 5_000);
-    expect(told().map(([, what]) => what)).toEqual(["service", "service"]);
+    expect((await told()).map(([, what]) => what)).toEqual(["service", "service"]);
     waits(null, null);
     waits("service", clock.now() + 4_000);
-    expect(told()).toHaveLength(1);
+    expect(await told()).toHaveLength(1);
   });
 });
 
-test("a stop is reported once, and so is its withdrawal", () => {
+test("a stop is reported once, and so is its withdrawal", async () => {
   const written: Line[] = [];
-  const events = openEvents("unused", new ManualClock(), (event) => written.push({ ...event }));
+  const events = openEvents(unused, new ManualClock(), (event) => written.push({ ...event }));
   const stands = (...stops: Stop[]) =>
     events.progress({ waiting: null, until: null, stops } as unknown as Progress);
   const cap: Stop = { kind: "cap", message: "the credit cap is reached" };
@@ -146,6 +156,7 @@ test("a stop is reported once, and so is its withdrawal", () => {
   stands();
   stands(time);
   stands(time, cap);
+  await settled();
   expect(written.map((line) => [line.event, line["kind"]])).toEqual([
     ["stopped", "cap"],
     ["continued", "cap"],

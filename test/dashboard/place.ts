@@ -51,7 +51,7 @@ export async function openDashboard(
     sandbox: false,
     version: "1.2.3",
     commands,
-    now: () => systemClock.now(),
+    clock: systemClock,
   });
   const pageFolder = mkdtempSync(join(tmpdir(), "bulkgen-page-"));
   writeFileSync(join(pageFolder, "index.html"), "<!doctype html><title>bulkgen</title>");

@@ -2,11 +2,11 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { openSteps } from "../../src/job/workspace/state.js";
 import { openSqlite, statements } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { takeLock } from "../../src/store/lock.js";
 import { openDatabase, transactions, wayOut } from "../../src/store/open.js";
-import { openSteps } from "../../src/store/workspace/steps.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { spoil } from "./spoil.js";
@@ -45,9 +45,9 @@ describe("damage that shows only when it is met", () => {
     const file = join(folder, "state.db");
     await openWorkspace({ stateFile: file, root: folder }, clock).close();
     spoil(file, "events");
-    const steps = openSteps(file);
-    expect(() => steps.newest()).toThrow(`${file}: database disk image is malformed`);
-    steps.close();
+    const steps = await openSteps({ stateFile: file, root: folder, database: null }, clock);
+    await expect(steps.newest()).rejects.toThrow(`${file}: database disk image is malformed`);
+    await steps.close();
   });
 });
 

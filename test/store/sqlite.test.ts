@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
@@ -9,8 +10,12 @@ import { storeSuites } from "./suites/all.js";
 storeSuites(async (clock) => {
   const root = mkdtempSync(join(tmpdir(), "bulkgen-store-"));
   const stateFile = join(root, "state.db");
+  const store = openWorkspace({ stateFile, root }, clock);
+  const place = { stateFile, root, database: null };
   return {
-    store: openWorkspace({ stateFile, root }, clock),
+    store,
+    openSteps: () => openSteps(place, clock),
+    newsOf: (runId) => openNews(place, runId, clock),
     accounts: openAccounts(":memory:", clock),
     async ask(sql) {
       const statement = openSqlite(stateFile).prepare(sql);

@@ -6,6 +6,7 @@ import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
 import { separateWorkspace } from "../../job/state-folder/state-folder.js";
 import { address, shapeOf } from "../../job/workspace/connection.js";
+import { mustBeHere } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
@@ -51,6 +52,7 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
 
 function separate(flags: DoctorFlags, machine: Machine): undefined {
   const workspace = workspaceOf(flags, machine);
+  mustBeHere(workspace, "Copies of a folder may share a database: there is nothing to separate.");
   const { clock, random, stdout } = machine;
   const other = separateWorkspace(workspace, { clock, random });
   stdout.write(
@@ -157,8 +159,10 @@ function foreseen(error: unknown): string {
 async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined> {
   const { stderr, clock } = machine;
   const interrupt = machine.interrupt();
+  const workspace = workspaceOf(flags, machine);
+  mustBeHere(workspace, "Restore the database from a backup.");
   const rebuilt = await rebuildWorkspace({
-    workspace: workspaceOf(flags, machine),
+    workspace,
     clock,
     consent: (offer) => {
       if (!flags.quiet && !flags.json) stderr.write(`${offerText(offer)}\n`);

@@ -57,11 +57,10 @@ async function accountOf(
   machine: Machine,
 ): Promise<{ account: string; job: ReturnType<typeof firstJobOf> } | null> {
   if (baseUrl === null || key === null) return null;
-  const { accountsFile, stateFile } = workspaceOf({ workspace: folder }, machine);
+  const place = workspaceOf({ workspace: folder }, machine);
   const open = await openAccount({
     connection: { origin: baseUrl, baseUrl, key, sandbox: false },
-    accountsFile,
-    stateFile,
+    place,
     clock: machine.clock,
     log: await openLog({ logLevel: "warn", logFormat: "text" }, machine),
     signal: machine.interrupt(),

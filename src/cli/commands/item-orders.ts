@@ -11,7 +11,7 @@ import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
 import { type ReviewDecision, reviewedNames } from "../../job/orders/review.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
-import { lockOwnerOf } from "../../job/workspace/lock-owner.js";
+import { lockOwnerOf } from "../../job/workspace/lock.js";
 import { lockWorkspace } from "../../job/workspace/open.js";
 import type { Machine } from "../../machine.js";
 import { selectionOf } from "../flags/manifest.js";
@@ -65,7 +65,7 @@ async function hereOrThere(
       return { run: wanted.run, order: await agreedTo(wanted, consent) };
     },
     // If it cannot start here because another process took the workspace, that process gets the order.
-    async () => (lockOwnerOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
+    async () => ((await lockOwnerOf(options.workspace)) ? null : here().catch(nullWhereLocked)),
   );
   if (typeof carried === "string") return carried;
   if (carried.kind === "done" && isOtherDay(carried.run.options, options)) {

@@ -3,11 +3,11 @@ import { localTime } from "../../core/local-time.js";
 import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../../job/orders/give.js";
 import { runMeant, runsToChoose } from "../../job/workspace/find-run.js";
 import { mustHaveRuns } from "../../job/workspace/history.js";
-import { lockOwnerOf } from "../../job/workspace/lock-owner.js";
+import { lockOwnerOf } from "../../job/workspace/lock.js";
+import { withStore } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { terminalText } from "../../text/terminal.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { answerTo } from "../output/consent.js";
@@ -45,8 +45,8 @@ async function chosenRun(
   { machine, interrupt }: { machine: Machine; interrupt: AbortSignal },
 ): Promise<number | null> {
   const { clock, cwd, stdin, stderr } = machine;
-  const runs = await withWorkspace(workspace, clock, (store) =>
-    runsToChoose(store, lockOwnerOf(workspace.lockFile)),
+  const runs = await withStore(workspace, clock, async (store) =>
+    runsToChoose(store, await lockOwnerOf(workspace)),
   );
   const [first, second] = runs;
   if (!second) return first?.id ?? null;

@@ -1,9 +1,9 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
+import { openNews } from "../../job/workspace/state.js";
 import { watchRun } from "../../job/workspace/watched-run.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { openNews } from "../../store/workspace/news.js";
 import { openDisplay } from "../output/open-display.js";
 
 const watchMs = 1_000;
@@ -30,7 +30,7 @@ export async function watch(
       jobName: run.jobName,
       folder: jobFolder(run),
       elapsedMs: clock.now() - since,
-      news: () => openNews(workspace.stateFile, run.id),
+      news: () => openNews(workspace, run.id, clock),
     });
     for (;;) {
       const progress = await watched.progress();

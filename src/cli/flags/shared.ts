@@ -32,6 +32,12 @@ export const workspaceFlags = {
       inFiles: "never",
     },
   ),
+  databaseUrl: option(
+    "<url>",
+    "PostgreSQL database with the state, for many machines: postgres://USER@HOST/DATABASE",
+    anyText,
+    { inFiles: "own files" },
+  ),
   json: toggle("print one JSON document on stdout", { inFiles: "never" }),
   quiet: toggle("show no progress on stderr"),
 };

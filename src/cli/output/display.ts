@@ -1,3 +1,4 @@
+import type { Opened } from "../../job/workspace/state.js";
 import type { OutputStream } from "../../machine.js";
 import type { WaitReason } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
@@ -30,5 +31,5 @@ export interface DisplayedRun {
   folder: string;
   /** How long ago (ms) what is shown of it began. */
   elapsedMs: number;
-  news(): NewsReader;
+  news(): Promise<Opened<NewsReader>>;
 }

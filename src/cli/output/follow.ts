@@ -29,7 +29,7 @@ export async function followed(
   try {
     const exit = await work(async (outcome) => {
       const end = await showOutcome(outcome, flags, { display, machine });
-      events?.finish(end);
+      await events?.finish(end);
       facts = end.facts;
       return end.exit;
     }).finally(display.end);
@@ -42,6 +42,8 @@ export async function followed(
     // "Nothing to resume" is not worth a notification.
     if (exit !== "done") await notifier?.ended(exit, facts, reasonOf(error as Error, machine));
     throw error;
+  } finally {
+    await events?.close();
   }
 }
 

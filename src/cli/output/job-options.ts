@@ -2,9 +2,9 @@ import { jobFolder } from "../../archive/disk/names.js";
 import type { Log } from "../../core/ports/send.js";
 import { type Events, openEvents } from "../../job/run/events.js";
 import type { JobOptions } from "../../job/run/run-job.js";
+import { openNews } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { openNews } from "../../store/workspace/news.js";
 import { jsonText } from "../../text/terminal.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
@@ -41,7 +41,7 @@ export async function jobOptions(
     display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),
   );
   const events = flags.events
-    ? openEvents(workspace.stateFile, clock, (event) => stdout.write(`${jsonText(event)}\n`))
+    ? openEvents(workspace, clock, (event) => stdout.write(`${jsonText(event)}\n`))
     : null;
   const say = (line: string) => {
     if (!flags.quiet) stderr.write(`bulkgen: ${line}\n`);
@@ -60,11 +60,11 @@ export async function jobOptions(
     interrupt,
     unreachableMs: flags.unreachableWait,
     ...dailyOf(flags),
-    onBegin(run) {
+    async onBegin(run) {
       const { id, jobName } = run;
-      const news = () => openNews(workspace.stateFile, id);
+      const news = () => openNews(workspace, id, clock);
       display.begin({ id, jobName, folder: jobFolder(run), elapsedMs: 0, news });
-      events?.begin(run);
+      await events?.begin(run);
       notifier?.begin(run);
       gallery?.begin(run);
     },

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import type { Opened } from "../../job/workspace/state.js";
 import type { Machine, OutputStream } from "../../machine.js";
 import { liveView } from "../../report/live-view.js";
 import { shownPath } from "../../report/problem-text.js";
@@ -28,10 +29,11 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
   let drawn = "";
   let drawnAt = Number.NEGATIVE_INFINITY;
   let timer: AbortController | null = null;
-  let run: (DisplayedRun & { reader: NewsReader | null; beganAt: number }) | null = null;
+  let run: (DisplayedRun & { reader: Promise<Opened<NewsReader>> | null; beganAt: number }) | null = null;
   let latest: Progress | null = null;
   let news = noNews;
   let readFor: Progress | null = null;
+  let isReading = false;
   let readAgainAt = 0;
   let pictured: string | null = null;
   let picturedAt = Number.NEGATIVE_INFINITY;
@@ -76,17 +78,19 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
   };
   const oneLine = (line: () => string) => update(() => [cutToWidth(line(), style().width)]);
 
-  /** What is new since the last reading. A view without it is better than a run that ends because of it. */
-  const newsOf = (shown: NonNullable<typeof run>, progress: Progress): News => {
+  /** Reads what is new, and draws it. A view without it is better than a run that ends because of it. */
+  const readNews = async (shown: NonNullable<typeof run>, progress: Progress) => {
     const now = clock.monotonic();
-    if (progress === readFor || now < readAgainAt) return news;
+    if (isReading || progress === readFor || now < readAgainAt) return;
+    isReading = true;
+    readFor = progress;
     try {
       shown.reader ??= shown.news();
-      news = shown.reader.read();
+      news = await (await shown.reader).read();
     } catch {}
-    readFor = progress;
+    isReading = false;
     readAgainAt = now + newsRestTimes * (clock.monotonic() - now);
-    return news;
+    if (run === shown) draw();
   };
   const drawPicture = picturesOf(env);
   const showPicture = async ({ folder }: DisplayedRun, file: string, draw: DrawPicture) => {
@@ -101,11 +105,11 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
     if (run === null) return [];
     const { id, jobName: job, folder, beganAt } = run;
     const times = { now: clock.now(), elapsedMs: clock.monotonic() - beganAt };
-    const told = newsOf(run, progress);
-    const { newestFile } = told;
+    void readNews(run, progress);
+    const { newestFile } = news;
     if (drawPicture !== null && newestFile !== null && newestFile !== pictured)
       if (clock.monotonic() - picturedAt >= pictureMs) void showPicture(run, newestFile, drawPicture);
-    return liveView({ ...progress, ...told, ...times, run: id, job, folder, cwd }, style());
+    return liveView({ ...progress, ...news, ...times, run: id, job, folder, cwd }, style());
   };
   const clear = () => {
     if (region !== null && region !== "loading") region.clear();
@@ -153,7 +157,7 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
       timer = null;
       view = null;
       clear();
-      run?.reader?.close();
+      void run?.reader?.then((reader) => reader.close()).catch(() => undefined);
       run = null;
       latest = null;
     },

@@ -80,11 +80,9 @@ export async function withAccount<Result>(
   const workspace = forLooking(workspaceOf(flags, machine), flags.sandbox ?? false);
   const { connection, close } = await connect(flags, machine, workspace);
   try {
-    const { accountsFile, stateFile } = workspace;
     const account = await openAccount({
       connection,
-      accountsFile,
-      stateFile,
+      place: workspace,
       clock: machine.clock,
       log,
       signal: machine.interrupt(),

@@ -198,10 +198,19 @@ export function heldSettings(
   });
 }
 
-/** The path of a webhook address is a secret, and so is the password of a mail server. */
+/** The path of a webhook address is a secret, and so is the password of a mail server or a database. */
 function shown(name: string, words: readonly string[]): string {
+  if (name === "database-url") return words.map(withoutPassword).join(", ");
   if (name !== "notify" && name !== "smtp-url") return words.join(", ");
   return words.map((word) => (word.startsWith("$") ? word : hostOf(word))).join(", ");
+}
+
+function withoutPassword(word: string): string {
+  if (!URL.canParse(word)) return "…";
+  const url = new URL(word);
+  url.password = "";
+  url.search = "";
+  return url.href;
 }
 
 function hostOf(word: string): string {

@@ -7,6 +7,7 @@ export interface PlaceFlags {
   sandbox?: boolean;
   workspace?: string;
   out?: string;
+  databaseUrl?: string;
 }
 
 /** The workspace that the flags name. */
@@ -17,6 +18,7 @@ export function workspaceOf(flags: PlaceFlags, { cwd, env }: Machine, manifest?:
     env,
     ...(flags.workspace === undefined ? {} : { named: flags.workspace }),
     ...(flags.out === undefined ? {} : { out: flags.out }),
+    ...(flags.databaseUrl === undefined ? {} : { databaseUrl: flags.databaseUrl }),
     ...(manifest === undefined ? {} : { manifest }),
   });
 }

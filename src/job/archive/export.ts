@@ -27,7 +27,6 @@ import { exportedColumns, prefixedName } from "../../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { terminalText } from "../../text/terminal.js";
 import { selectItems } from "../orders/request.js";
 import { itemNamed } from "../orders/resolve.js";
@@ -35,6 +34,7 @@ import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { nothingPicked } from "./picks.js";
 
@@ -284,7 +284,7 @@ export interface ExportOptions {
 export async function exportRun(options: ExportOptions): Promise<Export> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  return withWorkspace(workspace, clock, (store) => read(store, options));
+  return withStore(workspace, clock, (store) => read(store, options));
 }
 
 async function read(store: Store, options: ExportOptions): Promise<Export> {

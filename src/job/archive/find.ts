@@ -4,8 +4,8 @@ import { resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { refuseLost } from "../workspace/history.js";
+import { withStore } from "../workspace/state.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 
 /** A search of the archive: all given conditions must match. */
@@ -34,7 +34,7 @@ export async function findOutputs(
 ): Promise<FoundOutput[]> {
   refuseLost(workspace);
   if (!workspaceExists(workspace)) return [];
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     const outputs = (await store.archived()).map((output) => ({ ...output, path: pathOf(output) }));
     const named = wanted.text === undefined ? null : await fileNamed(wanted.cwd ?? ".", wanted.text);
     return outputs

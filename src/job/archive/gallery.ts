@@ -10,12 +10,12 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { inCredits } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import { evidenceOf, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { nothingPicked, rowOf } from "./picks.js";
 
@@ -117,7 +117,7 @@ const pickedPageName = "picked.html";
 export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const picks = await store.picks();

@@ -1,10 +1,10 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { itemNamed } from "../orders/resolve.js";
 import { type ItemName, placed } from "../orders/review.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { pathOf } from "./find.js";
 
@@ -39,7 +39,7 @@ export interface Picked {
 export async function pickItems(options: PickOptions): Promise<Picked[]> {
   const { workspace, clock, names, cwd, also, undo } = options;
   mustHaveRuns(workspace);
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     const named = new Map<number, Item>();
     for (const name of names) {
       const item = await itemNamed(store, name, cwd);
@@ -79,7 +79,7 @@ export interface PickedItem {
 /** Everything that is picked, in the order of the archive. Throws EarlyExit without a run. */
 export async function listPicks(workspace: Workspace, clock: Clock): Promise<PickedItem[]> {
   mustHaveRuns(workspace);
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     const outputs = await store.archived();
     const runs = await store.runs();
     return (await pickedItems(store)).map((item) => ({

@@ -11,12 +11,12 @@ import { toNumber } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { continueJob } from "../run/continue-job.js";
 import { openCopies } from "../run/copies.js";
 import type { JobOptions } from "../run/run-job.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
+import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
 /** How much of the archive is read: sizes only, every byte, or a percentage of the files. */
@@ -52,7 +52,7 @@ export interface VerifyOptions {
 export async function verifyWorkspace(options: VerifyOptions): Promise<FolderReport[]> {
   const { workspace, clock, depth, random, signal, onProgress } = options;
   mustHaveRuns(workspace);
-  const folders = await withWorkspace(workspace, clock, foldersOf);
+  const folders = await withStore(workspace, clock, foldersOf);
   const all = folders.reduce((sum, { outputs }) => sum + outputs.length, 0);
   let done = 0;
   const reports: FolderReport[] = [];

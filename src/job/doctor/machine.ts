@@ -5,10 +5,10 @@ import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
+import { withStore } from "../workspace/state.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
 /** One check. */
@@ -163,7 +163,7 @@ export async function history(workspace: Workspace, clock: Clock): Promise<Check
   if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
   if (!existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
-    return await withWorkspace(workspace, clock, async (store) => {
+    return await withStore(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
       if (outdated !== null) return problem("history", { expected, got: outdated, todo: rebuild });
       return (await withoutReceipts(workspace, store)) ?? fine("history", expected, stateFile);

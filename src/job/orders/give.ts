@@ -2,13 +2,12 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
-import { takeLock } from "../../store/lock.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { capNeeded } from "../workspace/left-to-do.js";
-import { type LockOwner, lockOwnerOf, noteLockOwner } from "../workspace/lock-owner.js";
+import { type LockOwner, lockOwnerOf, takeWorkspaceLock, type WorkspaceLock } from "../workspace/lock.js";
 import type { WorkspaceSession } from "../workspace/open.js";
+import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { applyRunOrder, leaveOpen, orderItems, pricesNow } from "./attend.js";
 import {
@@ -68,18 +67,20 @@ export async function giveOrder<Here>(
 export async function carriedOutHere(
   { workspace, clock }: Pick<GiveOptions, "workspace" | "clock">,
   wanted: WantedOrder,
-  lock = takeLock(workspace.lockFile),
+  taken?: WorkspaceLock,
 ): Promise<Carried | null> {
+  const lock = taken ?? (await takeWorkspaceLock(workspace, clock));
   if (!lock) return null;
-  const note = noteLockOwner(workspace.lockFile, clock);
   try {
-    return await withWorkspace(workspace, clock, async (store) => {
+    const store = await lock.openStore();
+    try {
       const { run, order } = await wanted(store, null);
       return { ...(await outcomeHere(store, clock, run, order)), run, order, by: null };
-    });
+    } finally {
+      await store.close();
+    }
   } finally {
-    note.remove();
-    lock.release();
+    await lock.release();
   }
 }
 
@@ -95,8 +96,8 @@ async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): 
 /** Null when the running process ended without applying it. */
 async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Carried | null> {
   const { workspace, clock, signal, onSlow } = options;
-  return withWorkspace(workspace, clock, async (store) => {
-    const by = lockOwnerOf(workspace.lockFile);
+  return withStore(workspace, clock, async (store) => {
+    const by = await lockOwnerOf(workspace);
     const { run, order } = await wanted(store, by);
     const id = await store.give(run.id, order);
     for (let looks = 1; ; looks++) {
@@ -105,18 +106,13 @@ async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Ca
       if (signal.aborted && (await store.withdraw(id))) {
         throw new EarlyExit("interrupted", `interrupted; the order to ${order.do} was withdrawn`);
       }
-      if (looks % freeLooks === 0 && isFree(workspace) && (await store.withdraw(id))) return null;
+      if (looks % freeLooks === 0 && (await lockOwnerOf(workspace)) === null)
+        if (await store.withdraw(id)) return null;
       if (looks === slowLooks)
         onSlow("the running process has not applied the order yet; press Ctrl-C to withdraw it");
       await clock.sleep(pollMs, signal);
     }
   });
-}
-
-function isFree({ lockFile }: Workspace): boolean {
-  const lock = takeLock(lockFile);
-  lock?.release();
-  return lock !== null;
 }
 
 /** Applies the order in this process, and continues its run. */

@@ -6,10 +6,11 @@ import { EarlyExit } from "../../core/exit.js";
 import { type ItemState, itemStates } from "../../core/item.js";
 import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
-import { makeWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
+import { makeWorkspace } from "../../store/workspace/workspace.js";
 import { refuseCopy } from "../state-folder/state-folder.js";
 import { isRehearsal } from "../workspace/history.js";
-import { noteLockOwner } from "../workspace/lock-owner.js";
+import { noteLockOwner } from "../workspace/lock.js";
+import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { readIdentity, writeIdentity } from "../workspace/workspace.js";
 import {
@@ -116,7 +117,7 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
 async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
   if (!existsSync(workspace.stateFile)) return null;
   try {
-    return await withWorkspace(workspace, clock, async (store) => {
+    return await withStore(workspace, clock, async (store) => {
       let items = 0;
       for (const run of await store.runs()) items += (await store.items(run.id)).length;
       return items;
@@ -147,7 +148,7 @@ async function factsOf(
   { items, receipts, archive, orphans }: Sources,
 ): Promise<Omit<Rebuilt, "readable" | "kept">> {
   const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     for (const job of new Set(items.map((found) => found.job))) {
       for (const { state } of await store.itemsOf(job)) counts[state]++;
     }

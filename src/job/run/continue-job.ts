@@ -2,10 +2,10 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
-import { withWorkspace } from "../../store/workspace/workspace.js";
 import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
+import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { isOwn } from "./prepare.js";
 import type { JobOptions, Outcome } from "./run-job.js";
@@ -54,7 +54,7 @@ function withDaily(own: RunOptions, { dailyCredits }: Pick<JobOptions, "dailyCre
 
 async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation): Promise<Run> {
   mustHaveRuns(workspace);
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     await refuseOutdated(workspace, store);
     return choose(store);
   });

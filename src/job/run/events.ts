@@ -8,7 +8,8 @@ import { toNumber } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Stop, StopKind } from "../../core/stop.js";
 import type { Progress } from "../../run/loop.js";
-import { type ItemStep, openSteps, type Steps } from "../../store/workspace/steps.js";
+import type { ItemStep, Steps } from "../../store/workspace/steps.js";
+import { type Opened, openSteps, type StatePlace } from "../workspace/state.js";
 import type { RunSummary } from "./summary.js";
 
 /**
@@ -80,13 +81,15 @@ interface RunEndFacts {
 
 /** Reports a run's events. */
 export interface Events {
-  begin(run: Run): void;
+  /** Resolves when the steps from now on will be reported. */
+  begin(run: Run): Promise<void>;
   progress(progress: Progress): void;
   /** A request waits for a free slot of the quota until then (UTC ms). */
   waiting(what: "minute" | "day" | "service", until: number): void;
-  finish(end: RunEnd): void;
-  /** For a run that ends without `finish`. */
-  close(): void;
+  /** Resolves when everything is reported. Rejects if the steps could not be read. */
+  finish(end: RunEnd): Promise<void>;
+  /** Also for a run that ends without `finish`. */
+  close(): Promise<void>;
 }
 
 /** How a run ended. */
@@ -111,68 +114,86 @@ const publicEvents: Readonly<Partial<Record<ItemEvent, PublicItemEvent>>> = {
   unfetchable: "held",
 };
 
-export function openEvents(stateFile: string, clock: Clock, emit: (event: RunEvent) => void): Events {
+export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEvent) => void): Events {
   let run: Run | null = null;
-  let steps: Steps | null = null;
+  let steps: Opened<Steps> | null = null;
   let seen = 0;
   let stopped: readonly Stop[] = [];
   let wait = { what: "", until: 0 };
+  let reported: Promise<void> = Promise.resolve();
 
+  /** Reports in the order in which things happened, although steps take time to read. */
+  const report = (work: (now: number) => Promise<void> | void) => {
+    const now = clock.now();
+    reported = reported.then(() => work(now));
+    // It is `finish` that tells of it.
+    reported.catch(() => undefined);
+  };
   const emitAt = (at: number, { event, ...facts }: RunEventFacts) =>
     emit({ event, time: new Date(at).toISOString(), run: run?.id ?? null, ...facts } as RunEvent);
-  const writeSteps = () => {
+  const writeSteps = async () => {
     if (!run || !steps) return;
-    for (const step of steps.after(run.id, seen)) {
+    for (const step of await steps.after(run.id, seen)) {
       seen = step.number;
       const event = publicEvents[step.event];
       if (event) emitAt(step.at, itemFacts(event, step, run));
     }
   };
-  const writeStops = (stops: readonly Stop[]) => {
+  const writeStops = (stops: readonly Stop[], now: number) => {
     const added = stops.filter((stop) => !stopped.includes(stop));
     const lifted = stopped.filter((stop) => !stops.includes(stop));
-    for (const { kind, message } of added) emitAt(clock.now(), { event: "stopped", kind, message });
-    for (const { kind } of lifted) emitAt(clock.now(), { event: "continued", kind });
+    for (const { kind, message } of added) emitAt(now, { event: "stopped", kind, message });
+    for (const { kind } of lifted) emitAt(now, { event: "continued", kind });
     stopped = stops;
   };
-  const waiting = (what: string, until: number) => {
+  const writeWait = (what: string, until: number, now: number) => {
     // The same wait is reported many times until it is over.
-    if (wait.what === what && wait.until > clock.now()) return;
+    if (wait.what === what && wait.until > now) return;
     wait = { what, until };
-    emitAt(clock.now(), { event: "waiting", for: what, until: new Date(until).toISOString() });
+    emitAt(now, { event: "waiting", for: what, until: new Date(until).toISOString() });
   };
-
-  const close = () => {
-    steps?.close();
+  const close = async () => {
+    await reported.catch(() => undefined);
+    await steps?.close();
     steps = null;
   };
 
   return {
-    begin(begun) {
-      run = begun;
-      steps = openSteps(stateFile);
-      seen = steps.newest();
-      emitAt(clock.now(), {
-        event: "run_started",
-        job: run.jobName,
-        manifest: run.manifest,
-        folder: jobFolder(run),
-        sandbox: run.options.sandbox,
+    async begin(begun) {
+      report(async (now) => {
+        run = begun;
+        steps = await openSteps(place, clock);
+        seen = await steps.newest();
+        emitAt(now, {
+          event: "run_started",
+          job: run.jobName,
+          manifest: run.manifest,
+          folder: jobFolder(run),
+          sandbox: run.options.sandbox,
+        });
       });
+      await reported;
     },
-    progress(progress) {
-      writeSteps();
-      writeStops(progress.stops);
-      const { waiting: what, until } = progress;
-      if (what === null || what === "tasks" || until === null) wait = { what: "", until: 0 };
-      else waiting(what, until);
-    },
-    waiting,
-    finish({ exit, facts, stops }) {
-      writeSteps();
-      writeStops(stops);
-      emitAt(clock.now(), { event: "run_finished", ...endFacts(exit, facts) });
-      close();
+    progress: (progress) =>
+      report(async (now) => {
+        await writeSteps();
+        writeStops(progress.stops, now);
+        const { waiting: what, until } = progress;
+        if (what === null || what === "tasks" || until === null) wait = { what: "", until: 0 };
+        else writeWait(what, until, now);
+      }),
+    waiting: (what, until) => report((now) => writeWait(what, until, now)),
+    async finish({ exit, facts, stops }) {
+      report(async (now) => {
+        await writeSteps();
+        writeStops(stops, now);
+        emitAt(now, { event: "run_finished", ...endFacts(exit, facts) });
+      });
+      try {
+        await reported;
+      } finally {
+        await close();
+      }
     },
     close,
   };

@@ -33,6 +33,7 @@ import { count } from "../../text/amounts.js";
 import { pollOrders } from "../orders/attend.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { endRefused } from "../workspace/open.js";
+import { stateName } from "../workspace/state.js";
 import { openCopies } from "./copies.js";
 
 /** Polls in flight at once, where there are no more lanes. The quota limits them far more than this does. */
@@ -53,7 +54,7 @@ export interface ExecuteOptions extends AccountReading {
   inOrder: boolean;
   /** Items that were left out because the credits do not cover them. */
   leftOut: number;
-  onBegin?(run: Run): void;
+  onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;
 }
 
@@ -106,7 +107,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       accounts: account.accounts,
       accountId: account.accountId(),
       fingerprint: account.fingerprint,
-      workspace: opened.workspace.stateFile,
+      workspace: stateName(opened.workspace),
       service: account.service,
       receipts: openReceipts(nodeDisk, opened.workspace, () => clock.now()),
       save: copies === null ? archive.save : savingCopies(archive.save, copies.bucket),
@@ -148,8 +149,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await store.files(run.jobName, "vanished"),
   );
   await arrange({ store, disk: nodeDisk, log }, run, () => archive.indexOf(jobFolder(run)));
-  opened.note.carries(run.id);
-  options.onBegin?.(run);
+  await opened.lock.carries(run.id);
+  await options.onBegin?.(run);
   const { attend, close: dismiss } = await pollOrders({ store, clock, session, account });
   try {
     const { interrupt, onProgress } = options;

@@ -7,9 +7,9 @@ import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseOutdated } from "../workspace/history.js";
+import { openStore } from "../workspace/state.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { prepare, publishProblem, type SheetOptions } from "./prepare.js";
 
@@ -38,7 +38,7 @@ export async function planJob<Result>(
   // If opening fails, close what was opened before: an open sandbox would keep the process alive.
   const undo: (() => Promise<void> | void)[] = [close];
   try {
-    const store = workspaceExists(workspace) ? openWorkspace(workspace, clock) : null;
+    const store = workspaceExists(workspace) ? await openStore(workspace, clock) : null;
     undo.push(() => store?.close());
     if (store) await refuseOutdated(workspace, store);
     const draft = openDraft();
@@ -46,8 +46,7 @@ export async function planJob<Result>(
     const account = await openAccount({
       ...options,
       connection,
-      accountsFile: workspace.accountsFile,
-      stateFile: workspace.stateFile,
+      place: workspace,
       onDailyLimit: "stop",
     });
     undo.push(() => account.close());

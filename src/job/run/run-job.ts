@@ -17,7 +17,7 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
-import { whoIsHere } from "../workspace/lock-owner.js";
+import { whoIsHere } from "../workspace/lock.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
@@ -45,7 +45,7 @@ export interface JobOptions {
   /** Submits nothing, only downloads what is paid for. */
   fetchOnly?: boolean;
   /** Called when the run and its items are on record, before anything is submitted. */
-  onBegin?(run: Run): void;
+  onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;
   /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
   onWait(what: "minute" | "day" | "service", until: number): void;

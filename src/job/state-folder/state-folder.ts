@@ -6,7 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
 import { copyDatabase, madeWritable } from "../../store/open.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
-import { noteLockOwner } from "../workspace/lock-owner.js";
+import { noteLockOwner } from "../workspace/lock.js";
 import {
   claim,
   claimedBy,
@@ -62,6 +62,7 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
 function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   const { markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
+  if (workspace.database !== null) return onServer(workspace, workspace.database.shown, options);
   if (identity?.state) {
     claimOrRefuse(workspace, identity);
     return workspace;
@@ -80,6 +81,17 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
     `the state of this workspace is kept in ${state}: ${workspace.root} is not safe for a database (${why}); outputs stay where they are`,
   );
   return options.find();
+}
+
+/** A state on a server may have many folders. They say where it is, so that no command begins another one here. */
+function onServer(workspace: Workspace, database: string, { random }: PlaceOptions): Workspace {
+  const { markerFolder, stateFile } = workspace;
+  mkdirSync(dirname(stateFile), { recursive: true });
+  if (isRehearsal(workspace)) return workspace;
+  const first = { id: random.uuid(), state: null, host: hostname(), why: null, database };
+  const own = readIdentity(markerFolder) ?? createIdentity(markerFolder, first);
+  if (own.database !== database) writeIdentity(markerFolder, { ...own, database });
+  return workspace;
 }
 
 /** Why no database should be kept there; null if it may. */
@@ -114,6 +126,7 @@ function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options
  */
 export function refuseUnusable(workspace: Workspace): void {
   refuseLost(workspace);
+  if (workspace.database !== null) return;
   const identity = readIdentity(workspace.markerFolder);
   if (identity && (identity.state !== null || !isRehearsal(workspace))) refuseCopy(workspace, identity);
 }

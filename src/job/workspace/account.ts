@@ -13,10 +13,10 @@ import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Lanes } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
-import { openAccounts } from "../../store/accounts/accounts.js";
 import { type OpenLanes, openLanes } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
+import { type AccountsPlace, openSharedData, stateName } from "./state.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
@@ -29,9 +29,8 @@ export interface ServiceConnection {
 
 export interface AccountOptions {
   connection: ServiceConnection;
-  accountsFile: string;
-  /** The workspace named in the spend log. */
-  stateFile: string;
+  /** The workspace, which is named in the spend log, and what it shares with others. */
+  place: AccountsPlace;
   clock: Clock;
   log: Log;
   signal: AbortSignal;
@@ -59,9 +58,10 @@ export interface OpenAccount {
 }
 
 /** Opens what the accounts share. Throws EarlyExit where its folder cannot be made. */
-function openShared({ accountsFile, stateFile, clock }: AccountOptions): Accounts {
+async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
+  const { accountsFile, stateFile } = place;
   try {
-    return openAccounts(accountsFile, clock);
+    return await openSharedData(place, clock);
   } catch (error) {
     const { syscall, code } = error as NodeJS.ErrnoException;
     if (syscall !== "mkdir") throw error;
@@ -79,19 +79,19 @@ export function sharedElsewhere(stateFile: string): string {
 
 export async function openAccount(options: AccountOptions): Promise<OpenAccount> {
   const { connection, clock, log } = options;
-  const accounts = openShared(options);
+  const accounts = await openShared(options);
   const keyPrint = fingerprint(connection.key);
   let account = await accounts.accountOf(connection.origin, keyPrint);
   await accounts.narrowLimits(account.id, options.limits ?? {});
   const spendLog = accounts.spendLog({
     origin: connection.origin,
     fingerprint: keyPrint,
-    workspace: options.stateFile,
+    workspace: stateName(options.place),
   });
   const caller = () => ({ accountId: account.id, fingerprint: keyPrint });
   const opened: OpenLanes[] = [];
   const lanes = (count: number) => {
-    const some = lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
+    const some = lanesOfAccount(options.place.accountsFile, account.id, keyPrint, count);
     opened.push(some);
     return some;
   };

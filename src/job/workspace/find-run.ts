@@ -3,7 +3,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
 import { heldAdvice, reasonLines, type WaitingItem, waitingIn } from "./evidence.js";
 import { howToBegin } from "./history.js";
-import type { LockOwner } from "./lock-owner.js";
+import type { LockOwner } from "./lock.js";
 
 /** Finds the run of a command. Throws EarlyExit if there is none. */
 export type FindRun = (store: Store) => Promise<Run>;

@@ -19,8 +19,12 @@ import { identityFile, readIdentity, type Workspace, workspaceExists } from "./w
 
 /** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
 export function lostHistory(workspace: Workspace): string | null {
-  const { root, markerFolder, stateFile } = workspace;
+  const { root, markerFolder, stateFile, database } = workspace;
+  // Whether it is the right one, and not outdated, the receipts tell when it is open.
+  if (database !== null) return null;
   const identity = readIdentity(markerFolder);
+  if (identity?.database && !isRehearsal(workspace))
+    return `the state of ${root} is in the database ${identity.database} (${identityFile(markerFolder)} says so). Without it, items would be paid for again. Set BULKGEN_DATABASE_URL to that address, with its password`;
   if (identity?.state && !existsSync(identity.state)) {
     const where =
       identity.host === hostname() ? "on this machine, but it is gone" : `on the machine ${identity.host}`;
@@ -113,9 +117,11 @@ export async function outdatedHistory(
   store: Pick<Store, "attempted">,
 ): Promise<string | null> {
   if (isRehearsal(workspace)) return null;
-  const { stateFile, receiptsFile } = workspace;
+  const { database, stateFile, receiptsFile } = workspace;
   for (const { at, row, job, key, attempt } of newestIntents(receiptsFile)) {
     if (await store.attempted(job, key, attempt)) continue;
+    if (database !== null)
+      return `the database ${database.shown} is not the one of ${receiptsFile}, or older: it does not know the paid request of ${at} for ${row}. With it, items would be paid for again. Set BULKGEN_DATABASE_URL to the one of this folder; \`bulkgen migrate --to\` copies a local state into a new one`;
     return `the database ${stateFile} is older than ${receiptsFile}: it does not know the paid request of ${at} for ${row}; it was restored, or lost its log. With it, items would be paid for again. Bring the newer one back, or restore it from the receipts and the archive with \`bulkgen doctor --rebuild\``;
   }
   return null;

@@ -4,12 +4,10 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
-import { type Lock, takeLock } from "../../store/lock.js";
 import { madeWritable, wayOut } from "../../store/open.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseOutdated } from "./history.js";
-import { type LockNote, noteLockOwner } from "./lock-owner.js";
+import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution keeps open from start to end. */
@@ -18,7 +16,7 @@ export interface WorkspaceSession {
   store: Store;
   account: OpenAccount;
   connection: ServiceConnection;
-  note: LockNote;
+  lock: WorkspaceLock;
   close(): Promise<void>;
 }
 
@@ -42,29 +40,26 @@ export interface WorkspaceSessionOptions {
 export async function openWorkspaceSession(options: WorkspaceSessionOptions): Promise<WorkspaceSession> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockWorkspace(options);
-  const note = noteLockOwner(workspace.lockFile, clock);
-  const undo: (() => Promise<void> | void)[] = [() => lock.release(), () => note.remove()];
+  const undo: (() => Promise<void> | void)[] = [() => lock.release()];
   const close = async () => {
     while (undo.length > 0) await undo.pop()?.();
   };
   try {
-    const store = openWorkspace(workspace, clock);
+    const store = await lock.openStore();
     undo.push(() => store.close());
     await refuseOutdated(workspace, store);
     const { connection, close: disconnect } = await options.connect();
     undo.push(disconnect);
-    const { accountsFile, stateFile } = workspace;
     const account = await openAccount({
       ...options,
       connection,
-      accountsFile,
-      stateFile,
+      place: workspace,
       clock,
       log,
       signal,
     });
     undo.push(() => account.close());
-    return { workspace, store, account, connection, note, close };
+    return { workspace, store, account, connection, lock, close };
   } catch (error) {
     await close();
     throw error;
@@ -81,9 +76,12 @@ export async function lockWorkspace({
   clock,
   signal,
   onLocked,
-}: Pick<WorkspaceSessionOptions, "workspace" | "ifLocked" | "clock" | "signal" | "onLocked">): Promise<Lock> {
+}: Pick<
+  WorkspaceSessionOptions,
+  "workspace" | "ifLocked" | "clock" | "signal" | "onLocked"
+>): Promise<WorkspaceLock> {
   for (;;) {
-    const lock = takeLock(workspace.lockFile);
+    const lock = await takeWorkspaceLock(workspace, clock);
     if (lock) return lock;
     const held = `another run is using the workspace ${workspace.root}`;
     if (ifLocked === "skip") throw new EarlyExit("done", `${held}; skipped, nothing was sent`);

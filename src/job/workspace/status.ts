@@ -3,14 +3,13 @@ import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import { openSteps } from "../../store/workspace/steps.js";
-import { openWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
 import { type Evidence, evidenceOf, type Reason, reasonOf, type SpentIn, spentIn } from "./evidence.js";
 import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type LeftToDo, leftToDo } from "./left-to-do.js";
-import { type LockOwner, lockOwnerOf } from "./lock-owner.js";
+import { type LockOwner, lockOwnerOf } from "./lock.js";
+import { openSteps, openStore, withStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
@@ -21,7 +20,7 @@ export async function statusOf(
   which: number | "newest",
   clock: Clock,
 ): Promise<RunStatus | null> {
-  return withWorkspace(workspace, clock, async (store) => {
+  return withStore(workspace, clock, async (store) => {
     const run = await store.run(which);
     if (!run) {
       await refuseOutdated(workspace, store);
@@ -30,7 +29,7 @@ export async function statusOf(
     const items = await store.items(run.id, troubled);
     const overview = await overviewOf(store, run, {
       runs: await store.runs(),
-      current: lockOwnerOf(workspace.lockFile),
+      current: await lockOwnerOf(workspace),
     });
     // In a run in progress items wait for others as a matter of course.
     const blocked = overview.alive ? [] : await blockedIn(store, run.id);
@@ -72,14 +71,13 @@ function blockedTrouble({ rowNumber, rowId, reason }: BlockedReason): ItemTroubl
  * before `since` (UTC ms).
  */
 export async function historyOf(workspace: Workspace, clock: Clock, since = 0): Promise<RunLine[]> {
-  const store = openWorkspace(workspace, clock);
-  const steps = openSteps(workspace.stateFile);
+  const store = await openStore(workspace, clock);
   try {
-    const outcomes = steps.outcomes();
+    const outcomes = await outcomesOf(workspace, clock);
     const runs: RunLine[] = [];
     const all = await store.runs();
     if (all.length === 0) await refuseOutdated(workspace, store);
-    const lockOwner = lockOwnerOf(workspace.lockFile);
+    const lockOwner = await lockOwnerOf(workspace);
     for (const run of all.filter(({ endedAt }) => endedAt === null || endedAt >= since)) {
       const { archived = 0, failed = 0, held = 0, unknown = 0 } = outcomes.get(run.id) ?? {};
       const overview = await overviewOf(store, run, { runs: all, current: lockOwner });
@@ -88,8 +86,16 @@ export async function historyOf(workspace: Workspace, clock: Clock, since = 0): 
     }
     return runs;
   } finally {
-    steps.close();
     await store.close();
+  }
+}
+
+async function outcomesOf(workspace: Workspace, clock: Clock) {
+  const steps = await openSteps(workspace, clock);
+  try {
+    return await steps.outcomes();
+  } finally {
+    await steps.close();
   }
 }
 

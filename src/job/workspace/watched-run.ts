@@ -3,9 +3,9 @@ import { plus } from "../../core/money.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Quota } from "../../core/quota/quota.js";
 import type { Progress } from "../../run/loop.js";
-import { openQuota, type QuotaReader } from "../../store/accounts/quota-reader.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
-import { lockOwnerOf } from "./lock-owner.js";
+import type { QuotaReader } from "../../store/accounts/quota-reader.js";
+import { lockOwnerOf } from "./lock.js";
+import { type Opened, openQuota, openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 
 /** A run that another process executes, as that process records it. Nothing is changed, and nobody is asked. */
@@ -24,46 +24,50 @@ export async function watchRun(
   which: number | "newest",
   clock: Clock,
 ): Promise<WatchedRun | null> {
-  const store = openWorkspace(workspace, clock);
+  const store = await openStore(workspace, clock);
   const run = await store.run(which);
-  const lockOwner = run && ownerOf(workspace, run);
+  const lockOwner = run && (await ownerOf(workspace, run));
   if (!run || !lockOwner) {
     await store.close();
     return null;
   }
-  const quota = quotaReader(workspace, run);
+  const quota = await quotaReader(workspace, run, clock);
   return {
     run,
     since: Math.max(run.startedAt, lockOwner.since),
     async progress() {
-      if (ownerOf(workspace, run) === null) return null;
+      if ((await ownerOf(workspace, run)) === null) return null;
       const now = clock.now();
-      return progressOf(store, run, readQuota(quota, now) ?? unknownQuota, now);
+      return progressOf(store, run, (await readQuota(quota, now)) ?? unknownQuota, now);
     },
     async close() {
-      quota?.close();
+      await quota?.close();
       await store.close();
     },
   };
 }
 
-function ownerOf({ lockFile }: Workspace, { id }: Run) {
-  const lockOwner = lockOwnerOf(lockFile);
+async function ownerOf(workspace: Workspace, { id }: Run) {
+  const lockOwner = await lockOwnerOf(workspace);
   return lockOwner?.run === id ? lockOwner : null;
 }
 
 /** A view without the quota is better than none. */
-function quotaReader({ accountsFile }: Workspace, { origin, accountId }: Run): QuotaReader | null {
+async function quotaReader(
+  workspace: Workspace,
+  run: Run,
+  clock: Clock,
+): Promise<Opened<QuotaReader> | null> {
   try {
-    return openQuota(accountsFile, origin, accountId);
+    return await openQuota(workspace, run, clock);
   } catch {
     return null;
   }
 }
 
-function readQuota(reader: QuotaReader | null, now: number): Quota | null {
+async function readQuota(reader: QuotaReader | null, now: number): Promise<Quota | null> {
   try {
-    return reader?.read(now) ?? null;
+    return (await reader?.read(now)) ?? null;
   } catch {
     return null;
   }

@@ -14,6 +14,7 @@ import { homedir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { EarlyExit } from "../../core/exit.js";
+import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
 
 /**
  * `.bulkgen/workspace.json`: which workspace a folder is, and where its state is if not beside this file. Then it is the
@@ -26,6 +27,8 @@ export interface WorkspaceIdentity {
   host: string;
   /** Why it is elsewhere, e.g. `nfs4`. */
   why: string | null;
+  /** The PostgreSQL database that has the state, without its password. */
+  database?: string | undefined;
 }
 
 export function identityFile(markerFolder: string): string {
@@ -82,10 +85,10 @@ function writePart(path: string, identity: WorkspaceIdentity): string {
 
 function parse(text: string): WorkspaceIdentity | null {
   try {
-    const { id, state, host, why } = JSON.parse(text) as Partial<WorkspaceIdentity>;
+    const { id, state, host, why, database } = JSON.parse(text) as Partial<WorkspaceIdentity>;
     if (typeof id !== "string" || !/^[\w-]+$/.test(id)) return null;
     if (state !== null && typeof state !== "string") return null;
-    return { id, state, host: String(host ?? ""), why: why ?? null };
+    return { id, state, host: String(host ?? ""), why: why ?? null, ...(database ? { database } : {}) };
   } catch {
     return null;
   }
@@ -162,6 +165,8 @@ export interface Workspace {
   receiptsFile: string;
   lockFile: string;
   accountsFile: string;
+  /** The PostgreSQL database that has state and accounts instead of these files; null if there is none. */
+  database: DatabaseAddress | null;
   /** State of the sandbox service itself. */
   serviceFile: string;
   outFolder: string;
@@ -178,6 +183,8 @@ export interface WorkspaceHints {
   sandbox: boolean;
   /** `--out`, relative to the current folder. */
   out?: string;
+  /** `--database-url`. */
+  databaseUrl?: string;
   env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -202,11 +209,20 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
     ...filesIn(state),
     lockFile: join(state, "run.lock"),
     accountsFile: accountsIn(hints.sandbox ? state : sharedFolder),
+    database: hints.databaseUrl === undefined ? null : addressOf(hints.databaseUrl, hints.sandbox),
     serviceFile: join(state, "service.db"),
     outFolder: hints.out
       ? resolve(hints.cwd, hints.out)
       : join(root, hints.sandbox ? "sandbox-outputs" : "outputs"),
   };
+}
+
+function addressOf(url: string, sandbox: boolean): DatabaseAddress {
+  try {
+    return databaseAddress(url, { sandbox });
+  } catch (error) {
+    throw new EarlyExit("usage", `--database-url: ${(error as Error).message}. Nothing was sent.`);
+  }
 }
 
 /** The folder shared by this user's workspaces. */
@@ -257,12 +273,12 @@ function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
  */
 export function forLooking(workspace: Workspace, sandbox: boolean): Workspace {
   if (!sandbox || existsSync(dirname(workspace.serviceFile))) return workspace;
-  return { ...workspace, serviceFile: ":memory:", accountsFile: ":memory:" };
+  return { ...workspace, serviceFile: ":memory:", accountsFile: ":memory:", database: null };
 }
 
-/** Whether the workspace has been used. */
-export function workspaceExists(workspace: Workspace): boolean {
-  return existsSync(workspace.stateFile);
+/** Whether the workspace has been used. One on a server is made when it is opened. */
+export function workspaceExists({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): boolean {
+  return database !== null || existsSync(stateFile);
 }
 
 function isFolder(path: string): boolean {

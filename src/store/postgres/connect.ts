@@ -1,99 +1,233 @@
-import type { Pool, PoolClient } from "pg";
+import type { Client, ClientConfig, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
 import type { Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
+import type { DatabaseAddress } from "./address.js";
 import { bound, type Translation, translated } from "./dialect.js";
 import { migrate } from "./schema.js";
+import { driver, explained } from "./trouble.js";
 
 export interface PostgresDatabase extends Database {
   close(): Promise<void>;
 }
 
 export interface PostgresOptions {
-  /** `postgres://…`; `?schema=NAME` is the schema of the workspace, `bulkgen` if absent. */
-  url: string;
+  address: DatabaseAddress;
   clock: Clock;
-  /** Told of errors of connections that nobody is using, such as a restart of the database. */
-  onIdleError(error: Error): void;
 }
 
-/** Connections of one process. */
+/** Connections of one opened database. */
 const connectionsMax = 10;
 /** Milliseconds after which an attempt to connect has failed. */
 const connectMs = 10_000;
 
-/** Opens a workspace on PostgreSQL, made or migrated. Rejects with PostgreSQL's error. */
-export async function openPostgres({ url, clock, onIdleError }: PostgresOptions): Promise<PostgresDatabase> {
-  const { address, schema } = placeOf(url);
-  const { Pool: OpenPool } = (await import("pg")).default;
-  const pool = new OpenPool({
-    connectionString: address,
-    max: connectionsMax,
-    connectionTimeoutMillis: connectMs,
-    options: `-c search_path=${schema}`,
-    application_name: "bulkgen",
-    types: { getTypeParser: parserOf },
-  });
-  pool.on("error", onIdleError);
-  try {
-    await migrate(pool, schema);
-    return databaseOn(pool, schema, clock);
-  } catch (error) {
-    await pool.end();
-    throw error;
-  }
-}
-
-/** Where the database is, and in which of its schemas the workspace. */
-function placeOf(url: string): { address: string; schema: string } {
-  const address = new URL(url);
-  const schema = address.searchParams.get("schema") ?? "bulkgen";
-  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
-    throw new Error(`expected a schema of lower-case letters, digits and _, got ${schema}`);
-  address.searchParams.delete("schema");
-  return { address: address.href, schema };
-}
-
-const types = { bool: 16, int8: 20, numeric: 1700 };
-
-/** Values as SQLite gives them: numbers that fit into a double, and truth as 1 or 0. */
-function parserOf(type: number): (text: string) => unknown {
-  if (type === types.int8 || type === types.numeric) return Number;
-  if (type === types.bool) return (text) => (text === "t" ? 1 : 0);
-  return [21, 23, 26, 700, 701].includes(type) ? Number : (text) => text;
-}
-
-function databaseOn(pool: Pool, schema: string, clock: Clock): PostgresDatabase {
-  const within = async <Result>(begin: string, script: () => Script<Result>): Promise<Result> => {
-    const client = await pool.connect();
-    let broken: Error | undefined;
-    try {
-      await client.query(begin);
-      const result = await drive(client, script());
-      await client.query("COMMIT");
-      return result;
-    } catch (error) {
-      // A connection that cannot even roll back is thrown away, and the database rolls back by itself.
-      await client.query("ROLLBACK").catch((refused: Error) => {
-        broken = refused;
-      });
-      throw error;
-    } finally {
-      client.release(broken);
-    }
-  };
+/** Opens a workspace on PostgreSQL, made or migrated. Rejects with DatabaseTrouble, NewerDatabase, or PostgreSQL's error. */
+export async function openPostgres({ address, clock }: PostgresOptions): Promise<PostgresDatabase> {
+  const pool = await poolOf(address);
   return {
     sql: postgresQueries(),
     clock,
     // One writer at a time, as in SQLite: what the store's scripts decide by what they have read stays true until their end.
-    atomic: (script) =>
-      within(`BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0))`, script),
-    read: (script) => within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", script),
+    atomic: (script) => pooled(pool, address, beginWriting(address), script),
+    read: (script) => pooled(pool, address, beginReading, script),
     close: () => pool.end(),
   };
 }
 
+/** Who has the lock of a workspace on PostgreSQL. */
+export interface LockHolder {
+  pid: number;
+  host: string;
+  run: number | null;
+}
+
+export interface LockedPostgres extends PostgresDatabase {
+  /** Says who has the lock, to those who ask. */
+  says(holder: LockHolder): Promise<void>;
+  release(): Promise<void>;
+}
+
+/**
+ * Opens a workspace with its lock; null if another process has it. The lock belongs to a connection, and all writes go
+ * over that connection: if it is lost, another process may take the lock, and this one cannot write any more.
+ */
+export async function lockPostgres(
+  { address, clock }: PostgresOptions,
+  holder: LockHolder,
+): Promise<LockedPostgres | null> {
+  const pool = await poolOf(address);
+  const client = await connected(address, nameOf(holder));
+  const release = async () => {
+    await client.end();
+    await pool.end();
+  };
+  const { rows } = await client.query(`SELECT pg_try_advisory_lock(${lockKey(address)}) AS taken`);
+  if (rows[0]?.["taken"] !== 1) {
+    await release();
+    return null;
+  }
+  let last: Promise<unknown> = Promise.resolve();
+  /** One after the other: they share the connection. */
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(work);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+  return {
+    sql: postgresQueries(),
+    clock,
+    atomic: (script) => inTurn(() => within(client, address, beginWriting(address), script)),
+    read: (script) => pooled(pool, address, beginReading, script),
+    says: (said) =>
+      inTurn(async () => {
+        await client.query(`SELECT set_config('application_name', $1, false)`, [nameOf(said)]);
+      }),
+    close: async () => undefined,
+    release: () => inTurn(release),
+  };
+}
+
+/** Who has the lock now, and since when (UTC ms); null if nobody has. */
+export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & { since: number }) | null> {
+  const client = await connected(address, "bulkgen");
+  try {
+    const { rows } = await client.query(
+      `SELECT a.application_name AS name, extract(epoch FROM a.backend_start) * 1000 AS since
+       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+         AND (CAST(l.classid AS BIGINT) << 32) | CAST(l.objid AS BIGINT) = ${lockKey(address)}`,
+    );
+    const [row] = rows as { name: string; since: number }[];
+    const [, pid, host = "", run] = /^bulkgen (\d+)@(\S*)(?: run (\d+))?$/.exec(row?.name ?? "") ?? [];
+    if (row === undefined) return null;
+    return {
+      pid: Number(pid),
+      host,
+      run: run === undefined ? null : Number(run),
+      since: Math.floor(row.since),
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+/** The name of a connection, of which PostgreSQL keeps 63 bytes. */
+function nameOf({ pid, host, run }: LockHolder): string {
+  const name = host.replace(/[^\w.-]/g, "_").slice(0, 32);
+  return `bulkgen ${pid}@${name}${run === null ? "" : ` run ${run}`}`;
+}
+
+function lockKey({ schema }: DatabaseAddress): string {
+  return `hashtextextended('${schema}', 2)`;
+}
+
+const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+function beginWriting({ schema }: DatabaseAddress): string {
+  return `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0))`;
+}
+
+/** Its connections are made when they are needed. The first makes the schema. */
+async function poolOf(address: DatabaseAddress): Promise<Pool> {
+  const { Pool: OpenPool } = await driver();
+  const pool = new OpenPool({ ...settingsOf(address, "bulkgen"), max: connectionsMax });
+  // Of a connection that nobody uses: the next query gets another, or fails with the reason.
+  pool.on("error", () => undefined);
+  try {
+    await migrate(pool, address.schema);
+    return pool;
+  } catch (error) {
+    await pool.end();
+    throw explained(error, address);
+  }
+}
+
+async function connected(address: DatabaseAddress, name: string): Promise<Client> {
+  const { Client: OpenClient } = await driver();
+  const client = new OpenClient(settingsOf(address, name));
+  // The next query fails with the reason.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    throw explained(error, address);
+  }
+}
+
+function settingsOf({ url, schema }: DatabaseAddress, name: string): ClientConfig {
+  return {
+    connectionString: url,
+    connectionTimeoutMillis: connectMs,
+    // A machine that is gone must not keep the lock: the server asks whether it is there.
+    options: `-c search_path=${schema} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3`,
+    keepAlive: true,
+    application_name: name,
+    types: { getTypeParser: parserOf },
+  };
+}
+
+/** PostgreSQL's numbers of types. */
+const types = { bool: 16, int8: 20, int2: 21, int4: 23, oid: 26, float4: 700, float8: 701, numeric: 1700 };
+const numbers: readonly number[] = [
+  types.int2,
+  types.int4,
+  types.int8,
+  types.oid,
+  types.float4,
+  types.float8,
+  types.numeric,
+];
+
+/** Values as SQLite gives them: numbers that fit into a double, and truth as 1 or 0. */
+function parserOf(type: number): (text: string) => unknown {
+  if (type === types.bool) return (text) => (text === "t" ? 1 : 0);
+  return numbers.includes(type) ? Number : (text) => text;
+}
+
+async function pooled<Result>(
+  pool: Pool,
+  address: DatabaseAddress,
+  begin: string,
+  script: () => Script<Result>,
+): Promise<Result> {
+  let client: PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw explained(error, address);
+  }
+  let broken = false;
+  try {
+    return await within(client, address, begin, script, () => {
+      broken = true;
+    });
+  } finally {
+    // A connection that cannot even roll back is thrown away, and the database rolls back by itself.
+    client.release(broken);
+  }
+}
+
+async function within<Result>(
+  client: Pick<Client, "query">,
+  address: DatabaseAddress,
+  begin: string,
+  script: () => Script<Result>,
+  onBroken: () => void = () => undefined,
+): Promise<Result> {
+  try {
+    await client.query(begin);
+    const result = await drive(client, script());
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    await client.query("ROLLBACK").catch(onBroken);
+    throw explained(error, address);
+  }
+}
+
 /** Runs a script from answer to answer. */
-async function drive<Result>(client: PoolClient, script: Script<Result>): Promise<Result> {
+async function drive<Result>(client: Pick<Client, "query">, script: Script<Result>): Promise<Result> {
   let step = script.next();
   while (!step.done) {
     let result: QueryResult;

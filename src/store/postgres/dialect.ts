@@ -19,6 +19,7 @@ const words: readonly (readonly [RegExp, string])[] = [
     /\bjson_group_array\(json_object\(([^()]*)\)\)/g,
     "coalesce(CAST(json_agg(json_build_object($1)) AS TEXT), '[]')",
   ],
+  [/\bjson_group_array\((\w+)\)/g, "coalesce(CAST(json_agg($1) AS TEXT), '[]')"],
   [/\binstr\(/g, "strpos("],
   // It plans by itself: SQLite is told the order of joins, and which condition is not for an index.
   [/\bCROSS JOIN\b/g, "JOIN"],

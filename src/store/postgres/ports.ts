@@ -1,29 +1,49 @@
-import type { Clock } from "../../clock.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { Store } from "../../core/ports/store.js";
 import { accountMethods } from "../accounts/accounts.js";
 import { workspaceMethods } from "../workspace/workspace.js";
-import { openPostgres, type PostgresDatabase } from "./connect.js";
+import {
+  type LockHolder,
+  lockPostgres,
+  openPostgres,
+  type PostgresDatabase,
+  type PostgresOptions,
+} from "./connect.js";
 
-/** A workspace and its accounts on PostgreSQL: the same store and the same ledger as on SQLite, for many machines. */
-export interface SharedWorkspace {
-  store: Store;
-  accounts: Accounts;
-}
-
-export interface SharedWorkspaceOptions {
-  url: string;
+/** A workspace on PostgreSQL has the same store and the same ledger as one on SQLite, for many machines. */
+export interface SharedStoreOptions extends PostgresOptions {
   /** The folder that paths of this machine are relative to. */
   root: string;
-  clock: Clock;
-  onIdleError(error: Error): void;
 }
 
-/** Opens both on one pool of connections, which closes with the store. */
-export async function openSharedWorkspace(options: SharedWorkspaceOptions): Promise<SharedWorkspace> {
-  const database: PostgresDatabase = await openPostgres(options);
-  return {
-    store: { ...workspaceMethods({ ...database, root: options.root }), close: () => database.close() },
-    accounts: { ...accountMethods(database), close: async () => undefined },
-  };
+export async function openSharedStore({ root, ...options }: SharedStoreOptions): Promise<Store> {
+  return storeOn(await openPostgres(options), root);
+}
+
+export async function openSharedAccounts(options: PostgresOptions): Promise<Accounts> {
+  const database = await openPostgres(options);
+  return { ...accountMethods(database), close: () => database.close() };
+}
+
+/** A workspace with its lock. */
+export interface LockedStore {
+  /** Its writes end with the lock. */
+  store: Store;
+  says(holder: LockHolder): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** Null if another process has the lock. */
+export async function lockSharedStore(
+  { root, ...options }: SharedStoreOptions,
+  holder: LockHolder,
+): Promise<LockedStore | null> {
+  const database = await lockPostgres(options, holder);
+  if (database === null) return null;
+  const { says, release } = database;
+  return { store: storeOn(database, root), says, release };
+}
+
+function storeOn(database: PostgresDatabase, root: string): Store {
+  return { ...workspaceMethods({ ...database, root }), close: () => database.close() };
 }

@@ -1,6 +1,6 @@
 import type { FailureKind } from "../../core/failure.js";
 import type { ItemState } from "../../core/item.js";
-import { openSqlite, statements } from "../../sqlite.js";
+import type { Database, Queries, Script } from "../script.js";
 
 /** States whose items a person has to hear about. */
 const troubled = ["failed", "held", "unknown", "overdue"] as const;
@@ -27,10 +27,9 @@ export interface News {
   awaiting: Pick<TroubleGroup, "items" | "rowIds">;
 }
 
-/** Follows a run on a read-only connection: each reading costs as much as has happened since the one before. */
+/** Follows a run: each reading costs as much as has happened since the one before. */
 export interface NewsReader {
-  read(): News;
-  close(): void;
+  read(): Promise<News>;
 }
 
 interface Row {
@@ -63,33 +62,35 @@ const stepsBack = 10_000;
 /** Row ids that are kept for a group. */
 const idsMax = 5;
 
-/** Opens the news of a run in an existing workspace. Throws SQLite's error. */
-export function openNews(path: string, runId: number): NewsReader {
-  const db = openSqlite(path, { readonly: true });
-  const sql = statements(db);
+/** The news of a run in an open database of either kind. */
+export function newsOn({ sql, read }: Pick<Database, "sql" | "read">, runId: number): NewsReader {
   const groups = new TroubleGroups();
   let seen: number | null = null;
   let newestFile: string | null = null;
-  const newest = () => Number(sql("SELECT coalesce(max(id), 0) FROM events").value());
-  const awaiting = () => {
-    const items = Number(sql(`SELECT count(*) FROM items WHERE ${isAwaiting}`).value(runId));
-    if (items === 0) return { items, rowIds: [] };
-    const first = sql(`SELECT row_id AS rowId FROM items WHERE ${isAwaiting} LIMIT ${idsMax}`).all(runId);
-    return { items, rowIds: (first as { rowId: string }[]).map(({ rowId }) => rowId) };
-  };
   return {
-    read() {
-      const until = newest();
-      const changed =
-        seen === null ? sql(selectTroubled).all({ runId }) : sql(selectChanged).all(seen, until, runId);
-      for (const row of changed as Row[]) groups.put(row);
-      newestFile =
-        (sql(selectNewestFile).value(seen ?? until - stepsBack, runId) as string | undefined) ?? newestFile;
-      seen = until;
-      return { newestFile, trouble: groups.largestFirst(), awaiting: awaiting() };
-    },
-    close: () => db.close(),
+    read: () =>
+      read(function* () {
+        const until = Number(yield* sql("SELECT coalesce(max(id), 0) FROM events").value());
+        const changed =
+          seen === null
+            ? yield* sql(selectTroubled).all({ runId })
+            : yield* sql(selectChanged).all(seen, until, runId);
+        for (const row of changed as Row[]) groups.put(row);
+        const newest = yield* sql(selectNewestFile).value(seen ?? until - stepsBack, runId);
+        newestFile = (newest as string | undefined) ?? newestFile;
+        seen = until;
+        return { newestFile, trouble: groups.largestFirst(), awaiting: yield* awaiting(sql, runId) };
+      }),
   };
+}
+
+function* awaiting(sql: Queries, runId: number): Script<News["awaiting"]> {
+  const items = Number(yield* sql(`SELECT count(*) FROM items WHERE ${isAwaiting}`).value(runId));
+  if (items === 0) return { items, rowIds: [] };
+  const first = yield* sql(`SELECT row_id AS rowId FROM items WHERE ${isAwaiting} LIMIT ${idsMax}`).all(
+    runId,
+  );
+  return { items, rowIds: (first as { rowId: string }[]).map(({ rowId }) => rowId) };
 }
 
 /** Counts items by trouble and reason as they come and go. */

@@ -1,7 +1,7 @@
 import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
-import { openSqlite, statements } from "../../sqlite.js";
+import type { Database } from "../script.js";
 
 /** A committed transition of an item, with its attempt. */
 export interface ItemStep {
@@ -22,15 +22,14 @@ export interface ItemStep {
   files: string[];
 }
 
-/** The steps of a workspace, for following a run: read on a read-only connection. */
+/** The steps of a workspace, for following a run. */
 export interface Steps {
   /** The number of the latest step; 0 when there is none. */
-  newest(): number;
+  newest(): Promise<number>;
   /** The steps of a run's items after that number, oldest first. */
-  after(runId: number, number: number): ItemStep[];
+  after(runId: number, number: number): Promise<ItemStep[]>;
   /** For each run, how many of the items that took a step in it are left in each state. */
-  outcomes(): Map<number, Partial<Record<ItemState, number>>>;
-  close(): void;
+  outcomes(): Promise<Map<number, Partial<Record<ItemState, number>>>>;
 }
 
 const select = `
@@ -47,26 +46,27 @@ const selectOutcomes = `
   WHERE e.id IN (SELECT max(id) FROM events WHERE run_id IS NOT NULL GROUP BY run_id, item_id)
   GROUP BY e.run_id, t.to_state`;
 
-/** Opens the steps of an existing workspace. Throws SQLite's error. */
-export function openSteps(path: string): Steps {
-  const db = openSqlite(path, { readonly: true });
-  db.pragma("busy_timeout = 10000");
-  const sql = statements(db);
+/** The steps in an open database of either kind. */
+export function stepsOn({ sql, read }: Pick<Database, "sql" | "read">): Steps {
   return {
     newest: () =>
-      (sql("SELECT coalesce(max(id), 0) AS number FROM events").get() as { number: number }).number,
+      read(function* () {
+        return Number(yield* sql("SELECT coalesce(max(id), 0) FROM events").value());
+      }),
     after: (runId, number) =>
-      (sql(select).all(runId, number) as (Omit<ItemStep, "files"> & { files: string })[]).map((row) => ({
-        ...row,
-        files: JSON.parse(row.files) as string[],
-      })),
-    outcomes() {
-      const found = new Map<number, Partial<Record<ItemState, number>>>();
-      for (const row of sql(selectOutcomes).all() as { run: number; state: ItemState; items: number }[]) {
-        found.set(row.run, { ...found.get(row.run), [row.state]: row.items });
-      }
-      return found;
-    },
-    close: () => db.close(),
+      read(function* () {
+        const rows = (yield* sql(select).all(runId, number)) as (Omit<ItemStep, "files"> & {
+          files: string;
+        })[];
+        return rows.map((row) => ({ ...row, files: JSON.parse(row.files) as string[] }));
+      }),
+    outcomes: () =>
+      read(function* () {
+        const found = new Map<number, Partial<Record<ItemState, number>>>();
+        const rows = yield* sql(selectOutcomes).all();
+        for (const row of rows as { run: number; state: ItemState; items: number }[])
+          found.set(row.run, { ...found.get(row.run), [row.state]: row.items });
+        return found;
+      }),
   };
 }

@@ -19,12 +19,12 @@ import type { Item } from "../../../src/core/ports/store.js";
 import { rebuildWorkspace } from "../../../src/job/rebuild/rebuild.js";
 import { missingFiles } from "../../../src/job/run/prepare.js";
 import { outdatedHistory } from "../../../src/job/workspace/history.js";
+import { openSteps } from "../../../src/job/workspace/state.js";
 import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { lineIn } from "../../../src/run/receipts/receipt-lines.js";
 import { openSqlite } from "../../../src/sqlite.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { takeLock } from "../../../src/store/lock.js";
-import { openSteps } from "../../../src/store/workspace/steps.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { judgementOf } from "../../store/judgement-fixture.js";
@@ -243,9 +243,9 @@ describe("P4: from the receipts alone", () => {
     accepted("a", 1);
     accepted("a", 2);
     await rebuild();
-    const steps = openSteps(workspace.stateFile);
-    const events = steps.after(1, 0).map(({ event, attempt, taskId }) => [event, attempt, taskId]);
-    steps.close();
+    const steps = await openSteps(workspace, clock);
+    const events = (await steps.after(1, 0)).map(({ event, attempt, taskId }) => [event, attempt, taskId]);
+    await steps.close();
     expect(events).toEqual([
       ["intended", 2, "task-a-2"],
       ["accepted", 2, "task-a-2"],

@@ -41,8 +41,7 @@ async function machine(url: string, limits: OwnLimits = {}) {
   };
   const account: OpenAccount = await openAccount({
     connection: { origin: "https://service.example", baseUrl: url, key: canaryKey, sandbox: false },
-    accountsFile: ":memory:",
-    stateFile: "state.db",
+    place: { accountsFile: ":memory:", stateFile: "state.db", database: null },
     clock,
     log,
     limits,

@@ -2,9 +2,11 @@ import { describe } from "vitest";
 import { accountsSuite } from "./accounts.js";
 import { editionsSuite } from "./editions.js";
 import { foreignRequestsSuite } from "./foreign-requests.js";
+import { newsSuite } from "./news.js";
 import type { OpenDatabase } from "./open.js";
 import { spendLogSuite } from "./spend-log.js";
 import { spendingSuite } from "./spending.js";
+import { stepsSuite } from "./steps.js";
 import { usersSuite } from "./users.js";
 import { workspaceSuite } from "./workspace.js";
 
@@ -16,5 +18,7 @@ export function storeSuites(open: OpenDatabase, numRuns: number): void {
   describe("accounts", () => accountsSuite(open, numRuns));
   describe("foreign requests", () => foreignRequestsSuite(open));
   describe("spend log", () => spendLogSuite(open));
+  describe("steps", () => stepsSuite(open));
+  describe("news", () => newsSuite(open));
   describe("spending", () => spendingSuite(open));
 }

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { serveDashboard } from "../../../dashboard/serve.js";
+import { mustBeHere } from "../../../job/workspace/state.js";
 import { launchIn } from "../../../launch.js";
 import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/dashboard.js";
 import { print } from "../../output/print.js";
-import { settledWorkspace } from "../../settings/workspace.js";
+import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "../schedule/place.js";
 
@@ -12,6 +13,7 @@ import { schedulesFile } from "../schedule/place.js";
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {
   const { clock, random, env, program } = machine;
   const sandbox = flags.sandbox ?? false;
+  mustBeHere(workspaceOf(flags, machine), "`bulkgen status --watch` follows a run in a database.");
   const workspace = settledWorkspace(flags, machine);
   // Rehearsals have a state of their own, but not their own schedules.
   const file = schedulesFile(settledWorkspace({ ...flags, sandbox: false }, machine));

@@ -1,0 +1,109 @@
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { Accounts } from "../../core/ports/accounts.js";
+import type { Run, Store } from "../../core/ports/store.js";
+import { openSqlite } from "../../sqlite.js";
+import { openAccounts } from "../../store/accounts/accounts.js";
+import { type QuotaReader, quotaOn } from "../../store/accounts/quota-reader.js";
+import { type Database, sqliteDatabase } from "../../store/script.js";
+import { type NewsReader, newsOn } from "../../store/workspace/news.js";
+import { type Steps, stepsOn } from "../../store/workspace/steps.js";
+import { openWorkspace } from "../../store/workspace/workspace.js";
+import type { Workspace } from "./workspace.js";
+
+/** The state of a workspace is in files of this machine, or in a PostgreSQL database that many machines share. */
+export type StatePlace = Pick<Workspace, "root" | "stateFile" | "database">;
+export type AccountsPlace = Pick<Workspace, "stateFile" | "accountsFile" | "database">;
+
+/** Throws EarlyExit for a command that reads the files of a state, where it is on a server. */
+export function mustBeHere({ database }: Pick<Workspace, "database">, instead: string): void {
+  if (database === null) return;
+  throw new EarlyExit(
+    "usage",
+    `the state of this workspace is in the database ${database.shown}, and this command needs it in files here. Nothing was changed. ${instead}`,
+  );
+}
+
+/** The name of a state in messages and in the spend log, the same on all machines that share it. */
+export function stateName({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): string {
+  return database === null ? stateFile : `postgres:${database.schema}`;
+}
+
+/** Opens a workspace's store. Rejects with NewerDatabase, DatabaseTrouble, or the database's error. */
+export async function openStore({ root, stateFile, database }: StatePlace, clock: Clock): Promise<Store> {
+  if (database === null) return openWorkspace({ root, stateFile }, clock);
+  const { openSharedStore } = await import("../../store/postgres/ports.js");
+  return openSharedStore({ address: database, root, clock });
+}
+
+/** Opens a workspace's store for as long as `use` takes. */
+export async function withStore<Result>(
+  place: StatePlace,
+  clock: Clock,
+  use: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const store = await openStore(place, clock);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Opens what the accounts share: with the workspace if that is on a server, else in a file of all workspaces here. */
+export async function openSharedData(
+  { accountsFile, database }: Pick<AccountsPlace, "accountsFile" | "database">,
+  clock: Clock,
+): Promise<Accounts> {
+  if (database === null) return openAccounts(accountsFile, clock);
+  const { openSharedAccounts } = await import("../../store/postgres/ports.js");
+  return openSharedAccounts({ address: database, clock });
+}
+
+/** A reader on connections of its own: it changes nothing, and waits for no writer. */
+export type Opened<Reader> = Reader & { close(): Promise<void> };
+
+export async function openSteps(place: StatePlace, clock: Clock): Promise<Opened<Steps>> {
+  return reading(place.stateFile, place, clock, stepsOn);
+}
+
+export async function openNews(place: StatePlace, runId: number, clock: Clock): Promise<Opened<NewsReader>> {
+  return reading(place.stateFile, place, clock, (database) => newsOn(database, runId));
+}
+
+/** The quota of a run's account. */
+export async function openQuota(
+  place: AccountsPlace,
+  { origin, accountId }: Pick<Run, "origin" | "accountId">,
+  clock: Clock,
+): Promise<Opened<QuotaReader>> {
+  return reading(place.accountsFile, place, clock, (database) => quotaOn(database, origin, accountId));
+}
+
+async function reading<Reader extends object>(
+  file: string,
+  { database }: Pick<Workspace, "database">,
+  clock: Clock,
+  readerOn: (database: Database) => Reader,
+): Promise<Opened<Reader>> {
+  if (database !== null) {
+    const { openPostgres } = await import("../../store/postgres/connect.js");
+    const opened = await openPostgres({ address: database, clock });
+    return { ...readerOn(opened), close: () => opened.close() };
+  }
+  const { close, ...reader } = openHere(file, clock, readerOn);
+  return { ...reader, close: async () => close() } as unknown as Opened<Reader>;
+}
+
+/** A reader of a database file of this machine. Throws SQLite's error. */
+export function openHere<Reader extends object>(
+  file: string,
+  clock: Clock,
+  readerOn: (database: Database) => Reader,
+): Reader & { close(): void } {
+  const db = openSqlite(file, { readonly: true, timeout: busyMs });
+  return { ...readerOn(sqliteDatabase(db, clock)), close: () => db.close() };
+}
+
+/** How long a reader waits for a database that is being made or recovered. */
+const busyMs = 10_000;

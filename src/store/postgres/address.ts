@@ -1,0 +1,35 @@
+/** A PostgreSQL database that has the state of a workspace. */
+export interface DatabaseAddress {
+  /** For the driver: user, password, host and database. */
+  url: string;
+  /** The schema that is the workspace. */
+  schema: string;
+  /** The address for people, without its password. */
+  shown: string;
+}
+
+const defaultSchema = "bulkgen";
+/** Rehearsals have a schema of their own, as they have a folder of their own. */
+const rehearsalEnd = "_sandbox";
+const schemaPattern = /^[a-z_][a-z0-9_]{0,54}$/;
+
+/** Reads `postgres://user@host/database?schema=NAME`. Throws an error that says what is wrong; it has no password. */
+export function databaseAddress(text: string, { sandbox }: { sandbox: boolean }): DatabaseAddress {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol))
+    throw new Error("expected postgres://USER@HOST/DATABASE");
+  const schema = url.searchParams.get("schema") ?? defaultSchema;
+  if (!schemaPattern.test(schema))
+    throw new Error(
+      `expected a schema of at most 55 lower-case letters, digits and _, got ${JSON.stringify(schema)}`,
+    );
+  url.searchParams.delete("schema");
+  const shown = new URL(url);
+  shown.password = "";
+  shown.search = schema === defaultSchema ? "" : `schema=${schema}`;
+  return {
+    url: url.href,
+    schema: sandbox ? `${schema}${rehearsalEnd}` : schema,
+    shown: shown.href,
+  };
+}

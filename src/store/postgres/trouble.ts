@@ -1,0 +1,43 @@
+import { EarlyExit } from "../../core/exit.js";
+import { DatabaseTrouble } from "../open.js";
+import type { DatabaseAddress } from "./address.js";
+
+/** What PostgreSQL's codes and those of connections mean to a person; the first that matches. */
+const meanings: readonly (readonly [RegExp, string])[] = [
+  [/^(28P01|28000)$/, "check the user and the password of its address"],
+  [/^3D000$/, "make that database, or correct its name in the address"],
+  [/^42501$/, "give its user the right to create and use the schema"],
+  [/^25006$/, "use the server that takes writes: this one is read-only"],
+  [/^53100$/, "free some space on its disk"],
+  [/^53300$/, "allow it more connections (max_connections)"],
+  [
+    /^(08...|57P0.|ECONN.*|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE)$/,
+    "see that it runs and that this machine reaches it",
+  ],
+];
+/** A connection that has ended has no code, only words. */
+const lost = /connection terminated|not queryable|timeout exceeded when trying to connect|Client was closed/i;
+
+/** The same error as one that says which database it is of and what to do, if that is known. */
+export function explained(error: unknown, { shown }: Pick<DatabaseAddress, "shown">): unknown {
+  if (!(error instanceof Error) || error instanceof DatabaseTrouble) return error;
+  // Where a name has several addresses, each was tried.
+  const cause = error instanceof AggregateError ? (error.errors[0] as Error) : error;
+  const { code = "", message } = cause as Error & { code?: string };
+  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1];
+  const todo = meaning ?? (lost.test(message) ? "see that it runs and that this machine reaches it" : null);
+  return todo === null ? error : new DatabaseTrouble(`the database ${shown}: ${message}`, todo, { cause });
+}
+
+/** The driver is not installed with bulkgen: most never need it. */
+export async function driver(): Promise<Pick<typeof import("pg"), "Client" | "Pool">> {
+  try {
+    return (await import("pg")).default;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new EarlyExit(
+      "usage",
+      "a database URL needs the package pg, which is not installed. Nothing was sent. Install it where bulkgen is: npm install pg",
+    );
+  }
+}

@@ -1,0 +1,110 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { lockPostgres } from "../../src/store/postgres/connect.js";
+import { databaseAddress } from "../../src/store/postgres/address.js";
+import { ManualClock } from "../manual-clock.js";
+import { startPostgres, type TestPostgres } from "../postgres.js";
+import { newPlace, type Place, run } from "./command.js";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.close());
+
+describe("a workspace whose state is in a PostgreSQL database", () => {
+  let at: Place;
+  let url: string;
+  const sheet = (...rows: string[]) =>
+    writeFileSync(join(at.folder, "set.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
+  const bulkgen = (...args: string[]) =>
+    run(at, [...args, "--sandbox"], { env: { BULKGEN_DATABASE_URL: url } });
+
+  beforeEach(() => {
+    at = newPlace();
+    url = postgres.newWorkspace();
+  });
+
+  test("is run, watched and exported like one in files, and pays nothing twice", async () => {
+    sheet("a,aurora-image-mini,a cup", "b,aurora-image-mini,a jug");
+    const made = await bulkgen("run", "set.csv", "--yes", "--events");
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("2 archived")]);
+    const told = made.stdout.trimEnd().split("\n");
+    expect(told.map((line) => (JSON.parse(line) as { event: string }).event).filter((name) => name === "archived")).toHaveLength(2);
+    const again = await bulkgen("run", "set.csv", "--yes", "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({ credits: { spent: 0 } });
+    const status = await bulkgen("status", "--json");
+    expect(JSON.parse(status.stdout)).toMatchObject({ counts: { archived: 2 } });
+    expect((await bulkgen("status", "--all")).stdout).toContain("set");
+    expect((await bulkgen("find", "cup")).stdout).toContain("a.png");
+    const exported = await bulkgen("export");
+    expect([exported.code, exported.stderr]).toEqual([0, ""]);
+    expect((await bulkgen("verify")).code).toBe(0);
+    expect(await postgres.query(`${url}_sandbox`, "SELECT state, count(*) AS items FROM items GROUP BY state")).toEqual([
+      { state: "archived", items: 2 },
+    ]);
+  });
+
+  test("is locked for all machines while one runs it, and those who ask are told which", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    await bulkgen("run", "set.csv", "--yes");
+    const address = databaseAddress(url, { sandbox: true });
+    const clock = new ManualClock();
+    const held = await lockPostgres({ address, clock }, { pid: 41, host: "render-2", run: 1 });
+    const status = JSON.parse((await bulkgen("status", "--json")).stdout);
+    expect(status).toMatchObject({ alive: true });
+    const refused = await bulkgen("run", "set.csv", "--yes", "--fresh");
+    expect([refused.code, refused.stderr]).toEqual([9, expect.stringContaining("another run is using")]);
+    await held?.release();
+    expect((await bulkgen("run", "set.csv", "--yes")).code).toBe(0);
+  });
+
+  test("P1: who has lost the connection of its lock can write nothing more", async () => {
+    const address = databaseAddress(url, { sandbox: false });
+    const clock = new ManualClock();
+    const first = await lockPostgres({ address, clock }, { pid: 1, host: "one", run: null });
+    const job = (name: string) =>
+      first?.atomic(function* () {
+        return yield* first.sql("INSERT INTO jobs (name, created_at) VALUES (?, 0)").insert(name);
+      });
+    await job("before");
+    await postgres.query(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'bulkgen 1@one'",
+    );
+    const second = await lockPostgres({ address, clock }, { pid: 2, host: "two", run: null });
+    expect(second).not.toBeNull();
+    await expect(job("after")).rejects.toThrow("the database postgres://");
+    expect(await postgres.query(url, "SELECT name FROM jobs")).toEqual([{ name: "before" }]);
+    await second?.release();
+    await first?.release().catch(() => undefined);
+  });
+
+  test("a folder whose state is in a database is refused without its address, which is told without a password", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const env = { BULKGEN_DATABASE_URL: url.replace("bulkgen@", "bulkgen:secret@") };
+    // Nothing answers at the service's address, but the folder is known by then.
+    const service = ["--base-url", "http://127.0.0.1:9", "--unreachable-wait", "1s"];
+    const key = { BULKGEN_API_KEY: `bk_${"0".repeat(32)}` };
+    await run(at, ["run", "set.csv", "--yes", ...service], { env: { ...env, ...key } });
+    const identity = readFileSync(join(at.folder, ".bulkgen", "workspace.json"), "utf8");
+    expect(identity).toContain("bulkgen@127.0.0.1");
+    expect(identity).not.toContain("secret");
+    const refused = await run(at, ["run", "set.csv", "--yes", ...service], { env: key });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("Set BULKGEN_DATABASE_URL")]);
+    rmSync(join(at.folder, ".bulkgen"), { recursive: true });
+  });
+
+  test("one that is not there is said so, without its password", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const env = { BULKGEN_DATABASE_URL: "postgres://bulkgen:secret@127.0.0.1:9/none" };
+    const gone = await run(at, ["run", "set.csv", "--yes", "--sandbox"], { env });
+    expect([gone.code, gone.stderr]).toEqual([
+      4,
+      expect.stringMatching(/the database postgres:\/\/bulkgen@127\.0\.0\.1:9\/none: .*see that it runs/),
+    ]);
+    const wrong = await run(at, ["status", "--database-url", "mysql://x/y"], {});
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("expected postgres://USER@HOST")]);
+  });
+});
