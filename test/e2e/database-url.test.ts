@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
+import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { ManualClock } from "../manual-clock.js";
 import { startPostgres, type TestPostgres } from "../postgres.js";
 import { newPlace, type Place, run } from "./command.js";
@@ -31,7 +31,9 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     const made = await bulkgen("run", "set.csv", "--yes", "--events");
     expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("2 archived")]);
     const told = made.stdout.trimEnd().split("\n");
-    expect(told.map((line) => (JSON.parse(line) as { event: string }).event).filter((name) => name === "archived")).toHaveLength(2);
+    expect(
+      told.map((line) => (JSON.parse(line) as { event: string }).event).filter((name) => name === "archived"),
+    ).toHaveLength(2);
     const again = await bulkgen("run", "set.csv", "--yes", "--json");
     expect(JSON.parse(again.stdout)).toMatchObject({ credits: { spent: 0 } });
     const status = await bulkgen("status", "--json");
@@ -41,9 +43,9 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     const exported = await bulkgen("export");
     expect([exported.code, exported.stderr]).toEqual([0, ""]);
     expect((await bulkgen("verify")).code).toBe(0);
-    expect(await postgres.query(`${url}_sandbox`, "SELECT state, count(*) AS items FROM items GROUP BY state")).toEqual([
-      { state: "archived", items: 2 },
-    ]);
+    expect(
+      await postgres.query(`${url}_sandbox`, "SELECT state, count(*) AS items FROM items GROUP BY state"),
+    ).toEqual([{ state: "archived", items: 2 }]);
   });
 
   test("is locked for all machines while one runs it, and those who ask are told which", async () => {

@@ -150,7 +150,7 @@ export async function removeStrays(
     }
     return removed;
   } finally {
-    lock.release();
+    await lock.release();
   }
 }
 

@@ -12,7 +12,7 @@ const select = `
   LEFT JOIN attempts a ON a.item_id = items.id AND o.url <> '' AND a.task_id IS NOT NULL
     AND a.number = (SELECT max(number) FROM attempts WHERE item_id = items.id AND task_id IS NOT NULL)
   JOIN runs r ON r.id = coalesce(a.run_id, items.run_id, (SELECT max(id) FROM runs WHERE job_id = items.job_id))
-  WHERE o.file IS NOT NULL AND (@job IS NULL OR items.job_id = @job)
+  WHERE o.file IS NOT NULL AND (CAST(@job AS INTEGER) IS NULL OR items.job_id = @job)
   ORDER BY items.job_id, items.position, items.id, o.number`;
 
 type ArchivedRow = ItemRow & Omit<ArchivedOutput, "item">;

@@ -28,20 +28,6 @@ export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock)
   return workspaceOn(openDatabase(stateFile, workspaceMigrations), clock, root);
 }
 
-/** Opens a workspace's database for as long as `use` takes. */
-export async function withWorkspace<Result>(
-  place: WorkspacePlace,
-  clock: Clock,
-  use: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  const store = openWorkspace(place, clock);
-  try {
-    return await use(store);
-  } finally {
-    await store.close();
-  }
-}
-
 /** Makes a database that has its name only when it is complete and durable. Rejects with SQLite's error. */
 export async function makeWorkspace(
   { stateFile, root }: WorkspacePlace,
