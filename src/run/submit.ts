@@ -30,7 +30,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   if (inputs === null) return putOff(session, ticket);
   const body = requestBody({ ...item, inputs });
   const bodySha256 = createHash("sha256").update(body).digest("hex");
-  gate.prices.trying(item);
+  if (!gate.prices.trying(item)) return putOff(session, ticket);
   const { now: sending } = service.time;
   const bounds = gate.caps.bounds(sending);
   const { latest: sentAt } = sending;
@@ -76,7 +76,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** An input of it cannot be had now and it is blocked, or was published just now and it is chosen anew. */
+/** It is chosen anew when it may go: an input cannot be had now, was published just now, or the price is in doubt. */
 async function putOff({ ports }: Session, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
   return null;

@@ -46,6 +46,26 @@ describe("a price above the plan", () => {
     expect(await states(world, run)).toMatchObject({ p1: "archived", p2: "planned" });
   });
 
+  test("P7: keeps back an item that was chosen before the price was known, while its inputs were fetched", () => {
+    const item = (id: number, price = credits(4)) => ({ ...picture(`p${id}`, id), id, price });
+    const first = () => {
+      const prices = new Prices();
+      expect(prices.trying(item(1))).toBe(true);
+      return prices;
+    };
+    expect(first().trying(item(2))).toBe(false);
+    const proven = first();
+    proven.charged(item(1), credits(4));
+    expect(proven.trying(item(2))).toBe(true);
+    const refused = first();
+    refused.refused(item(1));
+    expect(refused.trying(item(2))).toBe(true);
+    const dear = first();
+    dear.charged(item(1), credits(7));
+    expect(dear.trying(item(2))).toBe(false);
+    expect(dear.trying(item(3, credits(7)))).toBe(true);
+  });
+
   test("P7: is known to the next process though a crash came before it was remembered", async () => {
     await openDear();
     const run = await start(world, pictures(3));

@@ -63,10 +63,16 @@ export class Prices {
     });
   }
 
-  /** An item is about to be submitted. */
-  trying(item: Pick<Item, "model" | "params">): void {
+  /**
+   * An item is about to be submitted. False if it has to wait after all: its inputs took time, and meanwhile another item
+   * of its group became the first, or the group was charged more than was planned.
+   */
+  trying(item: Priced): boolean {
     const group = priceGroup(item);
-    if (!this.groups.has(group)) this.groups.set(group, "tried");
+    const standing = this.groups.get(group);
+    if (standing === "tried" || this.isBelow({ group, price: item.price })) return false;
+    if (standing === undefined) this.groups.set(group, "tried");
+    return true;
   }
 
   /**
