@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { databaseAddress } from "../../src/store/postgres/address.js";
@@ -96,6 +96,39 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     const refused = await run(at, ["run", "set.csv", "--yes", ...service], { env: key });
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("Set BULKGEN_DATABASE_URL")]);
     rmSync(join(at.folder, ".bulkgen"), { recursive: true });
+  });
+
+  test("P2: a database that does not know what this folder has paid for is refused", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const line = {
+      type: "intent",
+      at: "2026-01-05T09:00:00.000Z",
+      key: "k1:a",
+      attempt: 1,
+      spendLogId: null,
+      run: 1,
+      job: "set",
+      manifest: "./set.csv",
+      out: "./outputs",
+      edition: "",
+      origin: "https://s.example",
+      account: "user-1",
+      row: "a",
+      rowNumber: 2,
+      occurrence: 1,
+      variant: 1,
+      name: "a",
+      category: "image",
+      price: 4,
+      request: { model: "picture", prompt: "a cup", params: {} },
+    };
+    mkdirSync(join(at.folder, ".bulkgen"));
+    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(line)}\n`);
+    const refused = await run(at, ["resume"], { env: { BULKGEN_DATABASE_URL: url } });
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining("it does not know the paid request of 2026-01-05T09:00:00.000Z for a"),
+    ]);
   });
 
   test("one that is not there is said so, without its password", async () => {

@@ -121,7 +121,7 @@ export async function outdatedHistory(
   for (const { at, row, job, key, attempt } of newestIntents(receiptsFile)) {
     if (await store.attempted(job, key, attempt)) continue;
     if (database !== null)
-      return `the database ${database.shown} is not the one of ${receiptsFile}, or older: it does not know the paid request of ${at} for ${row}. With it, items would be paid for again. Set BULKGEN_DATABASE_URL to the one of this folder; \`bulkgen migrate --to\` copies a local state into a new one`;
+      return `the database ${database.shown} is not the one of ${receiptsFile}, or older: it does not know the paid request of ${at} for ${row}. With it, items would be paid for again. Set BULKGEN_DATABASE_URL to the database of this folder, or unset it if the state is in files here`;
     return `the database ${stateFile} is older than ${receiptsFile}: it does not know the paid request of ${at} for ${row}; it was restored, or lost its log. With it, items would be paid for again. Bring the newer one back, or restore it from the receipts and the archive with \`bulkgen doctor --rebuild\``;
   }
   return null;
