@@ -5,7 +5,7 @@ import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { ManualClock } from "../manual-clock.js";
 import { startPostgres, type TestPostgres } from "../postgres.js";
-import { newPlace, type Place, run } from "./command.js";
+import { newPlace, type Place, run, started } from "./command.js";
 
 let postgres: TestPostgres;
 beforeAll(async () => {
@@ -96,6 +96,27 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     const refused = await run(at, ["run", "set.csv", "--yes", ...service], { env: key });
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("Set BULKGEN_DATABASE_URL")]);
     rmSync(join(at.folder, ".bulkgen"), { recursive: true });
+  });
+
+  test("P2: a run whose connection is lost ends so that resume goes on, and pays nothing twice", async () => {
+    sheet("a,aurora-image-mini,a cup", "b,aurora-image-mini,a jug", "c,aurora-image-mini,a bowl");
+    const command = ["run", "set.csv", "--yes", "--events", "--lanes", "1", "--sandbox"];
+    const running = started(at, command, { env: { BULKGEN_DATABASE_URL: url } });
+    await running.prints(/"event":"submitted"/);
+    await postgres.query(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'bulkgen %@% run 1'",
+    );
+    const ended = await running.ended;
+    expect([ended.code, ended.stderr]).toEqual([8, expect.stringContaining("then `bulkgen resume`")]);
+    const resumed = await bulkgen("resume", "--json");
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.anything()]);
+    expect(
+      await postgres.query(
+        `${url}_sandbox`,
+        "SELECT item_id, count(task_id) AS paid FROM attempts GROUP BY item_id ORDER BY 1",
+      ),
+    ).toEqual([1, 2, 3].map((item_id) => ({ item_id, paid: 1 })));
   });
 
   test("P2: a database that does not know what this folder has paid for is refused", async () => {

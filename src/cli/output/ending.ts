@@ -26,15 +26,15 @@ export async function reportError(error: unknown, { stderr, cwd }: Machine): Pro
 /** Codes of refusals by the system or by SQLite. `ERR_…` and any other code of SQLite mean a defect of ours. */
 const refusals = /^(E[A-Z0-9]+|SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOTADB|PERM|READONLY)\w*)$/;
 
-/** The exit of an error. Refusals by the system and databases of a newer bulkgen are usage errors, not crashes; a server may be back later. */
+/**
+ * The exit of an error. Refusals by the system and databases of a newer bulkgen are usage errors, not crashes. A
+ * database on a server may be reachable later.
+ */
 export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  return name === "DatabaseTrouble"
-    ? "unreachable"
-    : name === "NewerDatabase" || refusals.test(code ?? "")
-      ? "usage"
-      : "crash";
+  if (name === "DatabaseTrouble") return "unreachable";
+  return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
 /** The refusal and what to do about it; the error of a newer database says that already. */
