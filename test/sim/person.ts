@@ -32,6 +32,11 @@ export interface Life {
  * each of its lost requests takes a day to be judged, and somebody may look in every hour.
  */
 const executionsMax = 120;
+/**
+ * So often a job may stand the same way when nothing more happens by itself: whoever tries each day what the day's requests
+ * never reach for stops at last.
+ */
+const sameMax = 4;
 
 const dayMs = 86_400_000;
 
@@ -44,6 +49,7 @@ export async function live(life: Life): Promise<void> {
   const edits = chance(scenario.seed, "edits", workspace.number);
   const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
   const before = new Map<Job, { standing: string; times: number }>();
+  const explained = new Tally();
   const ways = new Map<Job, Scenario["again"]>();
   for (let execution = 1; execution <= executionsMax; execution++) {
     inTurn.leave((await cancelling?.done()) ?? null);
@@ -80,10 +86,11 @@ export async function live(life: Life): Promise<void> {
     const isOnce = cancelling?.wayOf(job) === "run";
     const last = before.get(job);
     const times = standing === last?.standing ? last.times + 1 : 0;
+    const mayEnd = isSettled && isExplained(ending, scenario, isShort);
+    const seen = mayEnd ? explained.count(job, standing) : 0;
     const isStill =
-      times > refusals(scenario) &&
-      isSettled &&
-      isExplained(ending, scenario, isShort) &&
+      mayEnd &&
+      (times > refusals(scenario) || seen > sameMax + refusals(scenario)) &&
       !agrees &&
       !(await awaitsBucket(network.bucket, scenario, workspace.store, job));
     const goesOn =
@@ -91,6 +98,7 @@ export async function live(life: Life): Promise<void> {
     inTurn.ended({ isDone: isDone && !goesOn, isStill: isStill && !goesOn });
     if (inTurn.areOver) return;
     inTurn.turn();
+    if (goesOn) explained.forget(job);
     if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);
     before.set(job, { standing, times });
     // A user who is told that settling takes a day comes back less often.
@@ -102,6 +110,21 @@ export async function live(life: Life): Promise<void> {
     "liveness",
     `not done after ${executionsMax} executions: ${[...before.values()].map(({ standing }) => standing).join("; ")}`,
   );
+}
+
+/** How often each job stood in each way. */
+class Tally {
+  private readonly times = new Map<Job, Map<string, number>>();
+
+  count(job: Job, standing: string): number {
+    const own = this.times.get(job) ?? new Map<string, number>();
+    this.times.set(job, own.set(standing, (own.get(standing) ?? 0) + 1));
+    return own.get(standing) ?? 0;
+  }
+
+  forget(job: Job): void {
+    this.times.delete(job);
+  }
 }
 
 /** The jobs of a workspace, of which one runs at a time; the user may restart another one first. */
@@ -207,7 +230,8 @@ async function filesystemInfo(
   const counts = await store.counts(run.id);
   const open: ItemState[] = ["blocked", "planned", "submitting", "unknown", "processing", "overdue", "ready"];
   const left = open.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
-  const standing = [...left, ...(isShort ? [] : stopsOf(ending))].join(", ");
+  // Who is told that the day lacks requests comes back on another day before anything counts as left behind.
+  const standing = [...left, ...(isShort ? ["short of requests"] : stopsOf(ending))].join(", ");
   // P5: what became of an unanswered request is found out, or told to a person.
   return { isDone: left.length === 0, isSettled: counts.unknown === 0, standing };
 }
