@@ -132,6 +132,26 @@ describe("a request whose answer was lost", () => {
     expect(judged).toEqual([...new Set(judged)]);
   });
 
+  test("P5: where judging takes long, polls share a judgement, and the run ends with none owed", async () => {
+    await open();
+    const run = await start(world, pictures(40));
+    loses([2], "request");
+    const judged: number[] = [];
+    listenIn((spendLog) => ({
+      evidence: async (settings) => {
+        judged.push(await spendLog.seq());
+        // As it takes with very many paid requests since the last clean reading.
+        world.clock.advance(1_500);
+        return spendLog.evidence(settings);
+      },
+    }));
+    const { ports } = await carryOn(world, run, { lanes: 8, polls: 8, reads: true });
+    const counted = Object.values(await states(world, run));
+    expect(counted.filter((state) => state === "archived")).toHaveLength(39);
+    expect(judged.length).toBeLessThan(20);
+    expect(judged.at(-1)).toBe(await ports.spendLog.seq());
+  });
+
   test("P5: judgements that are asked for at the same time give a verdict once", async () => {
     await open();
     const run = await start(world, pictures(3));

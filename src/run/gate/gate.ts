@@ -125,6 +125,7 @@ export class Gate {
 
   /** Reads the key's counters where that can settle something; never while one of our paid requests is in flight. */
   async settleUnknowns(isSubmitting: boolean): Promise<void> {
+    await this.settling.judgePolls();
     const isSilent = this.reach.silentUntil > this.ports.clock.now();
     if (isSubmitting || isSilent || !isOpen("poll", this.stops)) return;
     this.requests += await this.settling.step();

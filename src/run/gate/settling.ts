@@ -25,6 +25,11 @@ const retryMsMax = 60 * 60_000;
  * too, and a request that cannot be settled within a day is held.
  */
 const againMs = 600_000;
+/**
+ * A judgement reads every paid request since the last clean reading, which may be a hundred thousand. After one that took
+ * long, polls wait so many times as long and share the next one.
+ */
+const restTimes = 20;
 /** A reading that is due this much later (ms) than any can be was set before the clock was put back. */
 const skewMs = 60_000;
 
@@ -52,6 +57,10 @@ export class Settling {
   private place: Wait | null = null;
   private unread: Unread | null = null;
   private again: Wait | null = null;
+  /** Until polls may have the spend log judged again. */
+  private rest: Wait | null = null;
+  /** A poll is in the spend log that nothing was judged by yet. */
+  private owesPolls = false;
   /** How far the spend log went when it was judged last. */
   private judgedSeq: number | null = null;
   /** Entries whose tasks must be polled before every reading is clear. */
@@ -88,7 +97,7 @@ export class Settling {
    */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
-    return this.unsettled > 0 && (this.settings.wait || (this.isDue && isSoon));
+    return this.unsettled > 0 && (this.settings.wait || this.owesPolls || (this.isDue && isSoon));
   }
 
   /** When the counters are to be read next (UTC ms); null when no reading could prove anything. */
@@ -98,8 +107,9 @@ export class Settling {
 
   /** When something is to be done next (UTC ms); null when nothing is. */
   get wakeAt(): number | null {
-    const { nextReadingAt, place, again } = this;
+    const { nextReadingAt, place, again, rest } = this;
     const times = [
+      ...(this.owesPolls && rest !== null ? [rest.until] : []),
       ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, place?.until ?? 0)]),
       ...(again === null ? [] : [again.until]),
     ];
@@ -170,10 +180,12 @@ export class Settling {
   }
 
   private async judgeNow(): Promise<void> {
-    const { spendLog } = this.ports;
+    const { spendLog, clock } = this.ports;
     const { losses } = this;
+    const began = clock.monotonic();
     const seq = await spendLog.seq();
     this.judgedSeq = seq;
+    this.owesPolls = false;
     const evidence = await spendLog.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
@@ -188,6 +200,7 @@ export class Settling {
       this.awaited = judgement.awaited;
     }
     if (evidence === null) this.lostHere.clear();
+    this.rest = this.time.wait(restTimes * (clock.monotonic() - began));
     this.planNext();
     await this.deliver(evidence !== null);
   }
@@ -237,7 +250,14 @@ export class Settling {
 
   /** A poll went into the spend log: where something is unsettled, that may be what was missing. */
   async polled(): Promise<void> {
-    if (this.unsettled > 0) await this.judge();
+    if (this.unsettled === 0) return;
+    this.owesPolls = true;
+    await this.judgePolls();
+  }
+
+  /** Judges by the polls that nothing was judged by yet, if the last judgement is long enough ago. */
+  async judgePolls(): Promise<void> {
+    if (this.owesPolls && this.rest?.isOver !== false) await this.judge();
   }
 
   /** Gives this workspace's items the verdicts that are in the spend log. */
