@@ -7,6 +7,7 @@ for (const bench of [
   "throughput",
   "resume",
   "memory",
+  "waiting",
   "sandbox",
   "manifest",
   "graph",

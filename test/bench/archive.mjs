@@ -1,11 +1,12 @@
 // The archive's way of saving (transfer, hash, check, sync, link, index) against a bare stream from undici into a file
-// with one fsync: bytes a second, taking turns within one run; and the memory while a large output is saved. The server
-// is a process of its own. Needs the build in dist/.
+// with one fsync: bytes a second of one large output, and of outputs of 1 MB of which sixteen are saved at once, taking
+// turns within one run; and the memory while a large output is saved. The server is a process of its own. Needs the
+// build in dist/.
 //
 //   node test/bench/archive.mjs [--short]
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -17,6 +18,10 @@ const self = fileURLToPath(import.meta.url);
 const mebibyte = 2 ** 20;
 const rounds = short ? 3 : 7;
 const bytesARound = (short ? 64 : 256) * mebibyte;
+/** Outputs of the usual size, and how many are saved at the same time. */
+const smallBytes = 1_000_000;
+const filesARound = short ? 64 : 320;
+const atOnce = 16;
 const largeBytes = (short ? 256 : 2048) * mebibyte;
 
 if (process.argv[2] === "serve") serve();
@@ -51,23 +56,17 @@ async function measure() {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-archive-"));
   try {
     const archive = await openOurs(url);
-    const [ours, bare] = [[], []];
-    for (let round = 0; round <= rounds; round++) {
-      const turns = [
-        [ours, () => save(archive, url, folder, `ours-${round}`, bytesARound)],
-        [bare, () => stream(`${url}/${bytesARound}`, join(folder, `bare-${round}`))],
-      ];
-      // Who comes first finds the disk as the other left it, so they take turns at that too. The first round warms up.
-      for (const [rates, act] of round % 2 === 0 ? turns : turns.toReversed()) {
-        const rate = bytesARound / (await timed(act)) / 1000;
-        if (round > 0) rates.push(rate);
-      }
-      for (const file of [`ours-${round}.bmp`, `bare-${round}`]) rmSync(join(folder, file));
-    }
-    const [one, other] = [median(ours), median(bare)];
-    console.log(
-      `archive  ${one.toFixed(0)} MB/s   bare stream with fsync ${other.toFixed(0)} MB/s   ratio ${(one / other).toFixed(2)}`,
-    );
+    await compare("one output of", bytesARound, folder, {
+      ours: (name) => save(archive, url, folder, name, bytesARound),
+      bare: (name) => stream(`${url}/${bytesARound}`, join(folder, `${name}.bmp`)),
+    });
+    await compare(`${filesARound} outputs, ${atOnce} at once, together`, filesARound * smallBytes, folder, {
+      ours: (name) => many((n) => save(archive, url, join(folder, name), `${n}`, smallBytes)),
+      bare: (name) => {
+        mkdirSync(join(folder, name));
+        return many((n) => stream(`${url}/${smallBytes}`, join(folder, name, `${n}`)));
+      },
+    });
     await memory(archive, url, folder);
     await archive.close();
     await archive.end();
@@ -75,6 +74,33 @@ async function measure() {
     server.kill();
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Ours and the bare way in turns. */
+async function compare(what, bytes, folder, ways) {
+  const rates = { ours: [], bare: [] };
+  for (let round = 0; round <= rounds; round++) {
+    // Who comes first finds the disk as the other left it, so they take turns at that too. The first round warms up.
+    const order = round % 2 === 0 ? ["ours", "bare"] : ["bare", "ours"];
+    for (const way of order) {
+      const rate = bytes / (await timed(() => ways[way](`${way}-${round}`))) / 1000;
+      if (round > 0) rates[way].push(rate);
+    }
+    for (const name of order.flatMap((way) => [`${way}-${round}`, `${way}-${round}.bmp`]))
+      rmSync(join(folder, name), { recursive: true, force: true });
+  }
+  const [ours, bare] = [median(rates.ours), median(rates.bare)];
+  console.log(
+    `archive  ${what} ${(bytes / 1e6).toFixed(0)} MB: ${ours.toFixed(0)} MB/s   bare stream with fsync ${bare.toFixed(0)} MB/s   ratio ${(ours / bare).toFixed(2)}`,
+  );
+}
+
+async function many(act) {
+  let next = 0;
+  const lane = async () => {
+    while (next < filesARound) await act(next++);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
 }
 
 async function openOurs(url) {
