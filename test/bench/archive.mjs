@@ -1,5 +1,5 @@
 // The archive's way of saving (transfer, hash, check, sync, link, index) against a bare stream from undici into a file
-// with one fsync: bytes a second of one large output, and of outputs of 1 MB of which sixteen are saved at once, taking
+// with one fsync: bytes a second of one large output, and of outputs of 1 MiB of which sixteen are saved at once, taking
 // turns within one run; and the memory while a large output is saved. The server is a process of its own. Needs the
 // build in dist/.
 //
@@ -18,8 +18,8 @@ const self = fileURLToPath(import.meta.url);
 const mebibyte = 2 ** 20;
 const rounds = short ? 3 : 7;
 const bytesARound = (short ? 64 : 256) * mebibyte;
-/** Outputs of the usual size, and how many are saved at the same time. */
-const smallBytes = 1_000_000;
+/** Outputs of 1 MiB, and how many are saved at the same time. The server sends whole MiB. */
+const smallBytes = mebibyte;
 const filesARound = short ? 64 : 320;
 const atOnce = 16;
 const largeBytes = (short ? 256 : 2048) * mebibyte;
