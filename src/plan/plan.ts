@@ -39,6 +39,8 @@ export interface PlanInput {
   usedNow?: number;
   /** The user's own limits, below the plan's. */
   ownLimits?: OwnLimits;
+  /** Submits in flight at once, if the user has set it. */
+  lanes?: number;
   caps?: Partial<SpendingCaps>;
   /** UTC ms. */
   now: number;
@@ -168,6 +170,8 @@ export interface Requests {
   plan: string | null;
   perMinute: number | null;
   perDay: number | null;
+  /** The most submits in flight at once: as the user has set it, or by plan. */
+  lanes: number;
 }
 
 /** What the credits cover: the longest run of due items, in the order of submission. */

@@ -3,7 +3,7 @@ import { reserveBytes } from "../archive/disk/space.js";
 import { type Forecast, forecastOf } from "../core/pace/forecast.js";
 import { type DurationEstimate, durationEstimateOf, priorOf } from "../core/pace/pace.js";
 import type { ModelSize } from "../core/ports/store.js";
-import { narrowed } from "../core/quota/quota.js";
+import { lanesOf, narrowed } from "../core/quota/quota.js";
 import { fileSize } from "../text/amounts.js";
 import type { Sum } from "./cost.js";
 import type { ExpectedFiles, Finding, PlanInput, Requests } from "./plan.js";
@@ -22,7 +22,7 @@ export function requestsOf(
   { sums, open, isShortOfCredits, chainMs }: RequestsInput,
   input: PlanInput,
 ): Requests {
-  const { me, usedToday = 0, usedNow = 0, ownLimits = {} } = input;
+  const { me, usedToday = 0, usedNow = 0, ownLimits = {}, lanes } = input;
   const due = sums.reduce((sum, group) => sum + group.due, 0);
   const plan = me.subscription?.plan ?? null;
   const { perMinute, perDay } = limitsOf(plan ?? "");
@@ -36,6 +36,7 @@ export function requestsOf(
       open,
       limits: narrowed({ perMinute, perDay }, ownLimits),
       plan: plan ?? "",
+      ...(lanes === undefined ? {} : { lanes }),
       usedToday,
       usedNow,
       isShortOfCredits,
@@ -52,7 +53,8 @@ export function requestsOf(
   const isGuess = reckoned.binds === "generation" && unseen.size > 0;
   const forecast: Forecast = { ...reckoned, ...(isGuess ? { guessed } : {}) };
   const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;
-  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, finishAt };
+  const submits = lanes ?? lanesOf(plan ?? "");
+  return { atLeast: 2 * due + open, plan, perMinute, perDay, lanes: submits, forecast, finishAt };
 }
 
 /** The median time of a generation in ms. */

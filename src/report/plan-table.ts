@@ -183,12 +183,14 @@ function timeOf({ requests: { forecast, finishAt } }: ShownPlan): [string, Cell]
   return forecast.requests === 0 ? [] : [["time", `about ${timeText(forecast, finishAt)}`]];
 }
 
-function requestsText({ requests: { forecast, plan, perMinute, perDay } }: ShownPlan): string {
+function requestsText({ requests: { forecast, plan, perMinute, perDay, lanes } }: ShownPlan): string {
   const limits = [
     perMinute === null ? "" : `${count(perMinute, "request")} a minute`,
     perDay === null ? "" : `${perDay} a day`,
   ].filter(Boolean);
-  const allowed = limits.length === 0 ? "no limit" : limits.join(", ");
+  // Nothing else says how fast an unlimited plan is used.
+  const atOnce = forecast.requests === 0 ? "" : `; up to ${count(lanes, "submit")} at once (--lanes)`;
+  const allowed = limits.length === 0 ? `no limit${atOnce}` : limits.join(", ");
   const needed = forecast.requests === 0 ? "none" : `about ${forecast.requests}`;
   return `${needed}; ${plan === null ? "without a plan" : `plan ${plan}`}: ${allowed}`;
 }

@@ -141,6 +141,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
       plan: null,
       perMinute: null,
       perDay: null,
+      lanes: 1,
       forecast,
       finishAt: null,
     },

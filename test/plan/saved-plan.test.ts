@@ -67,6 +67,7 @@ describe("a saved plan", () => {
       plan: "Enterprise",
       perMinute: null,
       perDay: null,
+      lanes: 1,
       forecast,
       finishAt,
     };
@@ -96,6 +97,7 @@ describe("a saved plan", () => {
           plan: "Starter",
           perMinute: 30,
           perDay: 1_000,
+          lanes: 1,
           forecast,
           finishAt,
         },

@@ -171,6 +171,7 @@ export const plan: Parameters<typeof planText>[0] = {
     plan: "Pro",
     perMinute: 60,
     perDay: 10_000,
+    lanes: 1,
     forecast,
     finishAt: null,
   },

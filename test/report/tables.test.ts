@@ -173,6 +173,7 @@ describe("a plan", () => {
         plan: null,
         perMinute: null,
         perDay: null,
+        lanes: 1,
         forecast: {
           requests: 12,
           ms: 9_000,
@@ -192,7 +193,7 @@ describe("a plan", () => {
       items     24 new, 2 archived
       credits   3 needed, 60 on the account, 57 after
       time      about 10s, limited by generation time; rough estimate (no history for these models yet)
-      requests  about 12; without a plan: no limit
+      requests  about 12; without a plan: no limit; up to 1 submit at once (--lanes)
       files     24 files, about 2.71 MB, not counting voice (no history yet)"
     `);
   });

@@ -36,6 +36,8 @@ export interface Outlook {
   limits: PlanLimits;
   /** The plan by its name at the service. */
   plan: string;
+  /** Submits in flight at once, if the user has set it; otherwise the plan decides. */
+  lanes?: number;
   /** Requests already used of the day. */
   usedToday: number;
   /** Requests that occupy the minute now. */
@@ -143,12 +145,12 @@ function daysFor(requests: number, used: number, perDay: number): number {
  * When the last generation ends if each starts as early as the limit allows, the longest first; but no sooner than the
  * longest chain.
  */
-function generationMs({ groups, limits, plan, usedNow, chainMs }: Outlook): number {
+function generationMs({ groups, limits, plan, lanes, usedNow, chainMs }: Outlook): number {
   let [begun, ends] = [0, chainMs];
   for (const { items, pace } of groups.toSorted((a, b) => b.pace.mean - a.pace.mean)) {
     if (items === 0) continue;
     begun += items;
-    const lanesMs = (begun * answerMs) / lanesOf(plan);
+    const lanesMs = (begun * answerMs) / (lanes ?? lanesOf(plan));
     const windowsMs =
       limits.perMinute === null ? 0 : Math.floor((begun - 1 + usedNow) / limits.perMinute) * roundMs;
     // The median time of the slowest of them. How little is known of the model is the same for all, so it spreads none.

@@ -60,7 +60,7 @@ export interface PrepareOptions extends SheetOptions {
   /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
   /** The run's options, as far as they bear on the plan. */
-  run: SpendingOptions & OwnLimits & Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs">>;
+  run: SpendingOptions & OwnLimits & Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes">>;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
@@ -173,6 +173,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     charges: await account.accounts.highestCharges(account.accountId()),
     ...(await timingOf(account, models)),
     ownLimits: asked.run,
+    ...(asked.run.lanes === undefined ? {} : { lanes: asked.run.lanes }),
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
     roomBytes: await roomFor(asked.workspace.outFolder),

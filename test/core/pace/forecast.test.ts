@@ -43,6 +43,17 @@ describe("what binds a run", () => {
     expect(minutes(found.ms)).toBeLessThan(5);
   });
 
+  test("on an unlimited plan the submits in flight at once: as the user has set them, or by plan", () => {
+    const many = { groups: [{ items: 8_000, pace: pace(1_000) }], limits: planLimits.Enterprise };
+    const ms = (change: Partial<Outlook>) =>
+      forecastOf(outlook({ ...many, plan: "Enterprise", ...change })).ms;
+    const answers = (lanes: number) => (8_000 * 700) / lanes;
+    expect(ms({})).toBeGreaterThan(answers(16));
+    expect(ms({})).toBeLessThan(answers(16) + 5_000);
+    expect(ms({ lanes: 64 })).toBeGreaterThan(answers(64));
+    expect(ms({ lanes: 64 })).toBeLessThan(answers(64) + 5_000);
+  });
+
   test("the longest chain, whose generations follow each other", () => {
     const few = { groups: [{ items: 3, pace: pace(60_000) }] };
     expect(minutes(forecastOf(outlook({ ...few, chainMs: 180_000 })).ms)).toBe(3);
