@@ -6,7 +6,8 @@ import { historyOf, statusOf } from "../job/workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
-import { iso, statusJson } from "../report/status.js";
+import { statusJson } from "../report/status.js";
+import { iso } from "../text/iso.js";
 import {
   type BrowsedFile,
   type BrowsedItem,
