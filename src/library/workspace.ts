@@ -7,7 +7,6 @@ import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace
 import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
-import { iso } from "../text/iso.js";
 import {
   type BrowsedFile,
   type BrowsedItem,
@@ -16,6 +15,7 @@ import {
   openBrowser,
   type WantedItems,
 } from "../store/browse/browser.js";
+import { iso } from "../text/iso.js";
 
 /** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {

@@ -5,7 +5,7 @@ import { type DocumentDefinition, type DocumentName, documents } from "./documen
 export function jsonSchemaOf(name: DocumentName): object {
   const { what, schema }: DocumentDefinition = documents[name];
   const { $schema, ...rest } = z.toJSONSchema(schema, { override: withoutLimits });
-  return { $schema, title: `bulkgen ${name}`, ...{ description: what, ...rest } };
+  return { $schema, title: `bulkgen ${name}`, description: what, ...rest };
 }
 
 /** That an integer is one that JavaScript can hold says nothing about it. */

@@ -31,6 +31,7 @@ import { ManualClock } from "../manual-clock.js";
 import { startHook } from "../notify/receivers.js";
 import { me } from "../report/facts.js";
 import { Coverage } from "./coverage.js";
+import { exampleOf } from "./example.js";
 import { documentsOf, printedBy } from "./printed.js";
 
 /**
@@ -46,12 +47,21 @@ const written: {
 } = { plan: true, event: true, notification: true, index: true, health: true };
 
 const seen = new Coverage();
+/** Of each document the first that is not empty, as docs/json.md shows it; of events, the first of each kind. */
+const examples = new Map<string, unknown>();
+
+function check(name: DocumentName, value: unknown, { folder }: Pick<Place, "folder">): void {
+  seen.add(name, value);
+  const key = name === "event" ? `event ${(value as RunEvent).event}` : name;
+  if (value === null || (Array.isArray(value) && value.length === 0) || examples.has(key)) return;
+  examples.set(key, exampleOf(value, folder));
+}
 
 /** Runs a command, and checks what it prints against the schema that `bulkgen schema` prints. */
 async function call(place: Place, line: string, how: InProcess = {}): Promise<Ended> {
   const args = line.split(" ");
   const end = await run(place, args, how);
-  for (const { name, value } of printedBy(args, end.stdout)) seen.add(name, value);
+  for (const { name, value } of printedBy(args, end.stdout)) check(name, value, place);
   return end;
 }
 
@@ -67,7 +77,7 @@ async function served(place: Place, line: string, use: (document: Record<string,
   const args = line.split(" ");
   const running = started(place, args, { serves: true });
   const [text] = await running.prints(/^\{.*\}\n/);
-  for (const { name, value } of printedBy(args, text)) seen.add(name, value);
+  for (const { name, value } of printedBy(args, text)) check(name, value, place);
   await use(JSON.parse(text)).finally(running.interrupt);
   await running.ended;
 }
@@ -91,6 +101,7 @@ describe("documents", () => {
     for (const line of [
       "status",
       "status --all",
+      "find a01",
       "find picture",
       "find nothing",
       "gallery",
@@ -106,9 +117,9 @@ describe("documents", () => {
     await called(0, place, "redo a01 --yes --sandbox --json");
     await called(0, place, "pick a01-v2 --sandbox --json");
     const outputs = join(place.folder, "sandbox-outputs", "set");
+    check("index", JSON.parse(readFileSync(join(outputs, "a01.json"), "utf8")), place);
     for (const line of readFileSync(join(outputs, "index.jsonl"), "utf8").trim().split("\n"))
-      seen.add("index", JSON.parse(line));
-    seen.add("index", JSON.parse(readFileSync(join(outputs, "a01.json"), "utf8")));
+      check("index", JSON.parse(line), place);
     writeFileSync(join(outputs, "a02.png"), "damaged");
     writeFileSync(join(outputs, ".bulkgen-left.part"), "left");
     writeFileSync(join(outputs, "stranger.txt"), "unknown");
@@ -329,7 +340,7 @@ steps:
       await called(0, place, `${line} --json`);
     await called(0, place, "report --json");
     await served(place, "schedule start --json", async ({ url }) => {
-      seen.add("health", await (await fetch(`${url}/healthz`)).json());
+      check("health", await (await fetch(`${url}/healthz`)).json(), place);
     });
     await called(0, place, "schedule remove gone --json");
   });
@@ -382,7 +393,7 @@ describe("lines", () => {
       env,
     });
     await called(2, place, `run none.csv --yes --json --notify ${hook.url}`, { env });
-    for (const { body } of hook.received) seen.add("notification", JSON.parse(body));
+    for (const { body } of hook.received) check("notification", JSON.parse(body), place);
     expect(hook.received.length).toBeGreaterThan(0);
   });
 });
@@ -408,6 +419,12 @@ describe("every", () => {
     );
     expect([...never, ...seen.missing()]).toEqual([]);
   });
+});
+
+test("the examples of docs/json.md are what the commands print; `vitest -u` writes them, and `npm run docs` the page", async () => {
+  const sorted = [...examples].toSorted(([one], [other]) => one.localeCompare(other));
+  const text = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`;
+  await expect(text).toMatchFileSnapshot("examples.json");
 });
 
 describe("bulkgen schema", () => {

@@ -1,4 +1,5 @@
 import { commandList, leadingCommands } from "../../src/cli/command-list.js";
+import { parseLine } from "../../src/cli/parse.js";
 import { type DocumentDefinition, type DocumentName, documents } from "../../src/schemas/documents.js";
 
 /** A document that a command printed, and the name of its schema. */
@@ -17,14 +18,22 @@ export function printedBy(args: readonly string[], stdout: string): PrintedDocum
   if (stdout === "" || !(isEvents || flags.includes("--json")) || flags.includes("--help")) return [];
   if (isEvents)
     return lines(stdout).map((line) => described(["event"], JSON.parse(line), `${args.join(" ")}`));
-  return [described(documentsOf(commandPath(args)), JSON.parse(stdout), args.join(" "))];
+  return [
+    described(documentsOf(parsedPath(args)), JSON.parse(stdout), args.join(" ")),
+  ];
 }
 
-/** The command of a line, such as `sandbox keys list`. */
+/** The command that a line begins with, such as `schedule show` of `schedule show NAME`. */
 function commandPath(args: readonly string[]): string {
   const words = args.filter((word) => !word.startsWith("-"));
   return leadingCommands(commandList, words)
     .map(({ name }) => name)
+    .join(" ");
+}
+
+function parsedPath(args: readonly string[]): string {
+  return parseLine(commandList, args)
+    .path.map(({ name }) => name)
     .join(" ");
 }
 

@@ -4,7 +4,7 @@ import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { BlockedReason } from "../workspace/blocked.js";
 import type { WaitingItem } from "../workspace/evidence.js";
-import type { FailedItem } from "../workspace/status.js";
+import type { ItemFailure } from "../workspace/status.js";
 
 /** The result of a run, as plain data. */
 export interface RunSummary {
@@ -16,7 +16,7 @@ export interface RunSummary {
   skipped: { rows: number; file: string } | null;
   /** Items that were archived before this execution began. */
   before: number;
-  failures: readonly FailedItem[];
+  failures: readonly ItemFailure[];
   held: readonly WaitingItem[];
   /** Paid requests that may have been charged. */
   unknown: readonly WaitingItem[];

@@ -45,12 +45,12 @@ export async function statusOf(
 }
 
 /** An item that failed, and why. */
-export interface FailedItem extends Reason {
+export interface ItemFailure extends Reason {
   kind: FailureKind;
 }
 
 /** Why items failed. */
-export function failuresOf(items: readonly Item[]): FailedItem[] {
+export function failuresOf(items: readonly Item[]): ItemFailure[] {
   return items
     .filter(({ state }) => state === "failed")
     .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
@@ -166,5 +166,5 @@ export interface RunLine extends RunOverview {
   held: number;
   unknown: number;
   /** Those of the failed items that no later run took over. */
-  failures: readonly FailedItem[];
+  failures: readonly ItemFailure[];
 }
