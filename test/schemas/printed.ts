@@ -18,9 +18,7 @@ export function printedBy(args: readonly string[], stdout: string): PrintedDocum
   if (stdout === "" || !(isEvents || flags.includes("--json")) || flags.includes("--help")) return [];
   if (isEvents)
     return lines(stdout).map((line) => described(["event"], JSON.parse(line), `${args.join(" ")}`));
-  return [
-    described(documentsOf(parsedPath(args)), JSON.parse(stdout), args.join(" ")),
-  ];
+  return [described(documentsOf(parsedPath(args)), JSON.parse(stdout), args.join(" "))];
 }
 
 /** The command that a line begins with, such as `schedule show` of `schedule show NAME`. */
