@@ -44,10 +44,7 @@ export async function sections() {
     "run-flags": flags(flagEntries(run.flags)),
     "other-flags": otherFlags(others, flagEntries, new Set(texts(flagEntries(run.flags)))),
     settings: settings(run.flags, nameOf, variableOf),
-    "json-documents": jsonDocuments(
-      documents,
-      JSON.parse(readFileSync("test/schemas/examples.json", "utf8")),
-    ),
+    "json-documents": jsonDocuments(documents, JSON.parse(readFileSync("test/schemas/examples.txt", "utf8"))),
     "library-functions": libraryFunctions(exportedNames()),
     "library-types": libraryTypes(exportedNames()),
     ...examples(),

@@ -8,7 +8,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 /** A document as docs/json.md shows it: of each list its first entry, and fixed values for what differs each time. */
 export function exampleOf(value: unknown, folder: string, key = ""): unknown {
   if (typeof value === "number") return measured.includes(key) && value > 0 ? 12 : value;
-  if (typeof value === "string") return key === "got" ? "…" : textOf(value, folder);
+  if (typeof value === "string") return ["got", "systemd"].includes(key) ? "…" : textOf(value, folder);
   if (Array.isArray(value)) return value.slice(0, 1).map((entry) => exampleOf(entry, folder, key));
   if (typeof value !== "object" || value === null) return value;
   const own = Object.entries(value).map(([name, entry]) => [name, exampleOf(entry, folder, name)]);
