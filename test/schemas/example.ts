@@ -21,6 +21,8 @@ function textOf(text: string, folder: string): string {
     .replaceAll(process.execPath, "/usr/bin/node")
     .replaceAll(main, "/usr/lib/bulkgen/bulkgen.js")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "2026-11-21T02:00:00.000Z")
+    .replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+Z/g, "2026-11-21T02-00-00.000Z")
+    .replace(/sandbox-[0-9a-f]{16}/g, "sandbox-33dc013f4192f740")
     .replace(uuid, "5f0c1b9e-7a54-4c35-9d6a-2f9f6f1c0e11")
     .replace(/[0-9a-f]{64}/g, "3f2a91c40b7d".padEnd(64, "0"))
     .replace(/svc_[A-Za-z0-9]{32}/g, `svc_${"0".repeat(32)}`)
