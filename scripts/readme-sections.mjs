@@ -22,6 +22,7 @@ export async function sections() {
     { commandList },
     { flagEntries, programHelp },
     { nameOf, variableOf },
+    { documents },
   ] = await Promise.all(
     [
       "api/errors.js",
@@ -30,6 +31,7 @@ export async function sections() {
       "cli/command-list.js",
       "cli/help.js",
       "cli/flags/definition.js",
+      "schemas/documents.js",
     ].map((path) => import(new URL(`../dist/${path}`, import.meta.url))),
   );
   const run = commandList.find(({ name }) => name === "run");
@@ -42,6 +44,7 @@ export async function sections() {
     "run-flags": flags(flagEntries(run.flags)),
     "other-flags": otherFlags(others, flagEntries, new Set(texts(flagEntries(run.flags)))),
     settings: settings(run.flags, nameOf, variableOf),
+    "json-documents": jsonDocuments(documents, JSON.parse(readFileSync("test/schemas/examples.txt", "utf8"))),
     "library-functions": libraryFunctions(exportedNames()),
     "library-types": libraryTypes(exportedNames()),
     ...examples(),
@@ -65,6 +68,25 @@ export function withSections(text, made, file = "README.md") {
 /** Names of the sections that a text has a place for. */
 export function sectionsIn(text) {
   return [...text.matchAll(/<!-- begin: ([\w-]+) -->/g)].map((match) => match[1]);
+}
+
+/** Each document, the commands that print it, and an example; of events one of each kind. */
+function jsonDocuments(documents, examples) {
+  return Object.entries(documents)
+    .filter(([name]) => name !== "manifest")
+    .map(([name, { what, commands = [] }]) => {
+      const lines = commands.map((command) => `\`bulkgen ${command} --json\``).join(", ");
+      const shown = Object.entries(examples)
+        .filter(([key]) => key === name || key.startsWith(`${name} `))
+        .map(([, example]) => example);
+      const text =
+        name === "event"
+          ? shown.map((each) => JSON.stringify(each)).join("\n")
+          : shown.map((each) => JSON.stringify(each, null, 2)).join("\n");
+      const said = `This is ${what}.${lines === "" ? "" : ` Printed by ${lines}.`}`;
+      return [`### ${name}`, said, ["```json", text, "```"].join("\n")].join("\n\n");
+    })
+    .join("\n\n");
 }
 
 /** The exported functions with their comments. */

@@ -18,6 +18,7 @@ const inRoot = (...names) => join(root, ...names);
 const bundler = inRoot("scripts", "bundle.mjs");
 const pageBundler = inRoot("scripts", "page.mjs");
 const manual = inRoot("scripts", "man.mjs");
+const schemas = inRoot("scripts", "schemas.mjs");
 
 class SetupFailure extends Error {
   constructor(message, exitCode) {
@@ -81,6 +82,7 @@ function build() {
     run("the bundler", process.execPath, [bundler, fresh]);
     run("the page's bundler", process.execPath, [pageBundler, fresh]);
     run("the manual", process.execPath, [manual, fresh]);
+    run("the schemas", process.execPath, [schemas, fresh]);
     chmodSync(join(fresh, "bin", "bulkgen.js"), 0o755);
     writeFileSync(join(fresh, ".built-from"), from);
     if (existsSync(inRoot("dist"))) renameSync(inRoot("dist"), old);
@@ -106,6 +108,7 @@ function fingerprint() {
     bundler,
     pageBundler,
     manual,
+    schemas,
     ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs", "notices.mjs"].map((name) =>
       inRoot("scripts", name),
     ),

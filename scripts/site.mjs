@@ -11,7 +11,10 @@ import { Marked } from "marked";
 /** The order of the pages in the navigation. Pages that are not named here follow the last group. */
 const groups = [
   ["Start", ["README", "tutorial", "recipes"]],
-  ["Use", ["manifests", "money-and-quota", "operations", "sandbox", "library", "agents", "reference"]],
+  [
+    "Use",
+    ["manifests", "money-and-quota", "operations", "sandbox", "library", "agents", "json", "reference"],
+  ],
   ["Trust", ["promises", "security"]],
   ["Change", ["architecture", "decisions/README", "releasing"]],
 ];

@@ -416,6 +416,15 @@ export const commandList: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/sandbox/sandbox.js")).sandbox,
   },
   {
+    name: "schema",
+    group: "Service and settings",
+    describe:
+      "print the JSON Schema of what --json, --events and other outputs hold; without a name, list them",
+    positionals: [{ name: "name", describe: "the document, such as status or event" }],
+    examples: ["bulkgen schema", "bulkgen schema status"],
+    load: async () => (await import("./commands/schema.js")).schema,
+  },
+  {
     name: "completion",
     group: "Service and settings",
     describe: "print the shell completion for bash, zsh or fish",

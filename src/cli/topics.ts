@@ -39,7 +39,7 @@ A job file (.json, .yaml) adds defaults, combinations and steps:
 
 An input is an address, a local file, or @ROW or @STEP: another item's output.
 All mistakes are listed at once, before anything is spent; --skip-invalid
-makes the good rows. \`bulkgen init --schema\` prints the JSON Schema.
+makes the good rows. \`bulkgen schema manifest\` prints the JSON Schema.
 More: docs/manifests.md`,
   },
   {

@@ -49,6 +49,11 @@ export function exitCode(name: ExitName): number {
   return row.code;
 }
 
+/** Null for a code that is none of ours, as of a process that a signal ended, and for none. */
+export function exitNameOf(code: number | null): ExitName | null {
+  return exitCodes.find((entry) => entry.code === code)?.name ?? null;
+}
+
 /**
  * Ends a command before or instead of its work: an exit code and a message in whole lines. `cause` is the ServiceError
  * behind it, if a request failed.

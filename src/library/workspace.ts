@@ -6,7 +6,7 @@ import { historyOf, statusOf } from "../job/workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
-import { iso, statusJson } from "../report/status.js";
+import { statusJson } from "../report/status.js";
 import {
   type BrowsedFile,
   type BrowsedItem,
@@ -15,6 +15,7 @@ import {
   openBrowser,
   type WantedItems,
 } from "../store/browse/browser.js";
+import { iso } from "../text/iso.js";
 
 /** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {

@@ -1,4 +1,5 @@
 import { type ExitName, exitCode } from "../core/exit.js";
+import type { ItemState } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { groupedReasons } from "../job/workspace/evidence.js";
@@ -75,9 +76,8 @@ export function endNotification(
   facts: RunSummary | null,
   { message, origin }: { message: string; origin: Origin },
 ): Notification {
-  const counts = facts?.counts ?? {};
-  const count = (state: keyof typeof counts) => (facts ? (counts[state] ?? 0) : null);
-  const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
+  const count = (state: ItemState) => (facts ? facts.counts[state] : null);
+  const all = facts === null ? 0 : itemsIn(facts.counts);
   return {
     event: exit,
     summary: shortText(facts ? summary(exit, facts, all) : message, summaryCharactersMax),
@@ -124,6 +124,11 @@ export function newsNotification(
     folder: null,
     next: null,
   };
+}
+
+/** Those that are still wanted. */
+function itemsIn(counts: RunSummary["counts"]): number {
+  return Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
 }
 
 function failuresOf({ failures, held }: RunSummary): string | null {

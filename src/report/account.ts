@@ -3,6 +3,7 @@ import { requestsTold } from "../core/charges/readings.js";
 import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";
+import { iso, isoOrNull } from "../text/iso.js";
 import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 
 /** What `bulkgen account` prints. The quota counts the requests known to this machine. */
@@ -26,6 +27,26 @@ export function accountText(
     ],
   ];
   return labelled(lines, style);
+}
+
+/** The service's own record, which may have more fields, and the quota. */
+interface AccountStanding extends Me {
+  quota: { minute: WindowStanding; day: WindowStanding; blockedUntil: string | null };
+}
+
+type WindowStanding = ReturnType<typeof windowJson>;
+
+/** The same for programs: the service's own record, and the quota with times as ISO 8601. */
+export function accountJson({ me, quota }: { me: Me; quota: Quota }): AccountStanding {
+  const { minute, day, blockedUntil } = quota;
+  return {
+    ...me,
+    quota: { minute: windowJson(minute), day: windowJson(day), blockedUntil: isoOrNull(blockedUntil) },
+  };
+}
+
+function windowJson({ limit, used, nextFreeAt, nextReleaseAt }: Window) {
+  return { limit, used, nextFreeAt: iso(nextFreeAt), nextReleaseAt: isoOrNull(nextReleaseAt) };
 }
 
 function amount(credits: Credits | null): string {

@@ -2,6 +2,7 @@ import { localMinute } from "../core/local-time.js";
 import { showCredits, toNumber } from "../core/money.js";
 import type { FoundOutput } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
+import { iso } from "../text/iso.js";
 import { type Cell, type Column, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
 
@@ -34,15 +35,15 @@ export function foundTable(found: readonly FoundOutput[], style: TerminalStyle =
   return [table(columns, rows, style), ...rest].join("\n");
 }
 
-export function foundJson(found: FoundOutput): Record<string, unknown> {
+export function foundJson(found: FoundOutput) {
   const { path, jobName, item, number, charged, savedAt, paidIn, ...rest } = found;
   const { rowId, rowNumber, model, prompt, params, inputs } = item;
   return {
     file: path,
     job: jobName,
     run: paidIn,
-    row: rowNumber,
-    id: rowId,
+    rowNumber,
+    rowId,
     model,
     prompt,
     params,
@@ -51,7 +52,7 @@ export function foundJson(found: FoundOutput): Record<string, unknown> {
     taskId: rest.taskId,
     externalTaskId: rest.externalTaskId,
     credits: charged === null ? null : toNumber(charged),
-    saved: new Date(savedAt).toISOString(),
+    savedAt: iso(savedAt),
     bytes: rest.bytes,
     sha256: rest.sha256,
     mime: rest.mime,

@@ -18,8 +18,8 @@ export function picksTable(
   style: TerminalStyle = plainStyle,
 ): string {
   if (picked.length === 0) return `nothing is picked; pick with \`bulkgen pick ITEM${flags}\``;
-  const rows = picked.map(({ item, job, files, prompt }): Cell[] => [
-    item,
+  const rows = picked.map(({ rowId, job, files, prompt }): Cell[] => [
+    rowId,
     job,
     files.length === 0 ? "its file is lost" : files.join(", "),
     shortText(prompt ?? "", promptCharactersMax),
@@ -39,12 +39,12 @@ export function pickedText(items: readonly Picked[], undo: boolean): string {
   return items.map((one) => terminalText(undo ? undoneLine(one) : pickedLine(one))).join("\n");
 }
 
-function pickedLine({ item, before, insteadOf }: Picked): string {
-  const others = insteadOf.map((other) => (other === item ? "its earlier version" : other));
-  if (others.length > 0) return `${item} is picked instead of ${others.join(", ")}`;
-  return before ? `${item} was picked already` : `${item} is picked`;
+function pickedLine({ rowId, before, insteadOf }: Picked): string {
+  const others = insteadOf.map((other) => (other === rowId ? "its earlier version" : other));
+  if (others.length > 0) return `${rowId} is picked instead of ${others.join(", ")}`;
+  return before ? `${rowId} was picked already` : `${rowId} is picked`;
 }
 
-function undoneLine({ item, before }: Picked): string {
-  return before ? `${item} is not picked any more` : `${item} was not picked`;
+function undoneLine({ rowId, before }: Picked): string {
+  return before ? `${rowId} is not picked any more` : `${rowId} was not picked`;
 }

@@ -1,9 +1,11 @@
-import { exitCode, exitCodes } from "../core/exit.js";
+import { exitCode, exitNameOf } from "../core/exit.js";
 import { localMinute, localTime } from "../core/local-time.js";
 import { type Credits, noCredits, plus, showCredits, toNumber } from "../core/money.js";
 import { groupedReasons } from "../job/workspace/evidence.js";
 import type { RunLine } from "../job/workspace/status.js";
+import type { ScheduledRun } from "../store/schedules.js";
 import { count } from "../text/amounts.js";
+import { iso } from "../text/iso.js";
 import {
   type Cell,
   type Column,
@@ -14,7 +16,7 @@ import {
   table,
 } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
-import { creditsText, hintsOf, iso, runJson, starterText, stateText } from "./status.js";
+import { creditsText, hintsOf, runJson, starterText, stateText } from "./status.js";
 
 /** What happened in a workspace since a given time, for the morning after scheduled runs. */
 export interface RunsReport {
@@ -30,7 +32,7 @@ export interface NotBegun {
   /** UTC ms. */
   dueAt: number;
   /** `missed`, `skipped`, or how its process ended. */
-  state: string;
+  state: ScheduledRun["state"];
   /** The exit code of its process; null if it had none. */
   exit: number | null;
   note: string | null;
@@ -171,12 +173,12 @@ function endedText(facts: RunLine): string {
 }
 
 function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
-  const why = exit === null ? state : (exitCodes.find(({ code }) => code === exit)?.name ?? `exit ${exit}`);
+  const why = exit === null ? state : (exitNameOf(exit) ?? `exit ${exit}`);
   return terminalText(`due ${localTime(dueAt)}: ${why}${note === null ? "" : `: ${note}`}`);
 }
 
 /** The same for programs: credits as numbers, times as ISO 8601. */
-export function runsReportJson({ since, runs, notBegun }: RunsReport): Record<string, unknown> {
+export function runsReportJson({ since, runs, notBegun }: RunsReport) {
   const { archived, failed, undecided, spent, pending, atService, lostCredits } = totalsOf(runs);
   return {
     since: iso(since),
@@ -194,6 +196,13 @@ export function runsReportJson({ since, runs, notBegun }: RunsReport): Record<st
       },
     },
     runs: runs.map((run) => ({ ...runJson(run), undecided: undecidedIn(run), failures: run.failures })),
-    notBegun: notBegun.map(({ dueAt, ...scheduled }) => ({ ...scheduled, due: iso(dueAt) })),
+    notBegun: notBegun.map(({ schedule, dueAt, state, exit, note }) => ({
+      schedule,
+      dueAt: iso(dueAt),
+      state,
+      exit,
+      exitName: exitNameOf(exit),
+      note,
+    })),
   };
 }

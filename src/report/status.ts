@@ -12,6 +12,7 @@ import {
 } from "../job/workspace/evidence.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
+import { iso, isoOrNull } from "../text/iso.js";
 import {
   type Cell,
   type Column,
@@ -34,7 +35,7 @@ export function stateText({ run, alive }: Pick<RunOverview, "run" | "alive">): s
 }
 
 /** A run for programs: credits as numbers, times as ISO 8601. */
-function overviewJson(facts: RunOverview): Record<string, unknown> {
+function overviewJson(facts: RunOverview) {
   const { run, alive, lockOwner, resume } = facts;
   const { id, jobName, manifest, edition, state, options, startedAt, endedAt, exit, ending } = run;
   return {
@@ -49,13 +50,14 @@ function overviewJson(facts: RunOverview): Record<string, unknown> {
     options: changedFlags(options),
     rebuilt: options.rebuilt ?? false,
     startedAt: iso(startedAt),
-    endedAt: endedAt === null ? null : iso(endedAt),
-    exit,
+    endedAt: isoOrNull(endedAt),
+    exit: exit === null ? null : exitCode(exit),
+    exitName: exit,
     stops: ending?.reasons ?? [],
-    resumeAt: ending?.resumeAt == null ? null : iso(ending.resumeAt),
+    resumeAt: isoOrNull(ending?.resumeAt ?? null),
     resume,
-    next: facts.left && nextStep(facts.left),
-    lockOwner: lockOwner && { ...lockOwner, since: iso(lockOwner.since) },
+    nextStep: facts.left && nextStep(facts.left),
+    lockOwner: lockOwner && { pid: lockOwner.pid, host: lockOwner.host, since: iso(lockOwner.since) },
     credits: {
       spent: toNumber(facts.spent),
       pending: toNumber(facts.pending),
@@ -67,25 +69,23 @@ function overviewJson(facts: RunOverview): Record<string, unknown> {
 }
 
 /** A run of several, with the results of its items. */
-export function runJson(facts: RunLine): Record<string, unknown> {
+export function runJson(facts: RunLine) {
   const { archived, failed, held } = facts;
   return { ...overviewJson(facts), archived, failed, held };
 }
 
 /** One run, its items in trouble too. */
-export function statusJson(facts: RunStatus): Record<string, unknown> {
+export function statusJson(facts: RunStatus) {
   const { counts, folder, forecast } = facts;
-  const trouble = facts.trouble.map(({ evidence, nextAt, ...item }) => ({
-    ...item,
+  const trouble = facts.trouble.map(({ rowNumber, rowId, state, reason, evidence, nextAt }) => ({
+    rowNumber,
+    rowId,
+    state,
+    reason,
     ...evidenceJson(evidence),
-    nextAt: nextAt === null ? null : iso(nextAt),
+    nextAt: isoOrNull(nextAt),
   }));
   return { ...overviewJson(facts), counts, folder, forecast, trouble, lost: facts.lost.map(waitingJson) };
-}
-
-/** ISO 8601. */
-export function iso(at: number): string {
-  return new Date(at).toISOString();
 }
 
 const columns: readonly Column[] = [

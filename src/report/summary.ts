@@ -18,6 +18,7 @@ import {
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
+import { isoOrNull } from "../text/iso.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
@@ -62,7 +63,7 @@ export async function summaryOf(
   const facts: RunSummary = {
     run: run.id,
     job: run.jobName,
-    exitCode: exitCode(exit),
+    exit,
     counts,
     skipped,
     before,
@@ -140,40 +141,43 @@ export function summarise(
 }
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
-export function summaryJson(facts: RunSummary): Record<string, unknown> {
-  const {
-    spent,
-    pending,
-    lost,
-    lostCredits,
-    left,
-    lastLeft,
-    look,
-    creditCheck,
-    held,
-    unknown,
-    overdue,
-    nextPollAt,
-    resumeAt,
-    ...rest
-  } = facts;
+export function summaryJson(facts: RunSummary) {
+  const { run, job, exit, counts, skipped, before, failures, blocked, awaiting, stops, forecast } = facts;
+  const { creditCheck, left, requests, elapsedMs, files, bytes, folder } = facts;
   return {
-    ...rest,
-    held: held.map(waitingJson),
-    unknown: unknown.map(waitingJson),
-    overdue: overdue.map(waitingJson),
-    lost: lost.map(waitingJson),
-    nextPollAt: nextPollAt === null ? null : new Date(nextPollAt).toISOString(),
-    resumeAt: resumeAt === null ? null : new Date(resumeAt).toISOString(),
+    run,
+    job,
+    exit: exitCode(exit),
+    exitName: exit,
+    counts,
+    skipped,
+    before,
+    failures,
+    held: facts.held.map(waitingJson),
+    unknown: facts.unknown.map(waitingJson),
+    overdue: facts.overdue.map(waitingJson),
+    lost: facts.lost.map(waitingJson),
+    blocked,
+    awaiting,
+    nextPollAt: isoOrNull(facts.nextPollAt),
+    resumeAt: isoOrNull(facts.resumeAt),
+    stops,
     credits: {
-      spent: toNumber(spent),
-      pending: toNumber(pending),
-      lost: toNumber(lostCredits),
+      spent: toNumber(facts.spent),
+      pending: toNumber(facts.pending),
+      lost: toNumber(facts.lostCredits),
       left: left === null ? null : toNumber(left),
       counted: creditCheck === null ? null : toNumber(creditCheck.counted),
       known: creditCheck === null ? null : toNumber(creditCheck.known),
     },
+    requests,
     requestsPerItem: requestsPerItem(facts),
+    forecast,
+    elapsedMs,
+    files,
+    bytes,
+    folder,
+    nextStep: facts.nextStep,
   };
 }
 

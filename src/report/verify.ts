@@ -108,7 +108,14 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
   return lines;
 }
 
-export function verifyJson(facts: VerifyReport): Record<string, unknown> {
-  const { folders, repaired, removed } = facts;
+export function verifyJson(facts: VerifyReport) {
+  const { repaired, removed } = facts;
+  const folders = facts.folders.map(({ path, files, read, bytesRead, findings }) => ({
+    path,
+    files,
+    read,
+    bytesRead,
+    findings: findings.map(({ kind, file, reason = null, bytes = null }) => ({ kind, file, reason, bytes })),
+  }));
   return { sound: isSound(facts), folders, repaired, removed };
 }

@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Schedules } from "../store/schedules.js";
+import { iso } from "../text/iso.js";
 import type { Daemon } from "./daemon.js";
 import { nextDue } from "./due.js";
 
@@ -19,6 +20,19 @@ export interface HealthOptions {
 const stalledMs = 120_000;
 /** Only names that always mean this machine: a page in a browser can point any other name here. */
 const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+/** What `/healthz` answers. */
+export interface Health {
+  ok: boolean;
+  /** Why it does not work. */
+  trouble: string | null;
+  /** How many the workspace has. */
+  schedules: number;
+  /** Names of those whose run is in progress. */
+  running: readonly string[];
+  /** What is due next (ISO 8601). */
+  next: { schedule: string; dueAt: string } | null;
+}
 
 export interface RunningHealth {
   /** `http://127.0.0.1:<port>` */
@@ -57,10 +71,10 @@ function healthApp(options: HealthOptions): Hono {
     const all = await options.schedules.all();
     const next = all.flatMap((schedule) => {
       const at = nextDue(schedule, options.clock.now());
-      return at === null ? [] : [{ schedule: schedule.name, at: new Date(at).toISOString() }];
+      return at === null ? [] : [{ schedule: schedule.name, dueAt: iso(at) }];
     });
-    const [first] = next.toSorted((a, b) => a.at.localeCompare(b.at));
-    const health = { ok, trouble, schedules: all.length, running, next: first ?? null };
+    const [first] = next.toSorted((a, b) => a.dueAt.localeCompare(b.dueAt));
+    const health: Health = { ok, trouble, schedules: all.length, running, next: first ?? null };
     return context.json(health, ok ? 200 : 503);
   });
   return app;

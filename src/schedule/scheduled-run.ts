@@ -1,5 +1,5 @@
-import { EarlyExit } from "../core/exit.js";
-import { inCredits } from "../core/money.js";
+import { EarlyExit, exitNameOf } from "../core/exit.js";
+import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { localTime, nextDue } from "./due.js";
@@ -135,6 +135,22 @@ export function againAt(
   if (end.exit === interruptedExit) return isStopping ? now : null;
   if (isLost(end)) return losses < lossesMax ? now + lostMs : null;
   return end.resumeAt === null ? null : Math.max(end.resumeAt, now + lostMs);
+}
+
+/** How a run that was started by hand ended, for programs: credits as numbers. */
+export function endJson(schedule: string, end: Omit<ScheduledRunEnd, "resumeAt">) {
+  const { exit, run, credits, archived, failed, held, note } = end;
+  return {
+    schedule,
+    exit,
+    exitName: exitNameOf(exit),
+    run,
+    archived,
+    failed,
+    held,
+    credits: credits === null ? null : toNumber(credits),
+    note,
+  };
 }
 
 /** How it ended, in one line. */

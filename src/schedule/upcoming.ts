@@ -1,8 +1,9 @@
 import type { Clock } from "../clock.js";
-import { exitCodes } from "../core/exit.js";
+import { exitNameOf } from "../core/exit.js";
 import { creditsTold, inCredits, toNumber } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
+import { iso, isoOrNull } from "../text/iso.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { localText, localTime, nextDue } from "./due.js";
 import { scheduledEdition, scheduledEnd } from "./scheduled-run.js";
@@ -178,13 +179,13 @@ export function scheduledRunText(scheduledRun: ScheduledRun, zone: string): stri
   if (scheduledRun.state === "waiting" && scheduledRun.resumeAt !== null)
     return `${due}: continues at ${localText(scheduledRun.resumeAt, zone)}${note}`;
   if (scheduledRun.state !== "ended") return `${due}: ${scheduledRun.state}${note}`;
-  const name = exitCodes.find(({ code }) => code === scheduledRun.exit)?.name ?? "lost";
+  const name = exitNameOf(scheduledRun.exit) ?? "lost";
   const spent = scheduledRun.credits === null ? "" : `, ${inCredits(scheduledRun.credits)}`;
   return `${due}: ${scheduledRun.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
 }
 
 /** A schedule as JSON: times in ISO 8601, credits as numbers. */
-export function listedSchedule({ schedule, settings, scheduledRuns }: UpcomingRun, now: number): object {
+export function listedSchedule({ schedule, settings, scheduledRuns }: UpcomingRun, now: number) {
   const { name, manifest, cron, zone, missed } = schedule;
   const next = nextDue(schedule, now);
   return {
@@ -193,33 +194,31 @@ export function listedSchedule({ schedule, settings, scheduledRuns }: UpcomingRu
     cron,
     zone,
     missed,
-    next: iso(next),
+    nextAt: isoOrNull(next),
     edition: next === null ? null : scheduledEdition(schedule, next),
-    until: next === null ? null : iso(scheduledEnd(schedule, next)),
+    until: next === null ? null : isoOrNull(scheduledEnd(schedule, next)),
     settings,
     scheduledRuns: scheduledRuns.map(listedRun),
   };
 }
 
-function listedRun({
-  schedule: _,
-  dueAt,
-  startedAt,
-  endedAt,
-  resumeAt,
-  credits,
-  ...scheduledRun
-}: ScheduledRun): object {
+function listedRun(scheduledRun: ScheduledRun) {
+  const { dueAt, state, startedAt, endedAt, resumeAt, exit, run, credits, losses, note } = scheduledRun;
+  const { archived, failed, held } = scheduledRun;
   return {
-    due: iso(dueAt),
-    ...scheduledRun,
+    dueAt: iso(dueAt),
+    state,
+    startedAt: isoOrNull(startedAt),
+    endedAt: isoOrNull(endedAt),
+    resumeAt: isoOrNull(resumeAt),
+    exit,
+    exitName: exitNameOf(exit),
+    run,
+    archived,
+    failed,
+    held,
     credits: credits === null ? null : toNumber(credits),
-    started: iso(startedAt),
-    ended: iso(endedAt),
-    resume: iso(resumeAt),
+    losses,
+    note,
   };
-}
-
-function iso(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

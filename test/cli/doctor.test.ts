@@ -20,15 +20,15 @@ interface Found {
   /** State and what was got, by the name of the check. */
   of: Record<string, string>;
   checks: Check[];
-  exit: string;
+  exitName: string;
   text: string;
 }
 
 async function doctor(flags: string[], env: Record<string, string> = {}): Promise<Found> {
   const { code, stdout, stderr } = await run(at, ["doctor", "--json", ...flags], { env });
-  const { checks, exit } = JSON.parse(stdout) as { checks: Check[]; exit: string };
+  const { checks, exitName } = JSON.parse(stdout) as { checks: Check[]; exitName: string };
   const of = Object.fromEntries(checks.map(({ name, state, got }) => [name, `${state}: ${got}`]));
-  return { code, of, checks, exit, text: stdout + stderr };
+  return { code, of, checks, exitName, text: stdout + stderr };
 }
 
 /** What doctor finds of a service that answers so. */
@@ -59,8 +59,8 @@ describe("doctor", () => {
   });
 
   test("spends one request and says how many are left", async () => {
-    const { code, of, exit } = await asked((response) => json(response, 200, me));
-    expect([code, exit]).toEqual([0, "done"]);
+    const { code, of, exitName } = await asked((response) => json(response, 200, me));
+    expect([code, exitName]).toEqual([0, "done"]);
     expect(of).toMatchObject({
       key: "ok: accepted",
       "key form": "ok: as expected (from BULKGEN_API_KEY)",
@@ -141,7 +141,7 @@ describe("doctor", () => {
     const service = await answering(() => {});
     await service.close();
     const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
-    expect([found.code, found.exit]).toEqual([4, "unreachable"]);
+    expect([found.code, found.exitName]).toEqual([4, "unreachable"]);
     expect(found.of["service"]).toContain("problem: connect ECONNREFUSED");
     for (const name of ["key", "subscription", "credits", "limits", "clock"]) {
       expect(found.of[name], name).toMatch(/^not checked: /);

@@ -32,7 +32,7 @@ describe("the events of a run", () => {
     expect(code).toBe(5);
     const told = lines(stdout);
     expect(told[0]).toMatchObject({ event: "run_started", run: 1, job: "set", sandbox: true });
-    const way = (id: string) => told.filter((line) => line["id"] === id);
+    const way = (id: string) => told.filter((line) => line["rowId"] === id);
     expect(way("cup").map((line) => line.event)).toEqual(["submitted", "completed", "archived"]);
     expect(new Set(way("cup").map((line) => line["taskId"])).size).toBe(1);
     expect(way("cup")[0]).toMatchObject({ model: "aurora-image-mini", attempt: 1, credits: 1 });
@@ -81,7 +81,7 @@ describe("the events of a run", () => {
     }
     expect(
       named("archived")
-        .map((line) => line["id"])
+        .map((line) => line["rowId"])
         .sort(),
     ).toEqual(["one", "three", "two"]);
   });

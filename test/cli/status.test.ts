@@ -33,7 +33,7 @@ test("all runs are listed with what became of items in each, also when a later r
       failed: 1,
       held: 0,
       credits: { spent: 1 },
-      exit: "failed",
+      exitName: "failed",
     },
     {
       run: 2,
@@ -43,7 +43,7 @@ test("all runs are listed with what became of items in each, also when a later r
       failed: 0,
       held: 0,
       credits: { spent: 1 },
-      exit: "done",
+      exitName: "done",
     },
   ]);
   const { stdout } = await status("--all", "--sandbox");

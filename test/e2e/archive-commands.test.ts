@@ -68,7 +68,9 @@ describe.concurrent("commands that look after an archive", () => {
     expect(stdout).not.toContain("a01");
     place.write("copy.bin", readFileSync(file("a01.png")));
     const back = await run(place, ["find", "copy.bin", "--sandbox", "--json"]);
-    expect(JSON.parse(back.stdout)).toMatchObject([{ id: "a01", row: 2, prompt: "a picture of a01" }]);
+    expect(JSON.parse(back.stdout)).toMatchObject([
+      { rowId: "a01", rowNumber: 2, prompt: "a picture of a01" },
+    ]);
     expect(await run(place, ["find", "nobody", "--sandbox"])).toMatchObject({
       code: 0,
       stdout: "nothing found\n",

@@ -88,7 +88,7 @@ describe.concurrent("every documented exit code is reached", () => {
     if (!isProcess) running = started(place, words, service);
     const end = await (running ?? start(place, words, service)).ended;
     expect(end, end.stderr).toMatchObject({ code, signal: null });
-    if (begins) expect(JSON.parse(end.stdout)).toMatchObject({ exitCode: code });
+    if (begins) expect(JSON.parse(end.stdout)).toMatchObject({ exit: code, exitName: name });
     else {
       expect(end.stdout).toBe("");
       expect(end.stderr).toMatch(/^bulkgen: /m);

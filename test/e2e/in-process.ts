@@ -3,6 +3,7 @@ import { runCommand } from "../../src/cli/program.js";
 import type { AlarmClock } from "../../src/clock.js";
 import type { Machine } from "../../src/machine.js";
 import { mountTable, systemRandom } from "../../src/system.js";
+import { printedBy } from "../schemas/printed.js";
 import { searchOutput } from "./canary.js";
 import { keepThreads } from "./kept-threads.js";
 import { type Ended, main, type Place } from "./process.js";
@@ -89,6 +90,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
   const ended = (skips ? skippingClock.during(command) : command).then((code): Ended => {
     searchOutput(args.join(" "), text.stdout + text.stderr);
     underWay.delete(running);
+    printedBy(args, text.stdout);
     return { code, signal: null, ...text };
   });
   const running: Started = {

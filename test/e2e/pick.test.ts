@@ -108,7 +108,7 @@ describe.concurrent("bulkgen pick", () => {
     expect((await cells(place))["a01"]).toMatchObject({ picked: "" });
     expect(await done(place, "pick", "a01")).toBe("a01 is picked instead of its earlier version\n");
     expect(JSON.parse(await done(place, "pick", "--json"))).toMatchObject([
-      { item: "a01", prompt: "a better picture of a01" },
+      { rowId: "a01", prompt: "a better picture of a01" },
     ]);
   });
 

@@ -27,10 +27,11 @@ test("the same is one JSON document", async () => {
       {
         run: 1,
         beganBy: { schedule: "night", due: "2026-11-23T01:00:00Z" },
-        exit: "cap",
+        exit: 6,
+        exitName: "cap",
         stops: ["the credit cap is reached"],
       },
-      { run: 2, exit: "failed", failures: [{ rowId: "a01" }, { rowId: "a02" }] },
+      { run: 2, exitName: "failed", failures: [{ rowId: "a01" }, { rowId: "a02" }] },
     ],
     notBegun: [{ schedule: "noon", state: "missed" }],
   });

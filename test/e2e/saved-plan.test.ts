@@ -14,9 +14,9 @@ describe.concurrent("a saved plan", () => {
     expect(planned.stdout).toContain("saved: `bulkgen run plan.json` runs it as planned");
     expect((await run(place, ["run", "plan.json"])).stderr).toContain("no terminal to ask on. Add --yes");
     const first = await run(place, ["run", "plan.json", "--yes", "--json"]);
-    expect(JSON.parse(first.stdout), first.stderr).toMatchObject({ exitCode: 0, credits: { spent: 2 } });
+    expect(JSON.parse(first.stdout), first.stderr).toMatchObject({ exit: 0, credits: { spent: 2 } });
     const again = await run(place, ["run", "plan.json", "--yes", "--json"]);
-    expect(JSON.parse(again.stdout), again.stderr).toMatchObject({ exitCode: 0, requests: 3 });
+    expect(JSON.parse(again.stdout), again.stderr).toMatchObject({ exit: 0, requests: 3 });
   });
 
   test("takes the flags of its run, so that the same line can be tried first", async () => {

@@ -20,7 +20,7 @@ function ask<Row>(place: Place, file: string, sql: string): Row[] {
 
 interface ShownRun {
   name: string;
-  scheduledRuns: { state: string; exit: number | null; due: string; archived: number }[];
+  scheduledRuns: { state: string; exit: number | null; dueAt: string; archived: number }[];
 }
 
 async function shown(place: Place, name: string): Promise<ShownRun> {
@@ -65,7 +65,7 @@ describe.concurrent("schedules of the built command", () => {
       place,
       "sandbox/state.db",
       `SELECT count(*) AS posts FROM attempts JOIN runs ON runs.id = run_id
-       WHERE edition = '${scheduledRun?.due.slice(0, 10)} ${scheduledRun?.due.slice(11, 16)}'`,
+       WHERE edition = '${scheduledRun?.dueAt.slice(0, 10)} ${scheduledRun?.dueAt.slice(11, 16)}'`,
     );
     expect(posts).toEqual([{ posts: 3 }]);
     await hook.got(2);
@@ -73,7 +73,7 @@ describe.concurrent("schedules of the built command", () => {
       event: "done",
       archived: 3,
       schedule: "soon",
-      due: scheduledRun?.due,
+      due: scheduledRun?.dueAt,
       workspace: place.folder,
       sandbox: true,
     });

@@ -123,7 +123,7 @@ test("the cheapest go first where that is asked for", slow, async () => {
   const submitted = end.stdout
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as { event: string; id?: string })
+    .map((line) => JSON.parse(line) as { event: string; rowId?: string })
     .filter(({ event }) => event === "submitted");
-  expect(submitted.map(({ id }) => id)).toEqual(["b", "a"]);
+  expect(submitted.map(({ rowId }) => rowId)).toEqual(["b", "a"]);
 });

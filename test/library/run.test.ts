@@ -15,7 +15,7 @@ import { all, libraryPlace } from "./place.js";
 const sheet = "id,model,prompt\ncup,aurora-image-mini,a cup\njug,aurora-image-mini,a jug\n";
 
 const names = (events: readonly RunEvent[], id: string) =>
-  events.filter((event) => "id" in event && event.id === id).map(({ event }) => event);
+  events.filter((event) => "rowId" in event && event.rowId === id).map(({ event }) => event);
 
 describe("a run by the library", () => {
   test("reports each item's steps, leaves a workspace and an archive that can be read, and is not paid again", async () => {

@@ -1,5 +1,5 @@
 import type { Me, Model } from "../../src/api/records.js";
-import { itemStates } from "../../src/core/item.js";
+import { type ItemState, itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { RunSummary } from "../../src/job/run/summary.js";
 import type { planText } from "../../src/report/plan-table.js";
@@ -38,11 +38,16 @@ export function progressOf(change: Partial<Progress>): Progress {
   };
 }
 
+export function countsOf(counts: Partial<Record<ItemState, number>>): Record<ItemState, number> {
+  const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
+  return { ...none, ...counts };
+}
+
 export const runFacts: RunSummary = {
   job: "demo",
   run: 3,
   forecast: null,
-  counts: { archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 },
+  counts: countsOf({ archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 }),
   skipped: null,
   before: 0,
   failures: [
@@ -84,7 +89,7 @@ export const runFacts: RunSummary = {
   files: 20,
   bytes: 41_200_000,
   folder: "outputs/demo",
-  exitCode: 7,
+  exit: "credits",
   nextStep: "bulkgen resolve clip-9 --adopt ID",
 };
 

@@ -75,7 +75,7 @@ describe("status", () => {
       beganBy: { user: "anna", host: "studio-3" },
       options: ["--max-credits 140", "--until 06:00"],
       stops: ["the cap of 140 credits is reached"],
-      next: "5 items are left: `bulkgen resume 3 --max-credits 160`",
+      nextStep: "5 items are left: `bulkgen resume 3 --max-credits 160`",
     });
   });
 
@@ -141,7 +141,12 @@ describe("status", () => {
   });
 
   test("fits into 60 columns, with the evidence of what is held and the next poll of what is overdue", () => {
-    const late = { ...facts.trouble[0]!, rowId: "clip-3", state: "overdue", reason: "still processing" };
+    const late = {
+      ...facts.trouble[0]!,
+      rowId: "clip-3",
+      state: "overdue" as const,
+      reason: "still processing",
+    };
     const trouble = [facts.trouble[0]!, { ...late, nextAt: Date.UTC(2026, 10, 21, 3, 0, 1) }];
     const text = statusText(
       { ...facts, trouble, run: endedRun, resume: "bulkgen resume", left: leftOf(endedRun) },

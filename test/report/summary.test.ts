@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { summarise, summaryJson } from "../../src/report/summary.js";
-import { runFacts } from "./facts.js";
+import { countsOf, runFacts } from "./facts.js";
 
 describe("the closing summary", () => {
   test("shows the outcome of a run in 100 columns", () => {
@@ -57,7 +57,7 @@ describe("the closing summary", () => {
   test("of a run in which all went well is short", () => {
     const facts = {
       ...runFacts,
-      counts: { archived: 1 },
+      counts: countsOf({ archived: 1 }),
       failures: [],
       held: [],
       stops: [],
@@ -79,10 +79,12 @@ describe("the closing summary", () => {
   test("groups reasons, the most frequent first, and counts what it does not name", () => {
     const failures = Array.from({ length: 30 }, (_, index) => ({
       rowId: `row-${index}`,
-      kind: "provider",
+      kind: "provider" as const,
       reason: index < 10 ? "busy" : `reason ${index}`,
     }));
-    const lines = summarise({ ...runFacts, counts: { failed: 30 }, failures, held: [] }).split("\n");
+    const lines = summarise({ ...runFacts, counts: countsOf({ failed: 30 }), failures, held: [] }).split(
+      "\n",
+    );
     expect(lines[3]).toBe("          10 × provider: busy (row-0, row-1, row-2, row-3, row-4 and 5 more)");
     expect(lines[11]).toBe("          13 × other reasons");
   });
@@ -90,7 +92,7 @@ describe("the closing summary", () => {
   test("of a run without files or a balance says so", () => {
     const text = summarise({
       ...runFacts,
-      counts: { planned: 2 },
+      counts: countsOf({ planned: 2 }),
       files: 0,
       bytes: 0,
       left: null,
@@ -105,7 +107,7 @@ describe("the closing summary", () => {
   test("says about how much is left when the balance could not be read at the end", () => {
     const text = summarise({ ...runFacts, left: null });
     expect(text).toContain("credits   112.5 spent, 8 in flight or held, about 0.25 left\n");
-    expect(summaryJson({ ...runFacts, left: null })["credits"]).toMatchObject({ left: null });
+    expect(summaryJson({ ...runFacts, left: null }).credits).toMatchObject({ left: null });
   });
 
   test("P6: lists lost requests whose items continued separately from open requests", () => {
@@ -127,7 +129,8 @@ describe("the closing summary", () => {
     expect(summaryJson(runFacts)).toMatchObject({
       job: "demo",
       run: 3,
-      exitCode: 7,
+      exit: 7,
+      exitName: "credits",
       elapsedMs: 37_240,
       bytes: 41_200_000,
       requestsPerItem: 2.9,
@@ -137,7 +140,7 @@ describe("the closing summary", () => {
       overdue: [{ rowId: "clip-3", reason: "still processing" }],
       nextPollAt: "2026-11-21T03:00:01.000Z",
     });
-    expect(summaryJson({ ...runFacts, counts: {}, left: null })).toMatchObject({
+    expect(summaryJson({ ...runFacts, counts: countsOf({}), left: null })).toMatchObject({
       credits: { left: null },
       requestsPerItem: null,
     });
@@ -145,7 +148,7 @@ describe("the closing summary", () => {
 });
 
 test("what was archived before is said not to be paid again", () => {
-  const counts = { archived: 3 };
+  const counts = countsOf({ archived: 3 });
   expect(summarise({ ...runFacts, counts, before: 2 })).toContain(
     "3 of 3 items, 2 of them before, not paid again",
   );

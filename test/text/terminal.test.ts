@@ -111,7 +111,7 @@ describe("text for a terminal (P24)", () => {
   test("holds none in a summary, a problem or the progress line", () => {
     fc.assert(
       fc.property(hostile, (text) => {
-        const failures = [{ rowId: text, kind: text, reason: text }];
+        const failures = [{ rowId: text, kind: "provider" as const, reason: text }];
         const evidence = { sentAt: 0, status: 502, bodySha256: "00", taskId: text, externalTaskId: text };
         const held = [{ rowId: text, reason: text, evidence }];
         const facts = {

@@ -25,6 +25,7 @@ export const ranks: Readonly<Record<string, number>> = {
   notify: 5,
   schedule: 5,
   fleet: 5,
+  schemas: 6,
   dashboard: 6,
   mcp: 6,
   library: 6,

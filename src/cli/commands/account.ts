@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
-import { accountText, modelsTable } from "../../report/account.js";
+import { accountJson, accountText, modelsTable } from "../../report/account.js";
 import type { ModelsFlags } from "../flags/setup.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
@@ -16,8 +16,7 @@ export async function account({ flags, machine }: Call<SharedFlags>): Promise<un
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
   }));
-  const { me, ...rest } = facts;
-  print(flags, machine, { ...me, ...rest }, (look) => accountText(facts, look));
+  print(flags, machine, "account", accountJson(facts), (look) => accountText(facts, look));
 }
 
 export async function models({
@@ -34,7 +33,7 @@ export async function models({
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;
   }
-  print(flags, machine, list, (look) => modelsTable(list.models, look));
+  print(flags, machine, "models", list, (look) => modelsTable(list.models, look));
 }
 
 /** Throws EarlyExit for a category that no model has. */

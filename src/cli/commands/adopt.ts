@@ -25,6 +25,6 @@ export async function adopt({
     dryRun: flags.dryRun ?? false,
   }).finally(display.end);
   const facts = { dryRun: flags.dryRun ?? false, ...adoption };
-  print(flags, machine, facts, () => adoptionText(facts, machine.cwd));
+  print(flags, machine, "adopt", facts, () => adoptionText(facts, machine.cwd));
   return adoption.refused.length > 0 ? "usage" : undefined;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { isKeyForm } from "../../api/key.js";
-import { EarlyExit, type ExitName } from "../../core/exit.js";
+import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
 import { type Check, examineMachine, fine, problem, warning } from "../../job/doctor/machine.js";
 import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
@@ -40,10 +40,11 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const exit = doctorExit(checks);
   const settings = heldSettings([], await configFiles(workspace.root, env), env);
   const shown = checks.map(({ exit: _, ...check }) => check);
-  const document = { ok: exit === "done", exit, checks: shown, settings };
+  const document = { ok: exit === "done", exit: exitCode(exit), exitName: exit, checks: shown, settings };
   print(
     flags,
     machine,
+    "doctor",
     document,
     (style) => `${doctorText(checks, style)}\n\n${settingsText(settings, style)}`,
   );
@@ -53,10 +54,16 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
 function separate(flags: DoctorFlags, machine: Machine): undefined {
   const workspace = workspaceOf(flags, machine);
   mustBeHere(workspace, "Copies of a folder may share a database: there is nothing to separate.");
-  const { clock, random, stdout } = machine;
-  const other = separateWorkspace(workspace, { clock, random });
-  stdout.write(
-    `${workspace.root} is now an independent workspace, no longer a copy of ${other}. Items not submitted yet will be paid for in both.\n`,
+  const { clock, random } = machine;
+  const copyOf = separateWorkspace(workspace, { clock, random });
+  const { root } = workspace;
+  print(
+    flags,
+    machine,
+    "separate",
+    { workspace: root, copyOf },
+    () =>
+      `${root} is now an independent workspace, no longer a copy of ${copyOf}. Items not submitted yet will be paid for in both.`,
   );
 }
 
@@ -172,8 +179,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
       return confirmed(flags, machine, interrupt, { would, question, done: "changed" });
     },
   });
-  const { counts, ...facts } = rebuilt;
-  print(flags, machine, { ...facts, counts }, (look) => rebuiltText(rebuilt, look));
+  print(flags, machine, "rebuild", rebuilt, (look) => rebuiltText(rebuilt, look));
 }
 
 function offerText({ database, found, present, readable }: RebuildOffer): string {

@@ -23,5 +23,5 @@ export async function find({
   };
   const found = await findOutputs(workspaceOf(flags, machine), wanted, clock);
   const shown = found.map((output) => ({ ...output, path: shownPath(output.path, cwd) }));
-  print(flags, machine, found.map(foundJson), (look) => foundTable(shown, look));
+  print(flags, machine, "find", found.map(foundJson), (look) => foundTable(shown, look));
 }

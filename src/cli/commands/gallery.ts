@@ -30,6 +30,7 @@ export async function gallery({
   print(
     flags,
     machine,
+    "gallery",
     made,
     () =>
       `${page}: ${count(made.files, flags.picked ? "picked file" : "file")} of job ${terminalText(made.job)}`,

@@ -9,7 +9,6 @@ import { openAccount } from "../../job/workspace/account.js";
 import { address, checkedKey, shapeOf } from "../../job/workspace/connection.js";
 import { firstJob, firstJobOf, makeStarter, type Started, sandboxJob } from "../../job/workspace/starter.js";
 import type { Machine } from "../../machine.js";
-import { manifestSchema } from "../../manifest/job-file/job-shape.js";
 import { accountText } from "../../report/account.js";
 import type { InitFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
@@ -23,10 +22,6 @@ export async function init({
   machine,
 }: Call<InitFlags, { folder?: string }>): Promise<undefined> {
   const { stdin, stdout, stderr, cwd } = machine;
-  if (flags.schema) {
-    stdout.write(`${JSON.stringify(manifestSchema(), null, 2)}\n`);
-    return;
-  }
   const folder = resolve(cwd, args.folder ?? ".");
   const hasSettings = existsSync(envFile(folder));
   const given = givenBy(flags, machine);

@@ -83,7 +83,7 @@ export function showCarried(
 ): void {
   const done = kind === "done";
   const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message };
-  print(flags, machine, document, () => message);
+  print(flags, machine, "order", document, () => message);
 }
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;

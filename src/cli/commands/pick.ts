@@ -23,12 +23,12 @@ export async function pick({
     if (undo) throw new EarlyExit("usage", "--undo: name the items that are not picked any more");
     const picked = await listPicks(workspaceOf(flags, machine), clock);
     const shown = picked.map((one) => ({ ...one, files: one.files.map((file) => shownPath(file, cwd)) }));
-    print(flags, machine, picked, (style) => picksTable(shown, sandbox, style));
+    print(flags, machine, "picks", picked, (style) => picksTable(shown, sandbox, style));
     return;
   }
   const workspace = settledWorkspace(flags, machine);
   const names =
     flags.from === undefined ? args.items : await reviewedNames(resolve(cwd, flags.from), ["pick"]);
   const items = await pickItems({ workspace, clock, names, cwd, also, undo });
-  print(flags, machine, items, () => pickedText(items, undo));
+  print(flags, machine, "pick", items, () => pickedText(items, undo));
 }

@@ -29,7 +29,7 @@ export async function report({ flags, machine }: Call<ReportFlags>): Promise<und
     sandbox: flags.sandbox ?? false,
     ...runsReportJson(facts),
   };
-  print(flags, machine, document, (style) => runsReportText(facts, machine.cwd, style));
+  print(flags, machine, "report", document, (style) => runsReportText(facts, machine.cwd, style));
 }
 
 /** The scheduled runs that came due since then and are not in progress, rehearsals apart. */

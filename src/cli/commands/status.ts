@@ -4,9 +4,8 @@ import { historyOf, statusOf } from "../../job/workspace/status.js";
 import { type Workspace, workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
-import { terminalStyle } from "../../text/table.js";
-import { jsonText } from "../../text/terminal.js";
 import type { StatusFlags } from "../flags/setup.js";
+import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -21,18 +20,17 @@ export async function status({
     const { watch } = await import("./watch.js");
     await watch(workspace, args.run, flags.quiet ?? false, machine);
   }
-  const text = flags.all
-    ? await everyRun(workspace, flags, machine)
-    : await oneRun(workspace, args.run, flags, machine);
-  machine.stdout.write(`${text ?? noRunsText(workspace)}\n`);
+  if (flags.all) await everyRun(workspace, flags, machine);
+  else await oneRun(workspace, args.run, flags, machine);
 }
 
 async function oneRun(
   workspace: Workspace,
   which: number | undefined,
   flags: StatusFlags,
-  { clock, cwd, stdout, env }: Machine,
-): Promise<string | null> {
+  machine: Machine,
+): Promise<void> {
+  const { clock, cwd } = machine;
   const facts = workspaceExists(workspace) ? await statusOf(workspace, which ?? "newest", clock) : null;
   if (facts === null && which !== undefined) {
     throw new EarlyExit(
@@ -40,20 +38,17 @@ async function oneRun(
       `there is no run ${which} in ${workspace.root}. \`bulkgen status --all\` lists the runs.`,
     );
   }
-  if (flags.json) return jsonText(facts && statusJson(facts));
-  if (facts === null) return null;
-  return statusText(facts, cwd, terminalStyle(stdout, env));
+  print(flags, machine, "status", facts && statusJson(facts), (style) =>
+    facts === null ? noRunsText(workspace) : statusText(facts, cwd, style),
+  );
 }
 
-async function everyRun(
-  workspace: Workspace,
-  flags: StatusFlags,
-  { clock, cwd, stdout, env }: Machine,
-): Promise<string | null> {
+async function everyRun(workspace: Workspace, flags: StatusFlags, machine: Machine): Promise<void> {
+  const { clock, cwd } = machine;
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock) : [];
-  if (flags.json) {
-    const { root } = workspace;
-    return jsonText({ workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) });
-  }
-  return runs.length === 0 ? null : runsTable(runs, cwd, terminalStyle(stdout, env));
+  const { root } = workspace;
+  const document = { workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) };
+  print(flags, machine, "runs", document, (style) =>
+    runs.length === 0 ? noRunsText(workspace) : runsTable(runs, cwd, style),
+  );
 }

@@ -97,6 +97,6 @@ function show({ reports, repaired, removed }: Verified, flags: VerifyFlags, mach
   });
   const whole = facts((path) => path);
   const shown = facts((path) => shownPath(path, machine.cwd));
-  print(flags, machine, verifyJson(whole), (look) => verifyText(shown, look));
+  print(flags, machine, "verify", verifyJson(whole), (look) => verifyText(shown, look));
   return isSound(whole) ? "done" : "failed";
 }

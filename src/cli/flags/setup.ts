@@ -9,9 +9,6 @@ export const initFlags = {
   baseUrl: option("<url>", "address of the service", anyText),
   apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText),
   sandbox: toggle("for the sandbox only; asks nothing", { conflicts: ["baseUrl", "apiKeyFile"] }),
-  schema: toggle("print the JSON Schema of JSON and YAML manifests, for editors", {
-    conflicts: ["baseUrl", "apiKeyFile", "sandbox"],
-  }),
 };
 export type InitFlags = FlagsOf<typeof initFlags>;
 

@@ -7,9 +7,8 @@ import { nextStep } from "../../report/next-step.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson, summaryOf } from "../../report/summary.js";
 import { shellWord } from "../../text/shell.js";
-import { terminalStyle } from "../../text/table.js";
-import { jsonText } from "../../text/terminal.js";
 import type { Display } from "./display.js";
+import { print } from "./print.js";
 
 /** Prints the summary of a run, on stderr if stdout is for events, and returns how the run ended. */
 export async function showOutcome(
@@ -29,10 +28,9 @@ export async function showOutcome(
     nextStep: nextStepHere(left, outcome, machine),
     skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
   };
-  const text = flags.json
-    ? jsonText(summaryJson(facts))
-    : summarise(shown, terminalStyle(stream, machine.env), machine.cwd);
-  stream.write(`${text}\n`);
+  print(flags, { ...machine, stdout: stream }, "run", summaryJson(facts), (style) =>
+    summarise(shown, style, machine.cwd),
+  );
   return { exit, facts, stops: outcome.execution.stops };
 }
 

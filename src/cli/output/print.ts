@@ -1,12 +1,21 @@
 import type { Machine } from "../../machine.js";
+import type { DocumentName, Documents } from "../../schemas/documents.js";
+import type { Same } from "../../schemas/same.js";
 import { type TerminalStyle, terminalStyle } from "../../text/table.js";
 import { jsonText } from "../../text/terminal.js";
 
-/** Prints the result of a command: with `--json` the document in one line, otherwise the text for people. */
-export function print(
+/** The name of the schema that describes exactly this: with the name of another one, a call does not compile. */
+type NameOf<Name extends DocumentName, Made> = Same<Made, Documents[Name]> extends true ? Name : never;
+
+/**
+ * Prints the result of a command: with `--json` the document in one line, otherwise the text for people. `_name` is for
+ * the compiler, which checks the document by it.
+ */
+export function print<Name extends DocumentName, Made>(
   { json }: { json?: boolean },
-  { stdout, env }: Machine,
-  document: unknown,
+  { stdout, env }: Pick<Machine, "stdout" | "env">,
+  _name: Name & NameOf<Name, Made>,
+  document: Made,
   text: (look: TerminalStyle) => string,
 ): void {
   stdout.write(`${json ? jsonText(document) : text(terminalStyle(stdout, env))}\n`);

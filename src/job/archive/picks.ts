@@ -28,7 +28,7 @@ export interface PickOptions {
 
 /** What became of a named item. */
 export interface Picked {
-  item: string;
+  rowId: string;
   /** Whether it had the mark before. */
   before: boolean;
   /** Items of its row that lost the mark to it. */
@@ -58,7 +58,7 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
         : { picked: ids, unpicked: items.flatMap(replaced).map(({ id }) => id) },
     );
     return items.map((item) => ({
-      item: item.rowId,
+      rowId: item.rowId,
       before: had.has(item.id),
       insteadOf: replaced(item).map(({ rowId }) => rowId),
     }));
@@ -67,7 +67,7 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
 
 /** A picked item, for a list. */
 export interface PickedItem {
-  item: string;
+  rowId: string;
   job: string;
   edition: string;
   model: string;
@@ -83,7 +83,7 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
     const outputs = await store.archived();
     const runs = await store.runs();
     return (await pickedItems(store)).map((item) => ({
-      item: item.rowId,
+      rowId: item.rowId,
       job: jobNameOf(item, runs),
       edition: item.edition,
       model: item.model,

@@ -29,19 +29,19 @@ type RunEventFacts =
   /** The run and its items are on record; nothing has been submitted yet. `folder` is where its files go. */
   | { event: "run_started"; job: string; manifest: string; folder: string; sandbox: boolean }
   /** The service accepted the paid request and charged `credits`; null if it did not say how much. */
-  | (ItemFacts & { event: "submitted" })
+  | (ItemFacts & Charged & { event: "submitted" })
   /** The task is done. Its outputs are not saved yet. */
-  | (ItemFacts & { event: "completed" })
+  | (ItemFacts & Charged & { event: "completed" })
   /** All outputs are saved and durable; `files` are their absolute paths. */
-  | (ItemFacts & { event: "archived"; files: string[] })
+  | (ItemFacts & Charged & { event: "archived"; files: string[] })
   /** The task failed, or the request was refused as wrong; it cost nothing. */
-  | (ItemFacts & { event: "failed"; kind: FailureKind | null; message: string | null })
+  | (ItemFacts & Charged & { event: "failed"; kind: FailureKind | null; message: string | null })
   /** A failed item is submitted again. */
   | (ItemFacts & { event: "retried"; message: string | null })
   /** It may have been charged without a result: a person decides, with `bulkgen resolve`. */
-  | (ItemFacts & { event: "held"; message: string | null })
-  /** A request waits until then (ISO 8601): for what, in one word. */
-  | { event: "waiting"; for: string; until: string }
+  | (ItemFacts & Charged & { event: "held"; message: string | null })
+  /** A request waits until then (ISO 8601), for a slot of this limit. */
+  | { event: "waiting"; for: WaitsFor; until: string }
   /** Nothing more is submitted, for this reason. */
   | { event: "stopped"; kind: StopKind; message: string }
   /** The reason is gone. */
@@ -49,16 +49,21 @@ type RunEventFacts =
   | ({ event: "run_finished" } & RunEndFacts);
 
 interface ItemFacts {
-  /** The row's id. */
-  id: string;
+  rowId: string;
   model: string;
   /** 1 for the item's first paid request; null before there was one. */
   attempt: number | null;
   /** The task's id at the service. */
   taskId: string | null;
-  /** Charged for it; null if unknown. */
-  credits?: number | null;
 }
+
+interface Charged {
+  /** Charged for it; null if unknown. */
+  credits: number | null;
+}
+
+/** The requests of a minute or a day, or a pause that the service asked for. */
+type WaitsFor = "minute" | "day" | "service";
 
 interface RunEndFacts {
   job: string;
@@ -85,7 +90,7 @@ export interface Events {
   begin(run: Run): Promise<void>;
   progress(progress: Progress): void;
   /** A request waits for a free slot of the quota until then (UTC ms). */
-  waiting(what: "minute" | "day" | "service", until: number): void;
+  waiting(what: WaitsFor, until: number): void;
   /** Resolves when everything is reported. Rejects if the steps could not be read. */
   finish(end: RunEnd): Promise<void>;
   /** Also for a run that ends without `finish`. */
@@ -119,7 +124,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
   let steps: Opened<Steps> | null = null;
   let seen = 0;
   let stopped: readonly Stop[] = [];
-  let wait = { what: "", until: 0 };
+  let wait: { what: WaitsFor | null; until: number } = { what: null, until: 0 };
   let reported: Promise<void> = Promise.resolve();
 
   /** Reports in the order in which things happened, although steps take time to read. */
@@ -146,7 +151,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
     for (const { kind } of lifted) emitAt(now, { event: "continued", kind });
     stopped = stops;
   };
-  const writeWait = (what: string, until: number, now: number) => {
+  const writeWait = (what: WaitsFor, until: number, now: number) => {
     // The same wait is reported many times until it is over.
     if (wait.what === what && wait.until > now) return;
     wait = { what, until };
@@ -179,7 +184,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
         await writeSteps();
         writeStops(progress.stops, now);
         const { waiting: what, until } = progress;
-        if (what === null || what === "tasks" || until === null) wait = { what: "", until: 0 };
+        if (what === null || what === "tasks" || until === null) wait = { what: null, until: 0 };
         else writeWait(what, until, now);
       }),
     waiting: (what, until) => report((now) => writeWait(what, until, now)),
@@ -201,7 +206,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
 
 function itemFacts(event: PublicItemEvent, step: ItemStep, run: Run): RunEventFacts {
   const credits = step.charged === null ? null : toNumber(step.charged);
-  const item = { id: step.rowId, model: step.model, attempt: step.attempt, taskId: step.taskId };
+  const item = { rowId: step.rowId, model: step.model, attempt: step.attempt, taskId: step.taskId };
   switch (event) {
     case "failed":
       return { event, ...item, credits: credits ?? 0, kind: step.failureKind, message: step.note };

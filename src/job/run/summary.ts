@@ -1,20 +1,22 @@
+import type { ExitName } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { BlockedReason } from "../workspace/blocked.js";
 import type { WaitingItem } from "../workspace/evidence.js";
+import type { ItemFailure } from "../workspace/status.js";
 
 /** The result of a run, as plain data. */
 export interface RunSummary {
   job: string;
   /** The run's number in its workspace. */
   run: number;
-  counts: Readonly<Partial<Record<ItemState, number>>>;
+  counts: Readonly<Record<ItemState, number>>;
   /** Invalid rows that were left out; null if there are none. */
   skipped: { rows: number; file: string } | null;
   /** Items that were archived before this execution began. */
   before: number;
-  failures: readonly { rowId: string; kind: string; reason: string }[];
+  failures: readonly ItemFailure[];
   held: readonly WaitingItem[];
   /** Paid requests that may have been charged. */
   unknown: readonly WaitingItem[];
@@ -53,7 +55,7 @@ export interface RunSummary {
   bytes: number;
   /** The job's folder. */
   folder: string;
-  exitCode: number;
+  exit: ExitName;
   /** What to do now, as a command or a sentence; null if nothing is left to do. */
   nextStep: string | null;
   /** The command that shows the archived files; null if there are none. */

@@ -2,6 +2,7 @@ import { localTime } from "../../core/local-time.js";
 import { type Credits, minus, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
+import { isoOrNull } from "../../text/iso.js";
 import { shortText, terminalText } from "../../text/terminal.js";
 
 /** The evidence of an item's newest request; null if there was none. */
@@ -122,15 +123,20 @@ export function evidenceText(
   ].join(", ");
 }
 
-/** The evidence as JSON. */
-export function evidenceJson(evidence: Evidence | null): object {
-  if (evidence === null) return {};
-  const { sentAt, ...rest } = evidence;
-  return { ...rest, sentAt: new Date(sentAt).toISOString() };
+/** The evidence as JSON: nothing but nulls where there is none. */
+export function evidenceJson(evidence: Evidence | null) {
+  const {
+    sentAt = null,
+    status = null,
+    bodySha256 = null,
+    taskId = null,
+    externalTaskId = null,
+  } = evidence ?? {};
+  return { sentAt: isoOrNull(sentAt), status, bodySha256, taskId, externalTaskId };
 }
 
 /** The evidence of an item as JSON, with its reason. */
-export function waitingJson({ rowId, reason, evidence }: WaitingItem): object {
+export function waitingJson({ rowId, reason, evidence }: WaitingItem) {
   return { rowId, reason, ...evidenceJson(evidence) };
 }
 
@@ -167,7 +173,11 @@ export function afterText(at: number): string {
 }
 
 /** Why an item failed or waits; `kind` is empty where the reason says it all. */
-export type Reason = { rowId: string; kind: string; reason: string };
+export interface Reason {
+  rowId: string;
+  kind: string;
+  reason: string;
+}
 
 /** Ids that are named for a reason before the rest is counted. */
 const idsMax = 5;

@@ -1,5 +1,6 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
+import type { FailureKind } from "../../core/failure.js";
 import type { ItemState } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
@@ -43,8 +44,13 @@ export async function statusOf(
   });
 }
 
+/** An item that failed, and why. */
+export interface ItemFailure extends Reason {
+  kind: FailureKind;
+}
+
 /** Why items failed. */
-export function failuresOf(items: readonly Item[]): Reason[] {
+export function failuresOf(items: readonly Item[]): ItemFailure[] {
   return items
     .filter(({ state }) => state === "failed")
     .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
@@ -136,7 +142,7 @@ export interface RunOverview extends SpentIn {
 export interface ItemTrouble {
   rowNumber: number;
   rowId: string;
-  state: string;
+  state: ItemState;
   reason: string;
   /** The evidence of its request, if its task may have to be found. */
   evidence: Evidence | null;
@@ -160,5 +166,5 @@ export interface RunLine extends RunOverview {
   held: number;
   unknown: number;
   /** Those of the failed items that no later run took over. */
-  failures: readonly Reason[];
+  failures: readonly ItemFailure[];
 }

@@ -227,11 +227,7 @@ function described(value: Plain | undefined): string {
   return typeof value === "object" ? "an object" : `"${value}"`;
 }
 
-/** The JSON Schema of manifests, for editors: made from the schemas that check them. */
-export function manifestSchema(): object {
-  const manifest = z.union([job, z.array(row)]).meta({
-    title: "bulkgen manifest",
-    description: "rows to generate, or a job that makes them",
-  });
-  return z.toJSONSchema(manifest);
-}
+/** A whole manifest in JSON or YAML: `bulkgen schema manifest` prints it for editors. */
+export const manifestShape = z
+  .union([job, z.array(row)])
+  .describe("rows to generate, or a job that makes them");

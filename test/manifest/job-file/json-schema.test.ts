@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { manifestSchema } from "../../../src/manifest/job-file/job-shape.js";
+import { jsonSchemaOf } from "../../../src/schemas/json-schema.js";
 
-const schema = z.fromJSONSchema(manifestSchema() as Parameters<typeof z.fromJSONSchema>[0]);
+const schema = z.fromJSONSchema(jsonSchemaOf("manifest") as Parameters<typeof z.fromJSONSchema>[0]);
 const example = (name: string) => readFileSync(new URL(`../../../jobs/${name}`, import.meta.url), "utf8");
 
 test.each(["demo.json", "nightly.example.json", "product-shots.yaml", "voice-overs.yaml"])(
@@ -24,7 +24,7 @@ test.each<[string, unknown]>([
 });
 
 test("it says what every field is for", () => {
-  const text = JSON.stringify(manifestSchema());
+  const text = JSON.stringify(jsonSchemaOf("manifest"));
   for (const field of ["vars", "matrix", "zip", "steps", "repeat", "output", "$schema"]) {
     expect(text).toMatch(new RegExp(`"${field.replace("$", "\\$")}":\\{[^}]*`));
   }

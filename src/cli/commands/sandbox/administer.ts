@@ -75,9 +75,11 @@ export async function changeSandboxAccount({
     return [changeAccount(desk, findAccount(desk, flags.user).id, change)];
   });
   const shown = accounts.map(view);
-  print(flags, machine, flags.all ? shown : shown[0], (look) =>
-    accounts.map((each) => accountText(each, machine.clock.now(), look)).join("\n\n"),
-  );
+  const [first] = shown;
+  const text = (look: TerminalStyle) =>
+    accounts.map((each) => accountText(each, machine.clock.now(), look)).join("\n\n");
+  if (flags.all || first === undefined) print(flags, machine, "sandbox-accounts", shown, text);
+  else print(flags, machine, "sandbox-account", first, text);
 }
 
 function changeOf(flags: SandboxAccountFlags): AccountChange {
@@ -138,12 +140,12 @@ export async function createSandboxKey({
   const { id, value } = made;
   if (!flags.json)
     machine.stderr.write(`key ${JSON.stringify(made.name)} of ${email}; it is shown only this once:\n`);
-  print(flags, machine, { id, name: made.name, key: value, user: email }, () => value);
+  print(flags, machine, "sandbox-new-key", { id, name: made.name, key: value, user: email }, () => value);
 }
 
 export async function listSandboxKeys({ flags, machine }: Call<SandboxKeyFlags>): Promise<undefined> {
   const keys = administer(flags, machine, false, (desk) => listKeys(desk, findAccount(desk, flags.user).id));
-  print(flags, machine, keys.map(listed), (look) => keysText(keys, look));
+  print(flags, machine, "sandbox-keys", keys.map(listed), (look) => keysText(keys, look));
 }
 
 export async function revokeSandboxKey({
@@ -154,7 +156,13 @@ export async function revokeSandboxKey({
   const revoked = administer(flags, machine, false, (desk) =>
     revokeKey(desk, findAccount(desk, flags.user).id, args.key),
   );
-  print(flags, machine, listed(revoked), () => `revoked ${JSON.stringify(revoked.name)} (${revoked.id})`);
+  print(
+    flags,
+    machine,
+    "sandbox-key",
+    listed(revoked),
+    () => `revoked ${JSON.stringify(revoked.name)} (${revoked.id})`,
+  );
 }
 
 /** A key in the service's own words. */

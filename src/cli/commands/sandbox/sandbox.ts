@@ -108,7 +108,7 @@ function announce(
   flags: SandboxFlags,
   machine: Machine,
 ): void {
-  print(flags, machine, { url, key, dashboard }, () =>
+  print(flags, machine, "sandbox", { url, key, dashboard }, () =>
     [
       `sandbox listens on ${url} (plan ${account.plan}, ${inCredits(credits(account.credits))}). Press Ctrl-C to stop it.`,
       `  dashboard: ${dashboard}`,

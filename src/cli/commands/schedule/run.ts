@@ -1,8 +1,8 @@
 import { launchScheduledRun } from "../../../schedule/launch.js";
-import { endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
+import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
 import { shellWord } from "../../../text/shell.js";
-import { jsonText } from "../../../text/terminal.js";
 import type { ScheduleRunFlags } from "../../flags/schedule.js";
+import { print } from "../../output/print.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
@@ -15,7 +15,7 @@ export async function runScheduleNow({
   args,
   machine,
 }: Call<ScheduleRunFlags, { name: string }>): Promise<number> {
-  const { clock, env, program, stdout, stderr } = machine;
+  const { clock, env, program, stderr } = machine;
   const { name } = args;
   return withSchedules(flags, machine, async (schedules, { root }) => {
     const schedule = await scheduleNamed(schedules, name);
@@ -32,7 +32,7 @@ export async function runScheduleNow({
     const ended = await run.ended;
     const { resumeAt: _, ...end } = ended;
     await schedules.change(name, dueAt, { ...end, state: "ended", endedAt: clock.now() });
-    if (flags.json) stdout.write(`${jsonText({ schedule: name, ...end })}\n`);
+    if (flags.json) print(flags, machine, "schedule-run", endJson(name, end), () => "");
     else if (flags.quiet && end.exit !== 0) stderr.write(`${failureText(name, ended, root)}\n`);
     return end.exit ?? 1;
   });

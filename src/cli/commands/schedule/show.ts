@@ -11,6 +11,7 @@ import {
   upcomingText,
 } from "../../../schedule/upcoming.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
+import type { TerminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { configFiles, heldSettings } from "../../settings/settings.js";
@@ -28,7 +29,7 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
       (await schedules.all()).map((each) => upcomingOf(schedules, each, root, machine)),
     );
     const documents = all.map((each) => listedSchedule(each, clock.now()));
-    print(flags, machine, documents, (look) =>
+    print(flags, machine, "schedules", documents, (look) =>
       all.length === 0 ? "no schedules" : schedulesTable(all, clock, look),
     );
   });
@@ -46,9 +47,10 @@ export async function showSchedules({
     if (chosen.length === 0) throw new EarlyExit("usage", `there is no schedule in ${root}`);
     const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, root, machine)));
     const documents = all.map((each) => listedSchedule(each, clock.now()));
-    print(flags, machine, name === undefined ? documents : documents[0], (style) =>
-      all.map((each) => upcomingText(each, clock, style)).join("\n\n"),
-    );
+    const text = (style: TerminalStyle) => all.map((each) => upcomingText(each, clock, style)).join("\n\n");
+    const [first] = documents;
+    if (name === undefined || first === undefined) print(flags, machine, "schedules", documents, text);
+    else print(flags, machine, "schedule", first, text);
   });
 }
 
@@ -61,7 +63,7 @@ export async function removeSchedule({
   await withSchedules(flags, machine, async (schedules) => {
     await scheduleNamed(schedules, name);
     await schedules.remove(name);
-    print(flags, machine, { removed: name }, () => `removed ${name}`);
+    print(flags, machine, "schedule-remove", { removed: name }, () => `removed ${name}`);
   });
 }
 
@@ -87,5 +89,5 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   const [node, main] = machine.program;
   const [systemd, cron] = [systemdService({ node, main, root }), cronLine({ node, main, root })];
   const hint = "# Or, without systemd, one line for crontab -e:";
-  print(flags, machine, { systemd, cron }, () => `${systemd}\n\n${hint}\n${cron}`);
+  print(flags, machine, "schedule-print", { systemd, cron }, () => `${systemd}\n\n${hint}\n${cron}`);
 }

@@ -70,6 +70,7 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
   print(
     flags,
     machine,
+    "schedule-start",
     { url: health.url },
     () => `running the schedules of ${root} until Ctrl-C; health at ${health.url}/healthz`,
   );

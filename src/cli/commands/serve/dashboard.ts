@@ -29,7 +29,7 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
     signal,
   });
   const { link } = served;
-  print(flags, machine, { link, workspace: workspace.root }, () =>
+  print(flags, machine, "dashboard", { link, workspace: workspace.root }, () =>
     [
       `Dashboard of ${workspace.root}${sandbox ? " (sandbox)" : ""}:`,
       `  ${link}`,

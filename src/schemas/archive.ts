@@ -1,0 +1,161 @@
+import { z } from "zod";
+import { mediaFields } from "../api/inputs.js";
+import {
+  bytes,
+  count,
+  counts,
+  credits,
+  flag,
+  itemKey,
+  job,
+  params,
+  rowId,
+  rowNumber,
+  runNumber,
+  sha256,
+  text,
+  time,
+} from "./values.js";
+
+const check = text("how far the content was checked when it was saved");
+const inputs = z.record(z.string(), z.string()).describe("its inputs as the manifest names them");
+const outputNumber = z.int().positive().describe("number of the output within its task, from 1");
+const absolute = text("the file; absolute");
+
+export const found = z
+  .array(
+    z.strictObject({
+      file: absolute,
+      job,
+      run: runNumber.describe("the run that paid for it, or that adopted it"),
+      rowNumber,
+      rowId,
+      model: z.string(),
+      prompt: z.string().nullable(),
+      params,
+      inputs: z
+        .partialRecord(z.enum(mediaFields), z.string())
+        .describe("its inputs as the manifest names them"),
+      output: outputNumber,
+      taskId: text("the task's id at the service; made up for a file that was adopted"),
+      externalTaskId: text("the task's id at the provider behind the service").nullable(),
+      credits: credits("what its task was charged; null if unknown").nullable(),
+      savedAt: time("when it was saved"),
+      bytes: bytes("its size"),
+      sha256,
+      mime: text("its media type"),
+      check,
+    }),
+  )
+  .describe("newest first");
+
+export const verified = z.strictObject({
+  sound: flag("every file is intact"),
+  folders: z.array(
+    z.strictObject({
+      path: text("a job's folder; absolute"),
+      files: count("files that should be there"),
+      read: count("of them, those that were read whole"),
+      bytesRead: bytes("what was read"),
+      findings: z.array(
+        z.strictObject({
+          kind: z.enum(["missing", "damaged", "unindexed", "uncopied", "unproven", "unknown", "leftover"]),
+          file: text("relative to the folder"),
+          reason: text("why, for people").nullable(),
+          bytes: bytes("the size of a file that is in no record").nullable(),
+        }),
+      ),
+    }),
+  ),
+  repaired: count("files that were repaired; null without --repair").nullable(),
+  removed: count("leftovers that were removed; null without --clean --yes").nullable(),
+});
+
+const from = text("the file in the given folder; relative to it");
+
+export const adoption = z.strictObject({
+  dryRun: flag("nothing was changed"),
+  job,
+  taken: z.array(z.strictObject({ rowId, from, file: absolute.nullable() })),
+  refused: z
+    .array(z.strictObject({ rowId, from, reason: text("why, for people") }))
+    .describe("files that are not what their row asks for"),
+  unmatched: z.array(z.string()).describe("files whose name matches no row, or more than one"),
+  left: count("items still to be made"),
+});
+
+export const gallery = z.strictObject({
+  page: text("the page; absolute"),
+  job,
+  files: count("files on the page"),
+});
+
+export const pick = z.array(
+  z.strictObject({
+    rowId,
+    before: flag("it had the mark before"),
+    insteadOf: z.array(z.string()).describe("row ids of items of its row that lost the mark to it"),
+  }),
+);
+
+export const picks = z.array(
+  z.strictObject({
+    rowId,
+    job,
+    edition: text("empty for the first edition"),
+    model: z.string(),
+    prompt: z.string().nullable(),
+    files: z.array(z.string()).describe("absolute; none while its files are lost"),
+  }),
+);
+
+/** The sheet back: its own columns, as text, and those of bulkgen. */
+export const sheet = z
+  .array(z.record(z.string(), z.union([z.string(), z.number(), z.null()])))
+  .describe("a row each: the columns of the manifest as written, and those that docs/manifests.md lists");
+
+export const rebuilt = z.strictObject({
+  database: text("the new database; absolute"),
+  found: count("items that were restored"),
+  counts,
+  owing: z.array(runNumber).describe("runs that have something to collect"),
+  receipts: z.strictObject({
+    lines: count("lines that were read"),
+    unreadable: z.array(z.int()).describe("numbers of lines that could not be read"),
+  }),
+  archive: z.strictObject({
+    indexes: count("index files that were read"),
+    missing: z.array(z.string()).describe("files that are missing or changed"),
+  }),
+  orphans: z.array(z.string()).describe("paid tasks whose items are unknown"),
+  readable: count("items of the old database; null if it could not be read").nullable(),
+  kept: text("where the old database is; null if there was none").nullable(),
+});
+
+export const separated = z.strictObject({
+  workspace: text("the workspace, which is independent now; absolute"),
+  copyOf: text("the workspace that it was a copy of; absolute"),
+});
+
+/** Written for other programs that read an archive: names as the service writes them. */
+export const indexLine = z.strictObject({
+  item: rowId,
+  key: itemKey,
+  task: text("the task's id at the service"),
+  external_task: text("the task's id at the provider behind the service").nullable(),
+  model: z.string(),
+  prompt: z.string().nullable(),
+  params,
+  inputs,
+  credits: credits("what its task was charged; null if unknown").nullable(),
+  created: text("when the task was created, as the service wrote it: ISO 8601").nullable(),
+  completed: text("when it was done, as the service wrote it: ISO 8601").nullable(),
+  output: outputNumber,
+  file: text("relative to the job's folder, with / between segments"),
+  bytes: bytes("its size"),
+  sha256,
+  mime: text("its media type"),
+  check,
+  saved: time("when it was saved"),
+  bulkgen: text("the version of bulkgen that saved it"),
+});

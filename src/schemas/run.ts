@@ -1,0 +1,310 @@
+import { z } from "zod";
+import { failureKinds } from "../core/failure.js";
+import { stopTable } from "../core/stop.js";
+import { forecast } from "./plan.js";
+import {
+  bytes,
+  count,
+  counts,
+  credits,
+  exit,
+  exitName,
+  itemState,
+  job,
+  milliseconds,
+  nextStep,
+  rowId,
+  rowNumber,
+  runNumber,
+  sandbox,
+  text,
+  time,
+  workspace,
+} from "./values.js";
+
+/** What a person needs to find an item's newest paid request, or its task, at the service. */
+const evidence = {
+  sentAt: time("when the item's newest paid request was sent; null if none was").nullable(),
+  status: z.int().nullable().describe("the HTTP status of its answer; null if none came"),
+  bodySha256: text("the SHA-256 of the request's body").nullable(),
+  taskId: text("the task's id at the service").nullable(),
+  externalTaskId: text("the task's id at the provider behind the service").nullable(),
+};
+
+const waiting = z.strictObject({ rowId, reason: text("why, for people"), ...evidence });
+const lost = z
+  .array(waiting)
+  .describe("requests that were or may have been charged, and whose items were submitted again or skipped");
+
+export const failure = z.strictObject({
+  rowId,
+  kind: z.enum(failureKinds).describe("what kind of failure it was, as `retry --only` names it"),
+  reason: text("why, for people"),
+});
+
+const spent = credits("charged for good");
+const pending = credits("in flight, at the service, unknown or held: charged, or possibly charged");
+const lostCredits = credits("the most that lost requests may have cost");
+const left = credits("the balance, from GET me; null if it could not be read").nullable();
+
+const stops = z.array(z.string()).describe("why the run ended before its items did, for people");
+const requests = count("API requests of the run, over all its resumes");
+const files = count("files that the run archived");
+const folder = text("the job's folder; absolute");
+
+export const summary = z.strictObject({
+  run: runNumber,
+  job,
+  exit,
+  exitName,
+  counts,
+  skipped: z
+    .strictObject({
+      rows: count("invalid rows that were left out"),
+      file: text("where they are listed; absolute"),
+    })
+    .nullable()
+    .describe("null if no row was left out"),
+  before: count("items that were archived before this command began"),
+  failures: z.array(failure),
+  held: z.array(waiting).describe("items that wait for a person's decision"),
+  unknown: z.array(waiting).describe("items whose paid request was not answered"),
+  overdue: z.array(waiting).describe("items whose task takes longer than 10 minutes"),
+  lost,
+  blocked: z
+    .array(
+      z.strictObject({
+        rowId,
+        rowNumber,
+        reason: text("which item it waits for, and why that does not come"),
+        cause: text("the same without the item's name"),
+      }),
+    )
+    .describe("items that wait for outputs of others"),
+  awaiting: z.array(rowId).describe("archived items that wait for a person's approval"),
+  nextPollAt: time("when the first overdue task is polled again").nullable(),
+  resumeAt: time("when an unfinished run can continue; null if unknown").nullable(),
+  stops,
+  credits: z.strictObject({
+    spent,
+    pending,
+    lost: lostCredits,
+    left,
+    counted: credits(
+      "how far the key's counter of used credits moved, from GET me; null if not read",
+    ).nullable(),
+    known: credits("what bulkgen's own record accounts for in that time").nullable(),
+  }),
+  requests,
+  requestsPerItem: z.number().nullable().describe("for each item that the run archived; null if none"),
+  forecast: forecast.nullable().describe("from the start of the run; null if it was resumed"),
+  elapsedMs: milliseconds("how long this command took"),
+  files,
+  bytes: bytes("their size"),
+  folder,
+  nextStep,
+});
+
+const standingCredits = z.strictObject({
+  spent,
+  pending,
+  atService: credits("of the pending ones, those of accepted tasks"),
+  lost: lostCredits,
+});
+
+const overview = {
+  run: runNumber,
+  job,
+  manifest: text("the manifest; absolute, or `stdin`"),
+  edition: text("empty for the first edition"),
+  state: z.enum(["running", "paused", "interrupted", "finished", "cancelled"]),
+  alive: z.boolean().describe("a process is working on it now"),
+  crashed: z.boolean().describe("its record says running, but its process is gone"),
+  beganBy: z
+    .strictObject({
+      user: z.string(),
+      host: z.string(),
+      schedule: text("the schedule that began it").optional(),
+      due: time("when it was due").optional(),
+    })
+    .nullable(),
+  options: z.array(z.string()).describe("its options that are not the defaults, as flags"),
+  rebuilt: z.boolean().describe("it was restored by `bulkgen doctor --rebuild`"),
+  startedAt: time("when it began"),
+  endedAt: time("when it ended; null until then").nullable(),
+  exit: exit.nullable(),
+  exitName: exitName.nullable(),
+  stops,
+  resumeAt: time("when it can continue; null if unknown").nullable(),
+  resume: text("the command that continues it; null if it is done or in progress").nullable(),
+  nextStep,
+  lockOwner: z
+    .strictObject({
+      pid: z.int(),
+      host: z.string(),
+      since: time("since when"),
+    })
+    .nullable()
+    .describe("the process that uses the workspace"),
+  credits: standingCredits,
+  requests,
+};
+
+export const status = z
+  .strictObject({
+    ...overview,
+    counts,
+    folder,
+    forecast: forecast.nullable().describe("from the start of the run; null if there was none"),
+    trouble: z
+      .array(
+        z.strictObject({
+          rowNumber,
+          rowId,
+          state: itemState,
+          reason: text("why, for people"),
+          ...evidence,
+          nextAt: time("when its task is polled again; null if no poll is due").nullable(),
+        }),
+      )
+      .describe("items that failed, are held, unknown, overdue or blocked"),
+    lost,
+  })
+  .nullable()
+  .describe("null where nothing was run yet");
+
+const line = {
+  ...overview,
+  archived: count("items that this run archived"),
+  failed: count("items that failed in it and that no later run took over"),
+  held: count("items that it left held"),
+};
+
+export const runs = z.strictObject({
+  workspace,
+  sandbox,
+  runs: z.array(z.strictObject(line)).describe("oldest first"),
+});
+
+/** A due time of a schedule whose run never began. */
+const notBegun = z.strictObject({
+  schedule: text("the schedule's name"),
+  dueAt: time("when it was due"),
+  state: z.enum(["running", "waiting", "ended", "skipped", "missed"]),
+  exit: exit.nullable().describe("the exit code of its process; null if it had none"),
+  exitName: exitName.nullable(),
+  note: text("why, for people").nullable(),
+});
+
+export const report = z.strictObject({
+  workspace,
+  sandbox,
+  since: time("runs that had ended by then are left out"),
+  totals: z.strictObject({
+    runs: count("runs in this report"),
+    notBegun: count("scheduled runs that never began"),
+    archived: count("items"),
+    failed: count("items"),
+    undecided: count("items that are held, or unknown"),
+    credits: standingCredits,
+  }),
+  runs: z.array(
+    z.strictObject({
+      ...line,
+      undecided: count("items that are held, or unknown"),
+      failures: z.array(failure),
+    }),
+  ),
+  notBegun: z.array(notBegun),
+});
+
+const item = {
+  rowId,
+  model: text("the model's key"),
+  attempt: z
+    .int()
+    .positive()
+    .nullable()
+    .describe("1 for the item's first paid request; null before there was one"),
+  taskId: text("the task's id at the service").nullable(),
+};
+const charged = { credits: credits("what was charged for it; null if unknown").nullable() };
+const stopKind = z.enum(Object.keys(stopTable) as (keyof typeof stopTable)[]);
+const message = text("why, for people").nullable();
+
+function eventOf<const Name extends string, Fields extends z.ZodRawShape>(
+  event: Name,
+  what: string,
+  fields: Fields,
+) {
+  return z
+    .strictObject({
+      event: z.literal(event),
+      time: time("when it happened"),
+      run: runNumber.nullable().describe("the run's number; null before it has one"),
+      ...fields,
+    })
+    .describe(what);
+}
+
+export const event = z.discriminatedUnion("event", [
+  eventOf("run_started", "the run is on record, nothing is submitted yet", {
+    job,
+    manifest: text("the manifest; absolute, or `stdin`"),
+    folder,
+    sandbox,
+  }),
+  eventOf("submitted", "the service accepted the task", { ...item, ...charged }),
+  eventOf("completed", "the task is done; its files are not saved yet", { ...item, ...charged }),
+  eventOf("archived", "all files of the item are saved", {
+    ...item,
+    ...charged,
+    files: z.array(z.string()).describe("absolute paths"),
+  }),
+  eventOf("failed", "the task failed, or the request was rejected", {
+    ...item,
+    ...charged,
+    kind: z.enum(failureKinds).nullable(),
+    message,
+  }),
+  eventOf("retried", "a failed item is submitted again", { ...item, message }),
+  eventOf("held", "a person has to decide", { ...item, ...charged, message }),
+  eventOf("waiting", "the next request waits for its slot; once for each wait", {
+    for: z.enum(["minute", "day", "service"]).describe("the limit whose slot it waits for"),
+    until: time("until when"),
+  }),
+  eventOf("stopped", "nothing more is submitted", { kind: stopKind, message: text("why, for people") }),
+  eventOf("continued", "what was reported as stopped is gone", { kind: stopKind }),
+  eventOf("run_finished", "the end", {
+    job,
+    exit,
+    exitName,
+    counts,
+    credits: z.strictObject({ spent, pending, left }),
+    requests,
+    elapsedMs: milliseconds("how long this command took"),
+    files,
+    bytes: bytes("their size"),
+    folder,
+    nextStep,
+  }),
+]);
+
+export const order = z.strictObject({
+  run: runNumber,
+  order: z.enum([
+    "pause",
+    "cancel",
+    "adopt",
+    "refetch",
+    "skip",
+    "approve",
+    "reject",
+    "resubmit",
+    "retry",
+    "redo",
+  ]),
+  done: z.boolean().describe("false if it was refused"),
+  process: z.int().nullable().describe("the process that carried it out; null for the command itself"),
+  message: text("what was done, or why not, for people"),
+});

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { plans, subscriptionStatuses } from "../api/plans.js";
+import { meRead, modelList } from "../api/records.js";
+import { count, credits, exit, exitName, flag, text, time, workspace } from "./values.js";
+
+const quotaWindow = z.strictObject({
+  limit: count("requests that the plan allows; null: any number").nullable(),
+  used: count("requests that occupy it now, as this machine knows them"),
+  nextFreeAt: time("when a request may be sent"),
+  nextReleaseAt: time("when the next request leaves it; null if it is empty").nullable(),
+});
+
+export const account = meRead.extend({
+  quota: z
+    .strictObject({
+      minute: quotaWindow,
+      day: quotaWindow,
+      blockedUntil: time("the service asked for a pause until then").nullable(),
+    })
+    .describe("requests of this account from this machine"),
+});
+
+export const models = modelList;
+
+export const setting = z.strictObject({
+  name: text("as a flag, without the dashes"),
+  value: z.string(),
+  from: text("a flag, a variable, a place in a file, or `default`"),
+});
+
+export const doctor = z.strictObject({
+  ok: flag("nothing that was checked can stop a run"),
+  exit,
+  exitName,
+  checks: z.array(
+    z.strictObject({
+      name: text("what is checked"),
+      state: z.enum(["ok", "warning", "problem", "not checked"]),
+      expected: z.string(),
+      got: z.string(),
+      todo: text("what to do about it; null if nothing").nullable(),
+    }),
+  ),
+  settings: z.array(setting).describe("the settings of a run that have a value"),
+});
+
+export const dashboard = z.strictObject({
+  link: text("the page's address, with its token"),
+  workspace,
+});
+
+export const sandbox = z.strictObject({
+  url: text("the service's address"),
+  key: text("an API key of its account"),
+  dashboard: text("the address of its page"),
+});
+
+export const newSandboxKey = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  key: text("the key itself, which is shown only once"),
+  user: text("its owner's email address"),
+});
+
+export const sandboxKey = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  created_at: time("when it was created"),
+  revoked_at: time("when it was revoked; null if it is valid").nullable(),
+  requests_count: count("requests that were made with it"),
+  credits_used: credits("what was charged to it"),
+  public: flag("it is the one that is the same in every sandbox"),
+});
+
+export const sandboxAccount = z.strictObject({
+  user: z.strictObject({ id: z.string(), email: z.string(), name: z.string().nullable() }),
+  credits: z.strictObject({ balance: credits("the balance") }),
+  subscription: z
+    .strictObject({
+      status: z.enum(subscriptionStatuses),
+      plan: z.enum(plans),
+      credits_per_month: credits("what the plan adds each month"),
+      billing_interval: z.enum(["month", "year"]),
+      current_period_end: time("when the current period ends"),
+      cancel_at_period_end: flag("the subscription ends with its period"),
+    })
+    .nullable(),
+});
