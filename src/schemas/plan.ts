@@ -198,6 +198,7 @@ export const plan = z.strictObject({
     plan: text("the account's plan, from GET me; null without a subscription").nullable(),
     perMinute: count("requests that the plan allows a minute; null: any number").nullable(),
     perDay: count("requests that the plan allows a day; null: any number").nullable(),
+    lanes: count("submits in flight at once, at most: as --lanes says, or by plan"),
     finishAt: time("when the run would end; null if there is nothing to do").nullable(),
   }),
   fit: z
