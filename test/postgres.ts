@@ -13,6 +13,8 @@ import pg from "pg";
 export interface TestPostgres {
   /** The address of a new, empty workspace. */
   newWorkspace(): string;
+  /** Takes everything out of such a workspace that was written since it was made, and counts from 1 again. */
+  empty(url: string): Promise<void>;
   /** Runs SQL in such a workspace. */
   query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   close(): Promise<void>;
@@ -22,36 +24,61 @@ export async function startPostgres(): Promise<TestPostgres> {
   const given = process.env["TEST_DATABASE_URL"];
   const server = given === undefined ? await ownServer() : { url: given, stop: async () => undefined };
   const made: string[] = [];
+  const client = await connectedTo(server.url);
+  let last: Promise<unknown> = Promise.resolve();
+  /** One after the other, on a connection that is kept: a new one costs the server more than most queries. */
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(work);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+  const ask = (url: string, sql: string, values?: unknown[]) =>
+    inTurn(async () => {
+      await client.query(`SET search_path = ${new URL(url).searchParams.get("schema")}`);
+      return client.query(sql, values);
+    });
   return {
     newWorkspace() {
       const schema = `test_${process.pid}_${Math.floor(performance.now() * 1_000)}_${made.length}`;
       made.push(schema);
       return `${server.url}?schema=${schema}`;
     },
-    query: (url, sql, values) =>
-      withClient(server.url, async (client) => {
-        await client.query(`SET search_path = ${new URL(url).searchParams.get("schema")}`);
-        return (await client.query(sql, values)).rows;
-      }),
+    empty: async (url) => void (await ask(url, emptied)),
+    query: async (url, sql, values) => (await ask(url, sql, values)).rows,
     async close() {
-      if (given !== undefined)
-        await withClient(server.url, async (client) => {
+      await inTurn(async () => {
+        if (given !== undefined)
           for (const schema of made) await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-        });
+      });
+      await client.end();
       await server.stop();
     },
   };
 }
 
-async function withClient<Result>(url: string, use: (client: pg.Client) => Promise<Result>): Promise<Result> {
+/**
+ * Tables are emptied without their triggers, in any order; two have rows from the beginning. This costs the server a
+ * tenth of what the making of a schema does.
+ */
+const emptied = `DO $$
+DECLARE each RECORD;
+BEGIN
+  SET LOCAL session_replication_role = replica;
+  FOR each IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
+    AND tablename NOT IN ('schema_version', 'transitions', 'sequence') LOOP
+    EXECUTE format('DELETE FROM %I', each.tablename);
+  END LOOP;
+  UPDATE sequence SET last = 0;
+  FOR each IN SELECT sequencename FROM pg_sequences WHERE schemaname = current_schema() LOOP
+    PERFORM setval(quote_ident(each.sequencename)::regclass, 1, false);
+  END LOOP;
+END $$`;
+
+async function connectedTo(url: string): Promise<pg.Client> {
   const types = { getTypeParser: () => (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text) };
   const client = new pg.Client({ connectionString: url, types });
   await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
+  return client;
 }
 
 /** PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. */

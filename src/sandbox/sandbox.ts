@@ -10,6 +10,7 @@ import type { FaultPlanSettings } from "./faults/plan.js";
 import type { Behind } from "./http/gateway.js";
 import { isLoopback } from "./inputs/fetch.js";
 import { sha256 } from "./media/job.js";
+import { type MadeMedia, madeHere } from "./media/made.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
 import { Studio } from "./media/studio.js";
 import { ensureDefaultAccount } from "./state/default-account.js";
@@ -53,7 +54,7 @@ export class Sandbox implements Behind {
     private readonly origin: () => string,
   ) {
     const { clock, random, taskMs, inputRoot, plan, credits } = options;
-    const { urlMs } = options;
+    const { urlMs, made = madeHere } = options;
     const switches = allSwitches({
       ...options.faults?.switches,
       ...options.switches,
@@ -71,7 +72,7 @@ export class Sandbox implements Behind {
       random,
     );
     const own = (address: string) => this.ownOutput(address);
-    this.studio = new Studio({ models: this.models, inputRoot, own }, this.state, this.pool);
+    this.studio = new Studio({ models: this.models, inputRoot, own, made }, this.state, this.pool);
   }
 
   async api(request: WorldRequest): Promise<WorldResponse> {
@@ -186,6 +187,8 @@ export interface SandboxOptions {
   urlMs?: number;
   /** Models to use instead of the sandbox's own. */
   models?: readonly SandboxModel[];
+  /** Where media are found that were made before, by default by any sandbox of this process. */
+  made?: MadeMedia;
   /** Behaviour that the service's page leaves open. */
   switches?: SwitchSettings;
   /** Is told of the sandbox's own failures, such as a full disk; callers only see an internal error. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { main, newPlace, type Place, run, startOnTerminal, startProcess } from "./command.js";
+import { main, newPlace, type Place, run, started, startOnTerminal, startProcess } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 import { cheapModel, ids, sheet } from "./sheet.js";
 
@@ -131,14 +131,14 @@ describe.concurrent("on a terminal of 60 columns", () => {
 
   test("a person is asked before anything is paid: no submits nothing and exits with 2, yes continues", async () => {
     const { place, service } = await ready(2);
-    const refused = startOnTerminal(place, 60, ["run", "set.csv"], service);
+    const refused = started(place, ["run", "set.csv"], { ...service, keyboard: true, columns: 60 });
     await refused.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     refused.type("\n");
     const no = await refused.ended;
     expect(no, no.stdout).toMatchObject({ code: 2 });
     expect(service.count("POST generate")).toBe(0);
 
-    const agreed = startOnTerminal(place, 60, ["run", "set.csv"], service);
+    const agreed = started(place, ["run", "set.csv"], { ...service, keyboard: true, columns: 60 });
     await agreed.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     expect(service.count("POST generate")).toBe(0);
     agreed.type("y\n");

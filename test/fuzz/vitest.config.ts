@@ -4,10 +4,14 @@ export default defineConfig({
   test: {
     include: [
       "test/job/archive/verify.test.ts",
+      "test/manifest/formats/workbook.test.ts",
       "test/manifest/fuzz.test.ts",
       "test/plan/large.test.ts",
       "test/plan/names.test.ts",
+      "test/report/live-view.test.ts",
       "test/sandbox/fuzz.test.ts",
+      "test/schedule/year.test.ts",
+      "test/store/sqlite.test.ts",
     ],
     setupFiles: "test/setup.ts",
     env: { FUZZ: "1" },

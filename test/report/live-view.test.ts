@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { type LiveFacts, type LiveStyle, liveView } from "../../src/report/live-view.js";
 import { textWidth } from "../../src/text/terminal.js";
+import { amount } from "../fuzz/amount.js";
 import { noCounts, progressOf, quota } from "./facts.js";
 
 const facts: LiveFacts = {
@@ -221,7 +222,7 @@ test("P24: whatever names and messages are, no line is wider than the terminal o
         }
       },
     ),
-    { numRuns: 50 },
+    { numRuns: amount(8, 50) },
   );
 });
 

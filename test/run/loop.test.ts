@@ -418,8 +418,8 @@ describe("waiting", () => {
 
   test("after the deadline nothing is submitted, and what is at the service is collected", async () => {
     await open();
-    const run = await start(world, pictures(70));
-    const session = await carryOn(world, run, { deadline: world.clock.now() + 30_000 });
+    const run = await start(world, pictures(12));
+    const session = await carryOn(world, run, { deadline: world.clock.now() + 30_000, perMinute: 10 });
     expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["time"]);
     const found = Object.values(await states(world, run));
     expect(new Set(found)).toEqual(new Set(["archived", "planned"]));

@@ -1,3 +1,4 @@
+import { MadeMedia } from "../../src/sandbox/media/made.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { type RunningSandbox, serveSandbox } from "../../src/sandbox/serve.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
@@ -17,7 +18,14 @@ export class Caller {
   ) {}
 
   static async start(options: Partial<SandboxOptions> = {}, clock = new ManualClock()): Promise<Caller> {
-    const sandbox = await serveSandbox({ clock, random: new CountingRandom(), file: ":memory:", ...options });
+    const sandbox = await serveSandbox({
+      clock,
+      random: new CountingRandom(),
+      file: ":memory:",
+      // What is the same each time is made each time.
+      made: new MadeMedia(0),
+      ...options,
+    });
     return new Caller(sandbox, clock);
   }
 

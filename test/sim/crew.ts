@@ -2,6 +2,8 @@ import { availableParallelism } from "node:os";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { type Crashes, type crashed, crashesAt } from "./crash-everywhere.js";
 import { type Catch, huntNamed } from "./hunt.js";
+import type { Scenario } from "./scenario.js";
+import { simulate } from "./simulate.js";
 import { type Seeds, type Tally, tally } from "./tally.js";
 
 /** Spreads work over the cores: each piece is asked of one worker, which does it alone and answers. */
@@ -10,12 +12,15 @@ interface Asks {
   seeds: Seeds;
   crashes: { nth: number; run: keyof typeof crashed };
   mutant: { name: string };
+  regression: { name: string; scenario: Scenario };
 }
 
 interface Answers {
   seeds: Tally;
   crashes: Crashes;
   mutant: Catch;
+  /** What it broke; null when it keeps every promise. */
+  regression: { name: string; message: string | null };
 }
 
 type Kind = keyof Asks;
@@ -26,6 +31,10 @@ const skills: { [Each in Kind]: (ask: Asks[Each]) => Promise<Answers[Each]> } = 
   seeds: tally,
   crashes: ({ nth, run }) => crashesAt(nth, run),
   mutant: ({ name }) => huntNamed(name),
+  regression: async ({ name, scenario }) => {
+    const { violation } = await simulate(scenario);
+    return { name, message: violation?.message ?? null };
+  },
 };
 
 interface Order<Each extends Kind> {

@@ -28,10 +28,11 @@ export async function hunt(mutant: Mutant, first = 1, most = seedsMax): Promise<
   return { mutant: mutant.name, runs, seed: null, message: "" };
 }
 
-export async function huntNamed(name: string): Promise<Catch> {
+/** Hunts the mutant of this name from a seed on: tests begin with the one in which it was caught before. */
+export async function huntNamed(name: string, first = 1): Promise<Catch> {
   const mutant = allMutants().find((one) => one.name === name);
   if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
-  return hunt(mutant);
+  return hunt(mutant, first);
 }
 
 /** The mutant that each check of a change hunts. */

@@ -5,7 +5,7 @@ import { type Crashes, type crashed, places } from "./crash-everywhere.js";
 import { spread } from "./crew.js";
 import { type Catch, canary } from "./hunt.js";
 import { allMutants } from "./mutants.js";
-import { saveRegression } from "./regressions.js";
+import { loadRegressions, saveRegression } from "./regressions.js";
 
 /**
  * The simulation as a command. Exit code 1 when a promise was broken, a mutant got away, or many seeds did not reach
@@ -15,7 +15,9 @@ import { saveRegression } from "./regressions.js";
  *                       --dense: what few runs have is in a third of them
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
- *   --short             for each check of a change: 1,000 seeds or ninety seconds of them, every crash of the six-item run and one mutant
+ *   --regressions       everything that once broke a promise
+ *   --short             for each check of a change: 1,000 seeds or ninety seconds of them, every crash of the six-item run, some
+ *                       of the others, all regressions and one mutant
  */
 const { values } = parseArgs({
   options: {
@@ -26,11 +28,14 @@ const { values } = parseArgs({
     dense: { type: "boolean", default: false },
     mutants: { type: "boolean", default: false },
     "crash-everywhere": { type: "boolean", default: false },
+    regressions: { type: "boolean", default: false },
     short: { type: "boolean", default: false },
   },
 });
 
 const regressions = join("test", "sim", "regressions");
+/** In the short form the longer runs are crashed at each effect of this number and its multiples. */
+const crashedEvery = 60;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Minutes after which no further seeds are begun in the short form. */
@@ -51,9 +56,10 @@ async function seeds(count: number): Promise<boolean> {
   return broken.length === 0 && (count < longForm || missing.length === 0);
 }
 
-async function crashes(run: keyof typeof crashed): Promise<boolean> {
+async function crashes(run: keyof typeof crashed, every = 1): Promise<boolean> {
   const all: Crashes = { runs: 0, violations: [] };
-  const asks = Array.from({ length: await places(run) }, (_, index) => ({ nth: index + 1, run }));
+  const count = Math.floor((await places(run)) / every);
+  const asks = Array.from({ length: count }, (_, index) => ({ nth: (index + 1) * every, run }));
   await spread("crashes", asks, ({ runs, violations }) => {
     all.runs += runs;
     all.violations.push(...violations);
@@ -65,6 +71,19 @@ async function crashes(run: keyof typeof crashed): Promise<boolean> {
     console.log(`  ${JSON.stringify(scenario.faults)}: ${message}`);
   }
   return all.violations.length === 0;
+}
+
+/** Plays what once broke a promise. */
+async function oldViolations(): Promise<boolean> {
+  const asks = loadRegressions(regressions).map(({ name, regression: { scenario } }) => ({ name, scenario }));
+  let broken = 0;
+  await spread("regression", asks, ({ name, message }) => {
+    if (message === null) return;
+    broken++;
+    console.log(`${name}: ${message}`);
+  });
+  console.log(`regressions: ${asks.length} runs, ${broken} violations`);
+  return broken === 0;
 }
 
 async function mutants(names: readonly string[]): Promise<boolean> {
@@ -87,8 +106,10 @@ async function mutants(names: readonly string[]): Promise<boolean> {
 const verdicts: boolean[] = [];
 if (values.seeds !== undefined || values.short) verdicts.push(await seeds(Number(values.seeds ?? 1_000)));
 if (values["crash-everywhere"] || values.short) verdicts.push(await crashes("calm"));
-if (values["crash-everywhere"])
-  for (const run of ["crowded", "chained", "asked", "published"] as const) verdicts.push(await crashes(run));
+if (values["crash-everywhere"] || values.short)
+  for (const run of ["crowded", "chained", "asked", "published"] as const)
+    verdicts.push(await crashes(run, values.short ? crashedEvery : 1));
+if (values.regressions || values.short) verdicts.push(await oldViolations());
 if (values.mutants) verdicts.push(await mutants(allMutants().map(({ name }) => name)));
 else if (values.short) verdicts.push(await mutants([canary]));
 process.exitCode = verdicts.every((isGood) => isGood) ? 0 : 1;

@@ -17,7 +17,20 @@ export function saveRegression(folder: string, regression: Regression): string {
   return name;
 }
 
-export function loadRegressions(folder: string): { name: string; regression: Regression }[] {
+export interface KeptRegression {
+  name: string;
+  regression: Regression;
+}
+
+/** Of each promise, the scenario with the fewest items. */
+export function shortestOfEach(kept: readonly KeptRegression[]): KeptRegression[] {
+  const items = ({ regression }: KeptRegression) => regression.scenario.items.length;
+  const shortest = new Map<string, KeptRegression>();
+  for (const one of kept.toSorted((a, b) => items(b) - items(a))) shortest.set(one.regression.promise, one);
+  return [...shortest.values()];
+}
+
+export function loadRegressions(folder: string): KeptRegression[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".json"))
     .toSorted()

@@ -20,10 +20,9 @@ let opened: { url: string; close(): Promise<void> }[] = [];
 afterEach(async () => {
   const ended = opened;
   opened = [];
-  for (const { url, close } of ended) {
-    await close();
+  for (const { close } of ended) await close();
+  for (const url of new Set(ended.map((each) => each.url)))
     for (const query of wrongSums) expect(await postgres.query(url, query)).toEqual([]);
-  }
 });
 
 const addressOf = (url: string): DatabaseAddress => databaseAddress(url, { sandbox: false });
@@ -38,25 +37,66 @@ async function openAt(url: string, clock: Clock = new ManualClock()) {
 }
 type SharedWorkspace = Awaited<ReturnType<typeof openAt>>;
 
-// Each case of a property makes an account: over a network that takes its time.
-storeSuites(async (clock) => {
-  const url = postgres.newWorkspace();
-  const place = { stateFile: "", root: "/place", database: addressOf(url) };
-  return {
-    ...(await openAt(url, clock)),
-    async openSteps() {
-      const steps = await openSteps(place, clock);
-      opened.push({ url, close: () => steps.close() });
-      return steps;
-    },
-    async newsOf(runId) {
-      const news = await openNews(place, runId, clock);
-      opened.push({ url, close: () => news.close() });
-      return news;
-    },
-    ask: (sql) => postgres.query(url, sql),
-  };
-}, 200);
+/** One workspace for all that every database has to do, emptied for each test: to make one takes longer than most tests. */
+class SuiteWorkspace {
+  readonly url = postgres.newWorkspace();
+  /** The clock of the test that has the workspace now. */
+  private clock: Clock = new ManualClock();
+  private readonly connected = this.connect();
+
+  /** Hands the workspace to the next test. */
+  async emptied(clock: Clock): Promise<SharedWorkspace> {
+    this.clock = clock;
+    const { store, accounts } = await this.connected;
+    await postgres.empty(this.url);
+    opened.push({ url: this.url, close: async () => undefined });
+    return { store, accounts };
+  }
+
+  async close(): Promise<void> {
+    const { store, accounts } = await this.connected;
+    await Promise.all([store.close(), accounts.close()]);
+  }
+
+  private async connect(): Promise<SharedWorkspace> {
+    const address = addressOf(this.url);
+    const clock: Clock = {
+      now: () => this.clock.now(),
+      monotonic: () => this.clock.monotonic(),
+      sleep: (ms, signal) => this.clock.sleep(ms, signal),
+    };
+    const store = await openSharedStore({ address, root: "/place", clock });
+    return { store, accounts: await openSharedAccounts({ address, clock }) };
+  }
+}
+
+describe("on PostgreSQL", () => {
+  let workspace: SuiteWorkspace;
+  beforeAll(() => {
+    workspace = new SuiteWorkspace();
+  });
+  afterAll(() => workspace.close());
+
+  // Each case of a property makes an account: over a network that takes its time.
+  storeSuites(async (clock) => {
+    const { url } = workspace;
+    const place = { stateFile: "", root: "/place", database: addressOf(url) };
+    return {
+      ...(await workspace.emptied(clock)),
+      async openSteps() {
+        const steps = await openSteps(place, clock);
+        opened.push({ url, close: () => steps.close() });
+        return steps;
+      },
+      async newsOf(runId) {
+        const news = await openNews(place, runId, clock);
+        opened.push({ url, close: () => news.close() });
+        return news;
+      },
+      ask: (sql) => postgres.query(url, sql),
+    };
+  }, 200);
+});
 
 describe("a workspace on PostgreSQL", () => {
   test("is made once, when several processes open it at the same time", async () => {

@@ -5,21 +5,25 @@ import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
+import { amount } from "../fuzz/amount.js";
 import { storeSuites } from "./suites/all.js";
 
-storeSuites(async (clock) => {
-  const root = mkdtempSync(join(tmpdir(), "bulkgen-store-"));
-  const stateFile = join(root, "state.db");
-  const store = openWorkspace({ stateFile, root }, clock);
-  const place = { stateFile, root, database: null };
-  return {
-    store,
-    openSteps: () => openSteps(place, clock),
-    newsOf: (runId) => openNews(place, runId, clock),
-    accounts: openAccounts(":memory:", clock),
-    async ask(sql) {
-      const statement = openSqlite(stateFile).prepare(sql);
-      return statement.reader ? statement.all() : [statement.run()];
-    },
-  };
-}, 10_000);
+storeSuites(
+  async (clock) => {
+    const root = mkdtempSync(join(tmpdir(), "bulkgen-store-"));
+    const stateFile = join(root, "state.db");
+    const store = openWorkspace({ stateFile, root }, clock);
+    const place = { stateFile, root, database: null };
+    return {
+      store,
+      openSteps: () => openSteps(place, clock),
+      newsOf: (runId) => openNews(place, runId, clock),
+      accounts: openAccounts(":memory:", clock),
+      async ask(sql) {
+        const statement = openSqlite(stateFile).prepare(sql);
+        return statement.reader ? statement.all() : [statement.run()];
+      },
+    };
+  },
+  amount(500, 10_000),
+);

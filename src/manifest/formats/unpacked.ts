@@ -14,9 +14,12 @@ const columnsMax = 16_384;
 const cellsMax = 50_000_000;
 
 /** What is too large about the bytes of a workbook, or null. Damage is left to the reader to report. */
-export function tooLarge(bytes: Uint8Array): { what: string; expected: string } | null {
+export function tooLarge(
+  bytes: Uint8Array,
+  bytesMax = unpackedBytesMax,
+): { what: string; expected: string } | null {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let left = unpackedBytesMax;
+  let left = bytesMax;
   for (let at = 0; zip.toString("latin1", at, at + 4) === "PK\x03\x04" && at + 30 <= zip.length; ) {
     const from = at + 30 + zip.readUInt16LE(at + 26) + zip.readUInt16LE(at + 28);
     const entry = unpacked(zip, at, from, left);
@@ -25,7 +28,7 @@ export function tooLarge(bytes: Uint8Array): { what: string; expected: string } 
     if (left < 0)
       return {
         what: "the workbook is too large when it is unpacked",
-        expected: `at most ${unpackedBytesMax / 1_000_000} MB`,
+        expected: `at most ${bytesMax / 1_000_000} MB`,
       };
     if (isFar(entry.content))
       return {

@@ -5,6 +5,7 @@ import { fetchInput } from "../inputs/fetch.js";
 import type { SqliteState } from "../state/sqlite-state.js";
 import type { TaskRecord } from "../state/state.js";
 import { type MediaJob, seedOf, sha256 } from "./job.js";
+import type { MadeMedia } from "./made.js";
 import type { MediaPool } from "./pool.js";
 
 export interface StudioSettings {
@@ -12,6 +13,7 @@ export interface StudioSettings {
   inputRoot: string | undefined;
   /** An output of this very sandbox by its URL; undefined for a URL of anywhere else. */
   own: (address: string) => Promise<Uint8Array> | undefined;
+  made: MadeMedia;
 }
 
 /** How much of the made media is kept in memory; more is made again when it is asked for. */
@@ -61,7 +63,11 @@ export class Studio {
   }
 
   private async render(task: TaskRecord, number: number): Promise<Uint8Array> {
-    const bytes = await this.pool.run(this.job(task, number));
+    const { made } = this.settings;
+    const job = this.job(task, number);
+    const key = `${job.maker} ${job.seed} ${job.extension}`;
+    const bytes = made.get(key) ?? (await this.pool.run(job));
+    made.keep(key, bytes);
     this.keep(`${task.id}/${number}`, bytes);
     return bytes;
   }

@@ -43,7 +43,8 @@ interface Row {
 // Joined by OR, so that each state is looked up in an index of its own.
 const isTroubled = troubled.map((state) => `(state = '${state}' AND run_id = @runId)`).join(" OR ");
 const selectTroubled = `
-  SELECT id AS item, row_id AS rowId, state, failure_kind AS kind, note FROM items WHERE ${isTroubled} ORDER BY position`;
+  SELECT id AS item, row_id AS rowId, state, failure_kind AS kind, note FROM items WHERE ${isTroubled}
+  ORDER BY position, id`;
 const selectChanged = `
   SELECT i.id AS item, i.row_id AS rowId, i.state, i.failure_kind AS kind, i.note FROM events e JOIN items i ON i.id = e.item_id
   JOIN transitions t ON t.from_state = e.from_state AND t.event = e.event
