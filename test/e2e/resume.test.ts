@@ -58,7 +58,7 @@ describe.concurrent("a run that ended at its cap", () => {
       manifest: join(place.folder, "set.csv"),
       beganBy: { user: "anna", host: "studio-3" },
       options: ["--max-credits 4"],
-      next: expect.stringContaining("bulkgen resume 1 --max-credits 8"),
+      nextStep: expect.stringContaining("bulkgen resume 1 --max-credits 8"),
     });
     const done = await run(place, ["resume", "--max-credits", "8", "--yes"], service);
     expect(done, done.stderr).toMatchObject({ code: 0 });

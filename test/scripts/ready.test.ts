@@ -109,6 +109,7 @@ describe("the build", () => {
       writeFileSync(out + "/bin/bulkgen.js", "bundled " + readFileSync(out + "/cli/main.js", "utf8"));`);
     write("src/dashboard/page/styles/page.css", "body {}");
     write("scripts/man.mjs", "");
+    write("scripts/schemas.mjs", "");
     write(
       "scripts/page.mjs",
       `
@@ -143,6 +144,12 @@ describe("the build", () => {
     write("scripts/man.mjs", "process.exitCode = 3;");
     const stderr = "bulkgen setup: compiling\nbulkgen setup: the manual failed\n";
     expect(ready("--build")).toMatchObject({ status: 3, stderr });
+  });
+
+  test("has the schemas, whose maker's failure stops it", () => {
+    write("scripts/schemas.mjs", "process.exitCode = 4;");
+    const stderr = "bulkgen setup: compiling\nbulkgen setup: the schemas failed\n";
+    expect(ready("--build")).toMatchObject({ status: 4, stderr });
   });
 
   test("holds the page, and follows its styles", () => {
