@@ -41,7 +41,12 @@ function strangers(files) {
 function entryProblems({ exports, bin, type }, packed) {
   const problems =
     type === "module" ? [] : ['type is not "module": the .js files would be taken for CommonJS'];
-  const has = (path) => packed.has(normalize(path));
+  /** A file, or with a star in its path at least one. */
+  const has = (path) => {
+    const [before, after] = normalize(path).split("*");
+    if (after === undefined) return packed.has(before);
+    return [...packed].some((file) => file.startsWith(before) && file.endsWith(after));
+  };
   for (const path of Object.values(bin)) if (!has(path)) problems.push(`bin ${path} is not packed`);
   for (const [name, entry] of Object.entries(exports)) {
     const conditions = typeof entry === "string" ? { default: entry } : entry;
