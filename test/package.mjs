@@ -24,6 +24,7 @@ const ofSandbox = ["sharp", "hono", "@hono", "h264-mp4-encoder", "@echogarden", 
 /** A program of a user. */
 const libraryProgram = `
 import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createSandbox, plan, run } from "bulkgen";
 writeFileSync("cup.csv", "id,model,prompt\\ncup,aurora-image-mini,a cup\\n");
 const service = await createSandbox({ taskMs: { min: 0, max: 0 } });
@@ -32,6 +33,8 @@ const { money } = await plan("cup.csv", settings);
 for await (const event of run("cup.csv", { ...settings, maxCredits: money.needed }))
   if (event.event === "run_finished") console.log(event.exitName, event.credits.spent);
 await service.close();
+const { title } = createRequire(import.meta.url)("bulkgen/schemas/status.json");
+if (title !== "bulkgen status") throw new Error("the schema of status is " + title);
 `;
 
 /** Which files of CommonJS a process has loaded: the command is bundled into such parts. */
