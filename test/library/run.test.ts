@@ -42,7 +42,12 @@ describe("a run by the library", () => {
     });
     const [output] = workspace.outputs({ text: "cup" });
     expect(existsSync(join(output?.folder ?? "", output?.file ?? ""))).toBe(true);
-    expect(await workspace.status()).toMatchObject({ run: 1, exit: 0, exitName: "done", counts: { archived: 2 } });
+    expect(await workspace.status()).toMatchObject({
+      run: 1,
+      exit: 0,
+      exitName: "done",
+      counts: { archived: 2 },
+    });
     expect(await workspace.report(new Date(0))).toMatchObject({ totals: { archived: 2 } });
     workspace.close();
     const index = await readIndexOf(on, output?.folder ?? "");

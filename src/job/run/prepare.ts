@@ -60,7 +60,9 @@ export interface PrepareOptions extends SheetOptions {
   /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
   /** The run's options, as far as they bear on the plan. */
-  run: SpendingOptions & OwnLimits & Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes">>;
+  run: SpendingOptions &
+    OwnLimits &
+    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes">>;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
