@@ -25,6 +25,8 @@ export interface Machine {
   readonly program: readonly [string, string];
   /** The system's list of mounted file systems; null when it has none. Default: read from the system. */
   readonly mounts: () => string | null;
+  /** Replaces the test of a folder's locks, which takes two processes: what is wrong with them, or null. */
+  readonly locks?: (folder: string) => string | null;
 }
 
 export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };

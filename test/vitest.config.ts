@@ -1,10 +1,12 @@
 import { defineConfig } from "vitest/config";
+import { fuzzTag } from "./fuzz/amount.js";
 
 export default defineConfig({
   // The examples import the package by its name.
   resolve: { alias: { bulkgen: new URL("../src/index.ts", import.meta.url).pathname } },
   test: {
     include: ["test/**/*.test.ts"],
+    tags: [fuzzTag],
     // These need a Chromium: npm run test:browser.
     exclude: ["test/browser/**"],
     // A guard against what hangs, not a measure: a busy machine takes its time.

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Check } from "../../src/job/doctor/machine.js";
+import { tryLock } from "../../src/job/state-folder/filesystem.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { canaryKey } from "../e2e/canary.js";
@@ -49,13 +50,22 @@ const subscribed = (change: object) => ({ ...me, subscription: { ...me.subscript
 
 describe("doctor", () => {
   test("finds nothing wrong with the sandbox, and leaves nothing behind", async () => {
-    const { code, stdout, stderr } = await run(at, ["doctor", "--sandbox"]);
+    const { code, stdout, stderr } = await run(at, ["doctor", "--sandbox"], { locks: tryLock });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^ok +lock +refused while held, given after$/m);
     expect(stdout).toMatch(/^ok +SQLite +\S+, journal wal, synchronous FULL$/m);
     expect(stdout).toMatch(/^ok +subscription +Pro, active/m);
     expect(stdout).toMatch(/^no problems/m);
     expect(readdirSync(at.folder)).toEqual([]);
+  });
+
+  test("tells of locks that refuse nothing", async () => {
+    const locks = () => "it was granted to both";
+    const { code, stdout } = await run(at, ["doctor", "--sandbox", "--json"], { locks });
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).checks).toContainEqual(
+      expect.objectContaining({ name: "lock", state: "problem", got: "it was granted to both" }),
+    );
   });
 
   test("spends one request and says how many are left", async () => {

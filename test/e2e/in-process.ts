@@ -27,6 +27,8 @@ export interface InProcess {
   stdin?: string;
   /** Its standard input is a terminal, on which `type` types. */
   keyboard?: boolean;
+  /** In place of the test of a folder's locks, which takes two processes. Default: they work. */
+  locks?: (folder: string) => string | null;
   /** It prints to a terminal of this width. Default: to a pipe. */
   columns?: number;
 }
@@ -84,6 +86,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     },
     program: [process.execPath, main],
     mounts: mountTable,
+    locks: how.locks ?? (() => null),
   };
   const command = runCommand(args, machine);
   const skips = how.clock === undefined && how.serves !== true;

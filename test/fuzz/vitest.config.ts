@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { fuzzTag } from "./amount.js";
 
 export default defineConfig({
   test: {
@@ -13,8 +14,10 @@ export default defineConfig({
       "test/schedule/year.test.ts",
       "test/store/sqlite.test.ts",
     ],
+    tags: [fuzzTag],
     setupFiles: "test/setup.ts",
     env: { FUZZ: "1" },
     testTimeout: 300_000,
+    isolate: false,
   },
 });

@@ -114,7 +114,7 @@ const languages: Record<string, string[]> = {
 
 test.each(Object.entries(languages))(
   "pieces of %s in any order",
-  { timeout: 120_000 },
+  { tags: ["fuzz"] },
   async (name, pieces) => {
     const text = fc.array(fc.constantFrom(...pieces), { maxLength: 40 });
     await fc.assert(
@@ -137,7 +137,7 @@ const good: Record<string, string> = {
 
 test.each(Object.entries(good))(
   "a good %s with bytes changed, lost and added",
-  { timeout: 120_000 },
+  { tags: ["fuzz"] },
   async (name, text) => {
     const bytes = Buffer.from(text);
     const change = fc.record({
@@ -158,7 +158,9 @@ test.each(Object.entries(good))(
   },
 );
 
-test("a line of many megabytes is one problem, and so is a quote that swallows a large file", async () => {
+test("a line of many megabytes is one problem, and so is a quote that swallows a large file", {
+  tags: ["fuzz"],
+}, async () => {
   for (const text of [
     `id,prompt\na,${"x".repeat(amount(12_000_000, 100_000_000))}\n`,
     `id,prompt\na,"${"x,y\n".repeat(amount(3_000_000, 10_000_000))}`,
@@ -170,7 +172,9 @@ test("a line of many megabytes is one problem, and so is a quote that swallows a
   }
 });
 
-test("very many wrong rows are all counted, and the first hundred mistakes are shown", async () => {
+test("very many wrong rows are all counted, and the first hundred mistakes are shown", {
+  tags: ["fuzz"],
+}, async () => {
   const length = amount(3_000, 130_000);
   const rows = Array.from({ length }, (_, n) => `r${n},nobody${n},x`).join("\n");
   const { source } = await sourceOf("a.csv", bytesOf(Buffer.from(`id,model,prompt\n${rows}\n`)), {});

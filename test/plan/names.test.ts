@@ -59,7 +59,7 @@ function clashing(one: number, other: number, column: "id" | "output"): string {
   return `${whose} ${column === "id" ? "give their items the same file name" : "want the same output"}`;
 }
 
-test("ids and names that are taken are found in any mixture of rows", () => {
+test("ids and names that are taken are found in any mixture of rows", { tags: ["fuzz"] }, () => {
   const text = fc.constantFrom(
     "studio",
     "Studio",

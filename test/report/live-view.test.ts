@@ -193,7 +193,9 @@ const hostile = fc
   )
   .map((pieces) => pieces.join(""));
 
-test("P24: whatever names and messages are, no line is wider than the terminal or has control characters", () => {
+test("P24: whatever names and messages are, no line is wider than the terminal or has control characters", {
+  tags: ["fuzz"],
+}, () => {
   fc.assert(
     fc.property(
       hostile,

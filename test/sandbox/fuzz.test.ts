@@ -47,7 +47,7 @@ async function fuzz(open: () => Promise<Subject>, cases: number): Promise<void> 
   await subject.close();
 }
 
-describe("whatever is asked, nothing breaks and nobody sees another user's data", () => {
+describe("whatever is asked, nothing breaks and nobody sees another user's data", { tags: ["fuzz"] }, () => {
   it("by requests to the world", () => fuzz(worldInProcess, amount(1_500, 6_000)));
   it("by requests through HTTP without a socket", () => fuzz(appInProcess, amount(1_000, 4_000)));
   it("by requests over a socket", () => fuzz(onASocket, amount(200, 600)));

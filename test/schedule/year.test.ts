@@ -141,7 +141,7 @@ class Year {
 const dateIn = (zone: string, at: number) =>
   new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short" }).format(new Date(at));
 
-describe("a year of scheduled runs", () => {
+describe("a year of scheduled runs", { tags: ["fuzz"] }, () => {
   test.each(spans)(
     "has one record for each date of each zone's calendar, and each run is made once, skipped or missed",
     async (from, until) => {

@@ -34,7 +34,8 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const { env, clock } = machine;
   const workspace = workspaceOf(flags, machine);
   const node = process.versions.node;
-  const here = await examineMachine({ workspace, clock, node, mounts: machine.mounts() });
+  const { locks } = machine;
+  const here = await examineMachine({ workspace, clock, node, mounts: machine.mounts(), locks });
   const countable = here.every(({ name, state }) => name !== "accounts" || state === "ok");
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);

@@ -37,6 +37,7 @@ export function settledWorkspace(
     find: () => workspaceOf(flags, machine, manifest),
     make,
     mounts: machine.mounts(),
+    ...(machine.locks === undefined ? {} : { locks: machine.locks }),
     clock,
     random,
     tell: (line) => stderr.write(`bulkgen: ${line}\n`),

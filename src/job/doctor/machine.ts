@@ -5,7 +5,7 @@ import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
-import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
+import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";
@@ -205,13 +205,16 @@ export interface MachineOptions {
   /** Version of the running Node, without the `v`. */
   node: string;
   mounts: string | null;
+  /** Replaces the test of locks. */
+  locks?: ((folder: string) => LockTrouble) | undefined;
 }
 
 /** The oldest Node that bulkgen runs on. */
 const oldestNode = [20, 19] as const;
 
 /** Checks this machine and its folders. Leaves nothing behind. */
-export async function examineMachine({ workspace, clock, node, mounts }: MachineOptions): Promise<Check[]> {
+export async function examineMachine(options: MachineOptions): Promise<Check[]> {
+  const { workspace, clock, node, mounts, locks = tryLock } = options;
   const stateFolder = dirname(workspace.stateFile);
   const scratch = scratchFolder(stateFolder);
   try {
@@ -227,7 +230,7 @@ export async function examineMachine({ workspace, clock, node, mounts }: Machine
             unchecked("SQLite", "", "no folder to test in"),
             unchecked("lock", "", "no folder to test in"),
           ]
-        : [placeOfState(workspace, mounts), sqlite(scratch.path), lock(scratch.path)]),
+        : [placeOfState(workspace, mounts), sqlite(scratch.path), lock(scratch.path, locks)]),
       onlyOne(workspace),
       await history(workspace, clock),
       await accountsData(workspace, clock),
@@ -271,9 +274,9 @@ function sqlite(folder: string): Check {
 }
 
 /** Tried by another process, because a file system without real locks refuses nothing to anybody else. */
-function lock(folder: string): Check {
+function lock(folder: string, locks: (folder: string) => LockTrouble): Check {
   const expected = "a second process is refused the lock of the first";
-  const got = tryLock(folder);
+  const got = locks(folder);
   if (got === null) return fine("lock", expected, "refused while held, given after");
   return problem("lock", { expected, got, todo: "keep the workspace on a local disk" });
 }

@@ -53,7 +53,7 @@ test("P16: a sound archive has no findings, and each file is read once", async (
 });
 
 describe("what is found", () => {
-  test("P16: every single flipped bit that is tried", async () => {
+  test("P16: every single flipped bit that is tried", { tags: ["fuzz"] }, async () => {
     const trials = amount(1_000, 10_000);
     const bits = png.length * 8;
     const missed: number[] = [];

@@ -316,7 +316,9 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
     expect(other.id).not.toBe(id);
   });
 
-  test("P9: whatever the latencies, no 60 s at the service hold more requests than the plan", async () => {
+  test("P9: whatever the latencies, no 60 s at the service hold more requests than the plan", {
+    tags: ["fuzz"],
+  }, async () => {
     const request = fc.record({
       wait: fc.nat(20_000),
       latency: fc.nat(30_000),
