@@ -2,6 +2,7 @@ import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
 import { dashboardFlags } from "./flags/dashboard.js";
 import { type FlagSet, option } from "./flags/definition.js";
+import { migrateFlags } from "./flags/fleet.js";
 import { mcpFlags } from "./flags/mcp.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
@@ -404,6 +405,18 @@ export const commandList: readonly CommandDefinition[] = [
       "bulkgen schedule start",
     ],
     subcommands: scheduleCommands,
+  },
+  {
+    name: "migrate",
+    group: "Service and settings",
+    describe: "move the state of a workspace from its files to a PostgreSQL database, or back",
+    flags: migrateFlags,
+    examples: [
+      "bulkgen migrate --from .bulkgen/state.db --to postgres://bulkgen@db.example/bulkgen",
+      "bulkgen migrate --from postgres://bulkgen@db.example/bulkgen --to .bulkgen/state.db",
+    ],
+    note: "Without --from or --to, that place is the database of BULKGEN_DATABASE_URL.",
+    load: async () => (await import("./commands/fleet/migrate.js")).migrate,
   },
   {
     name: "sandbox",
