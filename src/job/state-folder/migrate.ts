@@ -8,6 +8,15 @@ import { accountsMigrations } from "../../store/accounts/accounts-schema.js";
 import { openDatabase, syncPath } from "../../store/open.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { LockedPostgres } from "../../store/postgres/connect.js";
+import {
+  checkFiles,
+  empty,
+  fromServer,
+  isEmpty,
+  joinAccounts,
+  toServer,
+  UsedOnBothSides,
+} from "../../store/postgres/transfer.js";
 import { finish, type Queries, type Script, sqliteQueries } from "../../store/script.js";
 import { workspaceMigrations } from "../../store/workspace/workspace-schema.js";
 import { count } from "../../text/amounts.js";
@@ -43,7 +52,6 @@ export interface Migrated {
 /** Files → database. Throws EarlyExit for each refusal. */
 export async function migrateToServer({ workspace, address, clock, onStep }: MigrateJob): Promise<Migrated> {
   const { stateFile, accountsFile, markerFolder } = workspace;
-  const transfer = await import("../../store/postgres/transfer.js");
   const identity = isRehearsal(workspace) ? null : readIdentity(markerFolder);
   const [place, note] = [placeOf(workspace), { ...workspace, database: address }];
   if (!existsSync(stateFile)) {
@@ -52,7 +60,7 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
         "done",
         `the state of ${workspace.root} is in ${address.shown} already; nothing was changed`,
       );
-    throw refused(`there is no state in ${stateFile}`, "Name the state.db of a workspace with --from.");
+    throw refused(`there is no state in ${stateFile}`, "Name the state.db of a workspace with --");
   }
   const release = lockState(dirname(stateFile), dirname(stateFile), clock);
   try {
@@ -79,18 +87,18 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
           await server.atomic(function* () {
             const mark = (yield* server.sql("SELECT place FROM moved").value()) as string | undefined;
             // What it has is not in use: the state was moved out of it, or a move into it was cut short.
-            if (mark === place) yield* transfer.empty(server.sql);
+            if (mark === place) yield* empty(server.sql);
             if (mark !== undefined && mark !== place)
               throw refused(
                 `${address.shown} had the state that is now in ${mark}`,
                 "Name another schema with ?schema=NAME.",
               );
-            if (!(yield* transfer.isEmpty(server.sql)))
+            if (!(yield* isEmpty(server.sql)))
               throw refused(
                 `${address.shown} has a state already`,
                 "Name another schema with ?schema=NAME at the end of the address.",
               );
-            yield* transfer.toServer(files, server.sql, { from: stateName(workspace), to: stateName(note) });
+            yield* toServer(files, server.sql, { from: stateName(workspace), to: stateName(note) });
             yield* unmark(server.sql);
             yield* server.sql("INSERT INTO moved VALUES (?)").run(place);
           });
@@ -124,13 +132,15 @@ export async function migrateToFiles({
   onStep,
 }: MigrateJob): Promise<Migrated> {
   const { stateFile, accountsFile, markerFolder, root } = workspace;
-  const transfer = await import("../../store/postgres/transfer.js");
   mkdirSync(dirname(stateFile), { recursive: true });
   const isNew = !isRehearsal(workspace) && !existsSync(stateFile) && readIdentity(markerFolder) === null;
   // Until the move is complete, the folder says that the state is in the database.
   if (isNew)
     createIdentity(markerFolder, {
-      ...{ id: random.uuid(), state: null, host: hostname(), why: null },
+      id: random.uuid(),
+      state: null,
+      host: hostname(),
+      why: null,
       database: address.shown,
     });
   const identity = isRehearsal(workspace) ? null : readIdentity(markerFolder);
@@ -138,7 +148,7 @@ export async function migrateToFiles({
   if (identity?.database !== undefined && identity.database !== address.shown)
     throw refused(
       `the state of ${root} is in ${identity.database}, not in ${address.shown}`,
-      "Name that address with --from.",
+      "Name that address with --",
     );
   const release = lockState(dirname(stateFile), dirname(stateFile), clock);
   try {
@@ -157,7 +167,7 @@ export async function migrateToFiles({
           renameSync(stateFile, freePath(`${stateFile}.unused`));
         }
         refuseSubmitting(yield* submitting(server.sql));
-        yield* fill(workspace, server, transfer, {
+        yield* fill(workspace, server, {
           from: stateName({ stateFile, database: address }),
           to: stateFile,
         });
@@ -181,7 +191,6 @@ export async function migrateToFiles({
   function* fill(
     { stateFile: file }: Workspace,
     { sql }: LockedPostgres,
-    { fromServer, checkFiles, joinAccounts, UsedOnBothSides }: typeof transfer,
     renamed: { from: string; to: string },
   ): Script<void> {
     const part = `${file}.part`;

@@ -9,37 +9,18 @@ import type { Queries, Script } from "../script.js";
  */
 
 /** Parents come before their children. */
-const workspaceTables = [
-  ...[
-    "jobs",
-    "sheets",
-    "sheet_rows",
-    "runs",
-    "orders",
-    "items",
-    "parents",
-    "published",
-    "attempts",
-    "outputs",
-  ],
-  ...["picks", "events", "run_states", "run_groups", "run_spending"],
-];
-const accountTables = [
-  "accounts",
-  "keys",
-  "requests",
-  "owed",
-  "charges",
-  "durations",
-  "readings",
-  "spend_log",
-];
+const workspaceTables = words(`
+  jobs sheets sheet_rows runs orders items parents published attempts outputs picks events
+  run_states run_groups run_spending`);
+const accountTables = words("accounts keys requests owed charges durations readings spend_log");
 /** Their rows are given numbers. */
-const numberedTables = [
-  ...["jobs", "sheets", "runs", "orders", "items", "attempts", "events"],
-  ...["accounts", "requests", "durations", "readings", "spend_log"],
-];
+const numberedTables = words(`
+  jobs sheets runs orders items attempts events accounts requests durations readings spend_log`);
 const summedTables = ["items", "attempts"];
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
 
 export interface StateFiles {
   state: Sqlite;
@@ -107,21 +88,24 @@ export function* fromServer(sql: Queries, { state, accounts }: StateFiles): Scri
       const insert = db.prepare(
         `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
       );
-      copied[table] = 0;
+      let written = 0;
       for (;;) {
         const rows = (yield* sql(`FETCH ${rowsAtOnce} FROM leaving`).all()) as Row[];
         db.transaction(() => {
-          for (const row of rows) insert.run(columns.map((column) => row[column]));
+          for (const row of rows) {
+            const { changes } = insert.run(columns.map((column) => row[column]));
+            written += changes;
+          }
         })();
-        copied[table] += rows.length;
         if (rows.length < rowsAtOnce) break;
       }
+      copied[table] = written;
       yield* sql("CLOSE leaving").run();
     }
     for (const text of triggers) db.exec(text);
   }
   const last = (yield* sql("SELECT last FROM sequence").value()) as number;
-  accounts.prepare("UPDATE sequence SET last = ?").run(last);
+  accounts.exec(`UPDATE sequence SET last = ${Math.floor(last)}`);
   return copied;
 }
 
