@@ -20,6 +20,7 @@ export interface HandOutOptions {
   outFolder: string;
   /** See DownloadJob. */
   proof: string;
+  hasProof(): Promise<boolean>;
   baseUrl: string;
   clock: Clock;
   log: Log;
@@ -64,11 +65,7 @@ class Waiting implements HandOut {
       case "received":
         return archive.place(request, outcome);
       case "elsewhere":
-        log.warn(
-          {},
-          `the worker on ${outcome.host} does not see ${this.options.outFolder}: mount it there, and name it with --out`,
-        );
-        return { kind: "try_again", reason: `the worker on ${outcome.host} has another output folder` };
+        return this.misplaced(outcome, signal);
       case "other_version":
         log.warn({}, `the worker on ${outcome.host} has another version of bulkgen: update it`);
         return {
@@ -80,6 +77,19 @@ class Waiting implements HandOut {
       default:
         return outcome;
     }
+  }
+
+  /** A run that has taken over removes the proof of this one, whose lock is lost: then no worker is to blame. */
+  private async misplaced(
+    { host, worker }: Extract<JobOutcome, { kind: "elsewhere" }>,
+    signal: AbortSignal,
+  ): Promise<SaveResult> {
+    const { hasProof, log, outFolder, queue } = this.options;
+    if (!signal.aborted && (await hasProof())) {
+      log.warn({}, `the worker on ${host} does not see ${outFolder}: mount it there, and name it with --out`);
+      await queue.sendAway(worker).catch(() => undefined);
+    }
+    return { kind: "try_again", reason: `the worker on ${host} has another output folder` };
   }
 
   offered(): number {

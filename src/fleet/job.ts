@@ -20,8 +20,8 @@ export const jobVersion = 1;
 /** What a worker answers. */
 export type JobOutcome =
   | Reception
-  /** The worker does not see the folder of the run. */
-  | { kind: "elsewhere"; host: string }
+  /** The worker does not see the folder of the run, or the run that put the job in has ended. */
+  | { kind: "elsewhere"; host: string; worker: string }
   /** The worker does not understand the job. */
   | { kind: "other_version"; host: string; version: number };
 

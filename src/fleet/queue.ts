@@ -23,8 +23,10 @@ export interface Queue {
   clear(): Promise<void>;
   /** Gives jobs whose lease has ended to others. */
   tidy(): Promise<void>;
-  /** Says that a worker is there; it has to be said again within `workerSeconds`. */
-  beat(name: string, entry: WorkerEntry): Promise<void>;
+  /** Says that a worker is there, again within `workerSeconds`; true if it was sent away. */
+  beat(name: string, entry: WorkerEntry): Promise<boolean>;
+  /** Tells a worker that it is of no use. */
+  sendAway(name: string): Promise<void>;
   leave(name: string): Promise<void>;
   workers(): Promise<SeenWorker[]>;
   load(): Promise<QueueLoad>;
@@ -101,7 +103,7 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
        SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 3));
        CREATE TABLE IF NOT EXISTS ${schema}.workers (
          name TEXT PRIMARY KEY, entry JSONB NOT NULL, started TIMESTAMPTZ NOT NULL DEFAULT now(),
-         seen TIMESTAMPTZ NOT NULL DEFAULT now());
+         seen TIMESTAMPTZ NOT NULL DEFAULT now(), sent_away BOOLEAN NOT NULL DEFAULT FALSE);
        COMMIT;`,
     );
     const listener = await boss.getDb().listen?.(
@@ -186,12 +188,16 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
     remove: async (id) => void (await withBoss((boss) => boss.deleteJob(name, id))),
     clear: () => withBoss((boss) => boss.deleteAllJobs(name)),
     tidy: () => withBoss((boss) => boss.supervise(name, { reindex: false })),
-    beat: async (worker, entry) =>
-      void (await ask(
+    async beat(worker, entry) {
+      const [row] = await ask(
         `INSERT INTO ${schema}.workers (name, entry) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET entry = excluded.entry, seen = now()`,
+         ON CONFLICT (name) DO UPDATE SET entry = excluded.entry, seen = now() RETURNING sent_away`,
         [worker, JSON.stringify(entry)],
-      )),
+      );
+      return row?.["sent_away"] === true;
+    },
+    sendAway: async (worker) =>
+      void (await ask(`UPDATE ${schema}.workers SET sent_away = TRUE WHERE name = $1`, [worker])),
     leave: async (worker) => void (await ask(`DELETE FROM ${schema}.workers WHERE name = $1`, [worker])),
     async workers() {
       const rows = await ask(

@@ -64,10 +64,13 @@ export class Worker {
     await queue.leave(this.name).catch(() => undefined);
   }
 
-  private beat(): Promise<void> {
+  private async beat(): Promise<void> {
     const { entry, queue } = this.options;
     const downloads = this.drained.signal.aborted ? 0 : entry.downloads;
-    return queue.beat(this.name, { ...entry, downloads, busy: this.active.size });
+    if (!(await queue.beat(this.name, { ...entry, downloads, busy: this.active.size }))) return;
+    this.isElsewhere = true;
+    this.drained.abort("of no use");
+    this.nap.abort();
   }
 
   private async takeJobs(): Promise<void> {
@@ -116,9 +119,13 @@ export class Worker {
   }
 
   private async carryOut(job: TakenJob, signal: AbortSignal): Promise<void> {
-    const { disk, log, outFolder, queue } = this.options;
+    const { clock, disk, log, outFolder, queue } = this.options;
     const outcome = await this.outcomeOf(job, signal);
-    if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) return;
+    if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) {
+      // The run that waits for it will say whether this worker is of any use; until then it takes less.
+      if (outcome.kind === "elsewhere") await clock.sleep(2 * renewMs, this.drained.signal);
+      return;
+    }
     if (outcome.kind === "received") await dropReceived(disk, join(outFolder, job.data.folder), outcome);
     log.debug({ job: job.id }, "the lease of a job has ended: another worker has it");
   }
@@ -128,13 +135,10 @@ export class Worker {
     const { host } = entry;
     if (data.version !== jobVersion) return { kind: "other_version", host, version: data.version };
     const { folder, proof, request, baseUrl } = data;
-    if (folder.startsWith("..") || posix.isAbsolute(folder)) return { kind: "elsewhere", host };
+    const elsewhere = { kind: "elsewhere", host, worker: this.name } as const;
+    if (folder.startsWith("..") || posix.isAbsolute(folder)) return elsewhere;
     const jobFolder = join(outFolder, folder);
-    if ((await disk.size(join(jobFolder, proof)).catch(() => null)) === null) {
-      this.isElsewhere = true;
-      this.drained.abort("of no use");
-      return { kind: "elsewhere", host };
-    }
+    if ((await disk.size(join(jobFolder, proof)).catch(() => null)) === null) return elsewhere;
     return archiveFor(baseUrl).receive({ ...request, jobFolder }, signal);
   }
 }

@@ -82,6 +82,7 @@ export async function openSaves(
     log,
     onOffer,
     proof: proof.path.slice(folder.length + 1),
+    hasProof: async () => (await nodeDisk.size(proof.path).catch(() => null)) !== null,
     baseUrl: opened.connection.baseUrl,
   });
   return {

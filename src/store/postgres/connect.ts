@@ -135,6 +135,8 @@ async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<P
   const pool = new OpenPool({ ...settingsOf(address, "bulkgen"), max: connectionsMax });
   // Of a connection that nobody uses: the next query gets another, or fails with the reason.
   pool.on("error", () => undefined);
+  // Of one in use: the query that it has, or its next, fails with the reason.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   try {
     await migrate(pool, { ...address, evenIfMoved });
     return pool;
