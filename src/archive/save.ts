@@ -1,12 +1,12 @@
-import { join, posix } from "node:path";
+import { dirname, join, posix, relative } from "node:path";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
 import type { MediaContent } from "./check/content.js";
 import { folderBelow, numberedName, outputName, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
-import type { Temporary } from "./disk/temporary.js";
-import { type Partial as PartialFile, Partials } from "./download/partial.js";
+import { type Temporary, temporaryName } from "./disk/temporary.js";
+import { Partials } from "./download/partial.js";
 import { type Limits, limitsFor, type Transfer, transfer } from "./download/transfer.js";
 import {
   Indexes,
@@ -85,6 +85,12 @@ export type SaveResult =
 /** The archive of one process. All saves share the open indexes and the broken transfers. */
 export interface Archive {
   save(request: SaveRequest, signal?: AbortSignal): Promise<SaveResult>;
+  /** The first half of a save, on any host that shares the folder; see ReceivedFile. */
+  receive(request: SaveRequest, signal: AbortSignal): Promise<Reception>;
+  /** The output, if it is in the archive already. Rejects with errors of the disk. */
+  known(request: SaveRequest): Promise<SaveResult | null>;
+  /** The second half, in the process with the workspace's lock. */
+  place(request: SaveRequest, received: ReceivedFile): Promise<SaveResult>;
   /** Why the disk would refuse every file of a job's folder now; null where there is room. */
   refusal(jobFolder: string): Promise<DiskRefusal | null>;
   /** The index of a job's folder. */
@@ -97,6 +103,9 @@ export function openArchive(ports: Omit<SavePorts, "indexes" | "partials" | "sig
   const shared = { ...ports, indexes: new Indexes(ports.disk), partials: new Partials() };
   return {
     save: (request, signal) => saveOutput(request, signal === undefined ? shared : { ...shared, signal }),
+    receive: (request, signal) => receiveOutput(request, { ...shared, signal }),
+    known: async (request) => knownFile(request, ports.disk, await shared.indexes.of(request.jobFolder)),
+    place: (request, received) => placeReceived(request, received, shared),
     refusal: (jobFolder) => refusalNow(ports.disk, jobFolder),
     indexOf: (jobFolder) => shared.indexes.of(jobFolder),
     close: () => shared.partials.close(),
@@ -107,10 +116,93 @@ export function openArchive(ports: Omit<SavePorts, "indexes" | "partials" | "sig
 export async function saveOutput(request: SaveRequest, ports: SavePorts): Promise<SaveResult> {
   try {
     const index = await ports.indexes.of(request.jobFolder);
-    const known = index.find(identityOf(keyOf(request)));
-    if (known !== undefined && (await holds(ports.disk, join(request.jobFolder, known.file), known)))
-      return saved(known, []);
-    return await fetchAndSave(request, ports, index);
+    const known = await knownFile(request, ports.disk, index);
+    if (known !== null) return known;
+    return await receive(request, ports, (received) => place(request, ports, index, received));
+  } catch (error) {
+    return refusalOf(error, request.jobFolder);
+  }
+}
+
+/** The output, if it is in the archive already. */
+async function knownFile(
+  request: SaveRequest,
+  disk: Disk,
+  index: JobIndex,
+): Promise<Extract<SaveResult, { kind: "saved" }> | null> {
+  const known = index.find(identityOf(keyOf(request)));
+  if (known === undefined || !(await holds(disk, join(request.jobFolder, known.file), known))) return null;
+  return saved(known, []);
+}
+
+/**
+ * Where many hosts share a job's folder, any of them may do the first half of a save: download, check and keep the file,
+ * durable, under a temporary name. Only the process with the workspace's lock does the second: it gives the file its
+ * name and writes the index, so that no two hosts give names.
+ */
+export interface ReceivedFile {
+  kind: "received";
+  /** The temporary file, relative to the job's folder, with `/` between segments. */
+  temporary: string;
+  bytes: number;
+  sha256: string;
+  lengthStated: boolean;
+  content: Extract<MediaContent, { kind: "media" }>;
+}
+
+export type Reception = ReceivedFile | Exclude<SaveResult, { kind: "saved" }>;
+
+/** The first half. Rejects only on a defect of the program. */
+export async function receiveOutput(request: SaveRequest, ports: SavePorts): Promise<Reception> {
+  try {
+    return await receive<Reception>(request, ports, async ({ temporary, received, content }) => {
+      await temporary.file.sync();
+      await ports.disk.syncFolder(dirname(temporary.path));
+      await temporary.release();
+      const { bytes, sha256, lengthStated } = received;
+      const path = relative(request.jobFolder, temporary.path).replaceAll("\\", "/");
+      return { kind: "received", temporary: path, bytes, sha256, lengthStated, content };
+    });
+  } catch (error) {
+    return refusalOf(error, request.jobFolder);
+  }
+}
+
+/** Removes a received file that nobody wants any more. */
+export async function dropReceived(
+  disk: Disk,
+  jobFolder: string,
+  { temporary }: ReceivedFile,
+): Promise<void> {
+  if (temporaryName.test(posix.basename(temporary)))
+    await disk.unlink(join(jobFolder, temporary)).catch(() => undefined);
+}
+
+/** The second half. Rejects only on a defect of the program. */
+export async function placeReceived(
+  request: SaveRequest,
+  { temporary: path, bytes, sha256, lengthStated, content }: ReceivedFile,
+  ports: SavePorts,
+): Promise<SaveResult> {
+  const { disk } = ports;
+  const temporary = join(request.jobFolder, path);
+  try {
+    if (!temporaryName.test(posix.basename(path)) || posix.normalize(path) !== path || path.startsWith(".."))
+      return { kind: "try_again", reason: `${path} is not a temporary file of the archive` };
+    const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
+    const folder = await folderBelow(disk, request.jobFolder, posix.dirname(name));
+    if ((await disk.size(temporary)) !== bytes)
+      return { kind: "try_again", reason: `the downloaded file ${temporary} is gone or not whole` };
+    const index = await ports.indexes.of(request.jobFolder);
+    const discard = () => disk.unlink(temporary).catch(() => undefined);
+    const file = { path: temporary, discard, file: { sync: async () => undefined } };
+    return await place(request, ports, index, {
+      name,
+      folder,
+      temporary: file,
+      received: { bytes, sha256, lengthStated },
+      content,
+    });
   } catch (error) {
     return refusalOf(error, request.jobFolder);
   }
@@ -120,11 +212,17 @@ function keyOf({ index, outputNumber }: SaveRequest): { key: string; task: strin
   return { key: index.key, task: index.task, output: outputNumber };
 }
 
-async function fetchAndSave(request: SaveRequest, ports: SavePorts, index: JobIndex): Promise<SaveResult> {
+/** Downloads and checks, and hands the file over. Rejects with errors of the disk. */
+async function receive<Result>(
+  request: SaveRequest,
+  ports: SavePorts,
+  use: (checked: Checked & { temporary: Temporary }) => Promise<Result>,
+): Promise<Result | Exclude<SaveResult, { kind: "saved" }>> {
   const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
   const folder = await folderBelow(ports.disk, request.jobFolder, posix.dirname(name));
   const identity = identityOf(keyOf(request));
   const partial = await ports.partials.open(ports.disk, folder, identity);
+  const { temporary } = partial;
   let kept = false;
   try {
     const limits = ports.limits ?? limitsFor(request.category);
@@ -134,29 +232,13 @@ async function fetchAndSave(request: SaveRequest, ports: SavePorts, index: JobIn
       kept = received.kind !== "refused" && partial.isWorthKeeping;
       return received;
     }
-    return await takeIn(request, ports, index, { name, folder, partial, received });
+    const content = await ports.inspect(temporary.path, request.category, received.bytes);
+    if (content.kind === "bad") return await reject(request, ports, temporary, received, content.reason);
+    return await use({ name, folder, temporary, received, content });
   } finally {
     if (kept) await ports.partials.keep(identity, partial);
-    else await partial.temporary.abandon();
+    else await temporary.abandon();
   }
-}
-
-interface Fetched {
-  name: string;
-  folder: string;
-  partial: PartialFile;
-  received: Received;
-}
-
-async function takeIn(
-  request: SaveRequest,
-  ports: SavePorts,
-  index: JobIndex,
-  { name, folder, partial: { temporary }, received }: Fetched,
-): Promise<SaveResult> {
-  const content = await ports.inspect(temporary.path, request.category, received.bytes);
-  if (content.kind === "bad") return reject(request, ports, temporary, received, content.reason);
-  return place(request, ports, index, { name, folder, temporary, received, content });
 }
 
 type Received = Extract<Transfer, { kind: "received" }>;
@@ -167,7 +249,7 @@ async function reject(
   temporary: Temporary,
   { bytes, sha256 }: Received,
   reason: string,
-): Promise<SaveResult> {
+): Promise<Extract<SaveResult, { kind: "try_again" }>> {
   const { index, outputNumber: output, jobFolder, name } = request;
   const facts = { item: index.item, task: index.task, output, bytes, sha256, reason };
   const kept = await quarantine(disk, jobFolder, temporary.path, safeName(name), facts);
@@ -179,8 +261,8 @@ interface Checked {
   name: string;
   /** Its folder: absolute path. */
   folder: string;
-  temporary: Temporary;
-  received: Received;
+  temporary: Pick<Temporary, "path" | "discard"> & { file: Pick<Temporary["file"], "sync"> };
+  received: Pick<Received, "bytes" | "sha256" | "lengthStated">;
   content: Extract<MediaContent, { kind: "media" }>;
 }
 
@@ -270,7 +352,7 @@ function sidecarIsFree(index: JobIndex, file: string, identity: string): boolean
 function saved(
   { file, bytes, sha256, mime, check }: IndexLine,
   moved: { from: string; to: string }[],
-): SaveResult {
+): Extract<SaveResult, { kind: "saved" }> {
   return { kind: "saved", file, bytes, sha256, mime, check, ...(moved.length === 0 ? {} : { moved }) };
 }
 

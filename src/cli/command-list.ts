@@ -2,6 +2,7 @@ import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
 import { dashboardFlags } from "./flags/dashboard.js";
 import { type FlagSet, option } from "./flags/definition.js";
+import { migrateFlags, workerFlags } from "./flags/fleet.js";
 import { mcpFlags } from "./flags/mcp.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
@@ -404,6 +405,35 @@ export const commandList: readonly CommandDefinition[] = [
       "bulkgen schedule start",
     ],
     subcommands: scheduleCommands,
+  },
+  {
+    name: "worker",
+    group: "Service and settings",
+    describe:
+      "download for the runs of a database on this host too, and go on with a run whose process is gone",
+    flags: workerFlags,
+    examples: ["bulkgen worker", "bulkgen worker --only archive --downloads 8 --out /mnt/outputs"],
+    note: "It needs --database-url, and ends after SIGTERM or Ctrl-C when its downloads are done.",
+    load: async () => (await import("./commands/fleet/worker.js")).worker,
+  },
+  {
+    name: "fleet",
+    group: "Service and settings",
+    describe: "show which workers there are, what they do, and how many downloads wait",
+    flags: workspaceFlags,
+    load: async () => (await import("./commands/fleet/fleet.js")).fleet,
+  },
+  {
+    name: "migrate",
+    group: "Service and settings",
+    describe: "move the state of a workspace from its files to a PostgreSQL database, or back",
+    flags: migrateFlags,
+    examples: [
+      "bulkgen migrate --from .bulkgen/state.db --to postgres://bulkgen@db.example/bulkgen",
+      "bulkgen migrate --from postgres://bulkgen@db.example/bulkgen --to .bulkgen/state.db",
+    ],
+    note: "Without --from or --to, that place is the database of BULKGEN_DATABASE_URL.",
+    load: async () => (await import("./commands/fleet/migrate.js")).migrate,
   },
   {
     name: "sandbox",

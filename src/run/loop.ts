@@ -118,7 +118,7 @@ class Loop {
     private readonly paces: DurationEstimates,
   ) {
     const { ports, settings, gate } = session;
-    const { lanes, polls, downloads } = settings;
+    const { lanes, polls } = settings;
     // Every download in progress listens to it.
     setMaxListeners(0, this.cutDownloads.signal);
     this.gate = gate;
@@ -131,7 +131,8 @@ class Loop {
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
     this.lanesInUse = new LanesInUse(lanes, settings.savesLanes);
     this.requests = new PQueue({ concurrency: lanes + polls });
-    this.downloads = new PQueue({ concurrency: downloads });
+    // No more begin than are free.
+    this.downloads = new PQueue({ concurrency: Number.POSITIVE_INFINITY });
   }
 
   /**
@@ -182,9 +183,9 @@ class Loop {
 
   private async load({ parked, committed, cap, modelBudgets }: Terms): Promise<Loaded> {
     const { ports, settings } = this.session;
-    const { run, lanes, polls, downloads } = settings;
+    const { run, lanes, polls } = settings;
     const busyThen = [...this.busy.keys()];
-    const limit = this.busy.size + lanes + polls + downloads;
+    const limit = this.busy.size + lanes + polls + this.downloadsMax;
     const waiting = await this.waiting.groups(parked);
     const inOrder = settings.inOrder || modelBudgets.size > 0 || !reachesAll(waiting, committed, cap);
     const heads = inOrder ? null : firstHeads(waiting, (group) => this.paces.of(group), limit);
@@ -200,7 +201,7 @@ class Loop {
   /** The turn's whole picture. It changes nothing. */
   private view({ committed, cap, modelBudgets }: Terms, loaded: Loaded, { yes }: Answer): View {
     const { gate, busy, session } = this;
-    const { polls, downloads, profile } = session.settings;
+    const { polls, profile } = session.settings;
     const now = session.ports.clock.now();
     const silent = Math.max(loaded.quota.blockedUntil ?? 0, gate.reach.silentUntil);
     return {
@@ -216,7 +217,7 @@ class Loop {
       free: {
         submit: this.lanesInUse.for(loaded.counts.planned) - this.count("submit"),
         poll: polls - this.count("poll"),
-        download: downloads - this.count("download"),
+        download: Math.max(0, this.downloadsMax - this.count("download")),
       },
       stops: gate.stops,
       committed,
@@ -247,6 +248,12 @@ class Loop {
   /** The items whose submits are in progress. */
   private beginning(): number[] {
     return [...this.busy].filter(([, kind]) => kind === "submit").map(([item]) => item);
+  }
+
+  /** Workers come and go. */
+  private get downloadsMax(): number {
+    const { ports, settings } = this.session;
+    return ports.offered?.() ?? settings.downloads;
   }
 
   private count(kind: StepKind): number {

@@ -17,6 +17,8 @@ export interface RunPorts extends GatePorts {
   workspace: string;
   receipts: Receipts;
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
+  /** Downloads that others do at once, where they are handed out; it rings the bell when that changes. */
+  offered?(): number;
   /** Files that make way for what their rows ask for now. */
   replacements: Replacements;
   /** Ends the sleep of the loop. */

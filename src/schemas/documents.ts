@@ -12,6 +12,7 @@ import {
   sheet,
   verified,
 } from "./archive.js";
+import { fleet, migration } from "./fleet.js";
 import { plan } from "./plan.js";
 import { event, order, report, runs, status, summary } from "./run.js";
 import { daemon, health, notification, removed, schedule, startedByHand, startUp } from "./schedules.js";
@@ -74,6 +75,8 @@ export const documents = {
     commands: ["doctor --separate"],
     schema: separated,
   },
+  fleet: { what: "the workers of a workspace in a database", commands: ["fleet"], schema: fleet },
+  migration: { what: "where a state is now", commands: ["migrate"], schema: migration },
   dashboard: { what: "where the dashboard is", commands: ["dashboard"], schema: dashboard },
   schedule: { what: "a schedule", commands: ["schedule add", "schedule show NAME"], schema: schedule },
   schedules: {

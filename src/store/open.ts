@@ -186,12 +186,13 @@ export function copyInto(db: Sqlite, to: string): void {
   const part = `${to}.part`;
   rmSync(part, { force: true });
   statements(db)("VACUUM INTO ?").run(part);
-  sync(part);
+  syncPath(part);
   renameSync(part, to);
-  sync(dirname(to));
+  syncPath(dirname(to));
 }
 
-function sync(path: string): void {
+/** Makes a file, or the names in a folder, durable. */
+export function syncPath(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

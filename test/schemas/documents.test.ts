@@ -11,6 +11,7 @@ import { findWorkspace } from "../../src/job/workspace/workspace.js";
 import type { Notification } from "../../src/notify/facts.js";
 import type { PlanDocument } from "../../src/plan/plan-json.js";
 import { accountJson } from "../../src/report/account.js";
+import { fleetJson } from "../../src/report/fleet.js";
 import type { Progress } from "../../src/run/loop.js";
 import { type Health, serveHealth } from "../../src/schedule/health.js";
 import {
@@ -29,6 +30,7 @@ import { failedTask, type Script, type Scripted, startService } from "../e2e/ser
 import { cheapModel, sheet } from "../e2e/sheet.js";
 import { ManualClock } from "../manual-clock.js";
 import { startHook } from "../notify/receivers.js";
+import { startPostgres } from "../postgres.js";
 import { me } from "../report/facts.js";
 import { Coverage } from "./coverage.js";
 import { exampleOf } from "./example.js";
@@ -343,6 +345,28 @@ steps:
       check("health", await (await fetch(`${url}/healthz`)).json(), place);
     });
     await called(0, place, "schedule remove gone --json");
+  });
+
+  test("of a state that moves to a database", { timeout: 240_000 }, async () => {
+    const postgres = await startPostgres();
+    try {
+      const place = newPlace();
+      place.write("set.csv", sheet(1));
+      await called(0, place, "run set.csv --sandbox --yes --quiet");
+      const url = postgres.newWorkspace();
+      const moved = `migrate --sandbox --from .bulkgen/sandbox/state.db --to ${url}`;
+      await called(0, place, `${moved} --json`);
+    } finally {
+      await postgres.close();
+    }
+  });
+
+  test("of a fleet while a run is in progress", () => {
+    const at = Date.UTC(2026, 10, 24, 9);
+    const worker = { host: "studio-2", pid: 4711, version: "0.1.0", downloads: 8, busy: 3 };
+    const lock = { host: "studio-1", pid: 4242, since: at, run: 7 };
+    const workers = [{ ...worker, does: "archive" as const, startedAt: at }];
+    check("fleet", fleetJson({ workers, waiting: 12, active: 3, lock }), newPlace());
   });
 
   test("of the daemon's health when it is in trouble", async () => {

@@ -40,6 +40,8 @@ export interface RunnerOptions {
   out?: string;
   /** On top of the place's own. */
   env?: Record<string, string>;
+  /** Of `bulkgen run`. */
+  flags?: readonly string[];
 }
 
 /** A workspace with a sheet of small pictures, and the command that runs in it. */
@@ -62,8 +64,9 @@ export class Runner {
 
   /** `bulkgen run`, which starts a run or continues the one that is there. */
   run(point?: PointAt): Running {
-    const { lanes, cap = null, out, unsettledMax = 5 } = this.options;
+    const { lanes, cap = null, out, unsettledMax = 5, flags: more = [] } = this.options;
     const flags = [
+      ...more,
       ...(cap === null ? [] : ["--max-credits", cap]),
       ...(out === undefined ? [] : ["--out", out]),
     ];
@@ -74,13 +77,26 @@ export class Runner {
     );
   }
 
+  /** A worker of the fleet, which lives for as long as the round. */
+  worker(...flags: string[]): Running {
+    return startProcess(process.execPath, [main, "worker", ...flags], {
+      ...this.circumstances({}),
+      lifeMs: 0,
+    });
+  }
+
   resume(point?: PointAt): Running {
     return this.command(["resume", "--events"], point);
   }
 
   /** Null while there is no run. */
   async status(): Promise<Status | null> {
-    const workspace = findWorkspace({ ...this.circumstances({}), sandbox: false });
+    const databaseUrl = this.options.env?.["BULKGEN_DATABASE_URL"];
+    const workspace = findWorkspace({
+      ...this.circumstances({}),
+      sandbox: false,
+      ...(databaseUrl === undefined ? {} : { databaseUrl }),
+    });
     const status = workspaceExists(workspace) ? await statusOf(workspace, "newest", systemClock) : null;
     return status && (statusJson(status) as unknown as Status);
   }

@@ -10,6 +10,8 @@ export interface Temporary {
   discard(): Promise<void>;
   /** The same, and syncs the folder: a power cut after the end of the run would bring the name back. */
   abandon(): Promise<void>;
+  /** Closes the file, which stays for another process; neither of the others removes it then. */
+  release(): Promise<void>;
 }
 
 /** The names of files that a crashed run leaves. */
@@ -40,6 +42,10 @@ function openAs(disk: Disk, folder: string, path: string, file: NewFile): Tempor
     path,
     file,
     discard,
+    async release() {
+      discarded = true;
+      await file.close();
+    },
     async abandon() {
       if (discarded) return;
       await discard();

@@ -59,6 +59,7 @@ export async function jobOptions(
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,
+    ...(flags.work === false ? { work: false } : {}),
     ...dailyOf(flags),
     async onBegin(run) {
       const { id, jobName } = run;

@@ -35,6 +35,7 @@ import type { WorkspaceSession } from "../workspace/open.js";
 import { endRefused } from "../workspace/open.js";
 import { stateName } from "../workspace/state.js";
 import { openCopies } from "./copies.js";
+import { openSaves } from "./saves.js";
 
 /** Polls in flight at once, where there are no more lanes. The quota limits them far more than this does. */
 const pollsAtOnce = 8;
@@ -50,6 +51,8 @@ export interface ExecuteOptions extends AccountReading {
   interrupt: AbortSignal;
   unreachableMs: number;
   fetchOnly?: boolean;
+  /** False: other processes do the downloads. */
+  work?: boolean;
   /** The balance does not cover all planned items. */
   inOrder: boolean;
   /** Items that were left out because the credits do not cover them. */
@@ -101,6 +104,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const copies = await openCopies(run.options, options.environment);
   await removeLeftovers(nodeDisk, jobFolder(run));
   const replacements = new Replacements();
+  const bell = new WakeSignal();
+  const saves = await openSaves(options, archive, () => bell.ring());
   const session = openSession(
     {
       store,
@@ -110,7 +115,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       workspace: stateName(opened.workspace),
       service: account.service,
       receipts: openReceipts(nodeDisk, opened.workspace, () => clock.now()),
-      save: copies === null ? archive.save : savingCopies(archive.save, copies.bucket),
+      save: copies === null ? saves.save : savingCopies(saves.save, copies.bucket),
+      ...(saves.offered === undefined ? {} : { offered: saves.offered }),
       refusal: archive.refusal,
       spendLog: account.spendLog,
       lanes: account.lanes(lanes),
@@ -119,7 +125,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       clock,
       log,
       replacements,
-      bell: new WakeSignal(),
+      bell,
     },
     {
       run,
@@ -158,6 +164,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   } finally {
     await dismiss();
     copies?.close();
+    await saves.close();
     await archive.close();
     await inspector.close();
     await downloads.close();

@@ -44,6 +44,8 @@ export interface JobOptions {
   dailyCredits?: Credits;
   /** Submits nothing, only downloads what is paid for. */
   fetchOnly?: boolean;
+  /** False: other processes do the downloads, of a workspace in a database. */
+  work?: boolean;
   /** Called when the run and its items are on record, before anything is submitted. */
   onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;

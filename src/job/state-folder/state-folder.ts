@@ -184,7 +184,7 @@ export function lockState(from: string, to: string, clock: Clock): () => void {
     for (const each of locks.splice(0)) each();
   };
   try {
-    for (const folder of [to, ...parts]) locks.push(locked(folder, clock));
+    for (const folder of new Set([to, ...parts])) locks.push(locked(folder, clock));
     return release;
   } catch (error) {
     release();

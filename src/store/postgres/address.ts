@@ -11,7 +11,8 @@ export interface DatabaseAddress {
 const defaultSchema = "bulkgen";
 /** Rehearsals have a schema of their own, as they have a folder of their own. */
 const rehearsalEnd = "_sandbox";
-const schemaPattern = /^[a-z_][a-z0-9_]{0,54}$/;
+/** Short enough for the names that are made of it: `_sandbox`, and `_queue` of the fleet. */
+const schemaPattern = /^[a-z_][a-z0-9_]{0,35}$/;
 
 /** Reads `postgres://user@host/database?schema=NAME`. Throws an error that says what is wrong; it has no password. */
 export function databaseAddress(text: string, { sandbox }: { sandbox: boolean }): DatabaseAddress {
@@ -21,7 +22,7 @@ export function databaseAddress(text: string, { sandbox }: { sandbox: boolean })
   const schema = url.searchParams.get("schema") ?? defaultSchema;
   if (!schemaPattern.test(schema))
     throw new Error(
-      `expected a schema of at most 55 lower-case letters, digits and _, got ${JSON.stringify(schema)}`,
+      `expected a schema of at most 36 lower-case letters, digits and _, got ${JSON.stringify(schema)}`,
     );
   url.searchParams.delete("schema");
   const shown = new URL(url);

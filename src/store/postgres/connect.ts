@@ -13,6 +13,8 @@ export interface PostgresDatabase extends Database {
 export interface PostgresOptions {
   address: DatabaseAddress;
   clock: Clock;
+  /** Also a database whose state was moved elsewhere: for the move itself. */
+  evenIfMoved?: boolean;
 }
 
 /** Connections of one opened database. */
@@ -22,7 +24,7 @@ const connectMs = 10_000;
 
 /** Opens a workspace on PostgreSQL, made or migrated. Rejects with DatabaseTrouble, NewerDatabase, or PostgreSQL's error. */
 export async function openPostgres({ address, clock }: PostgresOptions): Promise<PostgresDatabase> {
-  const pool = await poolOf(address);
+  const pool = await poolOf(address, false);
   return {
     sql: postgresQueries(),
     clock,
@@ -51,10 +53,10 @@ export interface LockedPostgres extends PostgresDatabase {
  * over that connection: if it is lost, another process may take the lock, and this one cannot write any more.
  */
 export async function lockPostgres(
-  { address, clock }: PostgresOptions,
+  { address, clock, evenIfMoved = false }: PostgresOptions,
   holder: LockHolder,
 ): Promise<LockedPostgres | null> {
-  const pool = await poolOf(address);
+  const pool = await poolOf(address, evenIfMoved);
   const client = await connected(address, nameOf(holder));
   const release = async () => {
     await client.end();
@@ -128,13 +130,15 @@ function beginWriting({ schema }: DatabaseAddress): string {
 }
 
 /** Its connections are made when they are needed. The first makes the schema. */
-async function poolOf(address: DatabaseAddress): Promise<Pool> {
+async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<Pool> {
   const { Pool: OpenPool } = await driver();
   const pool = new OpenPool({ ...settingsOf(address, "bulkgen"), max: connectionsMax });
   // Of a connection that nobody uses: the next query gets another, or fails with the reason.
   pool.on("error", () => undefined);
+  // Of one in use: the query that it has, or its next, fails with the reason.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   try {
-    await migrate(pool, address.schema);
+    await migrate(pool, { ...address, evenIfMoved });
     return pool;
   } catch (error) {
     await pool.end();

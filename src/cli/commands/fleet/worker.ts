@@ -1,0 +1,107 @@
+import { hostname } from "node:os";
+import type { ExitName } from "../../../core/exit.js";
+import { EarlyExit } from "../../../core/exit.js";
+import type { Run } from "../../../core/ports/store.js";
+import { continueJob } from "../../../job/run/continue-job.js";
+import { runWorker } from "../../../job/run/fleet-worker.js";
+import { isOwn } from "../../../job/run/prepare.js";
+import { openAccount } from "../../../job/workspace/account.js";
+import { withStore } from "../../../job/workspace/state.js";
+import type { Workspace } from "../../../job/workspace/workspace.js";
+import type { Machine } from "../../../machine.js";
+import { count } from "../../../text/amounts.js";
+import type { WorkerFlags } from "../../flags/fleet.js";
+import { followed } from "../../output/follow.js";
+import { jobOptions } from "../../output/job-options.js";
+import { openLog } from "../../output/log.js";
+import { connect } from "../../settings/connect.js";
+import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
+
+/** `bulkgen worker`. */
+export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<ExitName> {
+  const isArchiving = flags.only === "archive";
+  const workspace = isArchiving
+    ? workspaceOf(flags, machine)
+    : settledWorkspace(flags, machine, { make: true });
+  const { clock, stderr } = machine;
+  const say = (line: string) => {
+    if (!flags.quiet) stderr.write(`bulkgen: ${line}\n`);
+  };
+  const log = await openLog(flags, machine);
+  const stop = machine.interrupt(() =>
+    say("finishing the downloads in progress, no more are taken. Press Ctrl-C again to quit now."),
+  );
+  if (!isArchiving && workspace.database !== null) await refuseOtherKey(flags, machine, workspace, stop);
+  await runWorker({
+    workspace,
+    clock,
+    log,
+    stop,
+    downloads: flags.downloads,
+    does: isArchiving ? "archive" : "standby",
+    onReady: () =>
+      say(
+        `worker ${process.pid} on ${hostname()} is ready for ${count(flags.downloads, "download")} at once, into ${workspace.outFolder}`,
+      ),
+    takeOver: (run) => takeOver(run, flags, machine, workspace, stop, say),
+  });
+  return "done";
+}
+
+/** Goes on with a run as `bulkgen resume` does; the downloads are this worker's and the others'. */
+async function takeOver(
+  run: Run,
+  called: WorkerFlags,
+  machine: Machine,
+  workspace: Workspace,
+  stop: AbortSignal,
+  say: (line: string) => void,
+): Promise<void> {
+  say(`going on with run ${run.id} of ${run.jobName}, whose process is gone`);
+  const flags = { ...called, ifLocked: "fail" as const, work: false };
+  const prepared = await jobOptions(flags, { ...machine, interrupt: () => stop }, workspace);
+  const exit = await followed(prepared, flags, (show) =>
+    continueJob(prepared.options, { choose: async () => run }, async (outcome) => {
+      const ended = await show(outcome);
+      // A worker that is drained leaves the run to others that stand by.
+      if (stop.aborted && outcome.execution.run.state === "interrupted")
+        await outcome.opened.store.setRun(run.id, { state: "running", exit: null, endedAt: null });
+      return ended;
+    }),
+  );
+  say(`run ${run.id} ended: ${exit}`);
+}
+
+/** Throws EarlyExit if the key is not of the account whose run this worker may have to continue. */
+async function refuseOtherKey(
+  flags: WorkerFlags,
+  machine: Machine,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = machine;
+  const run = await withStore(workspace, clock, async (store) => (await store.runs()).at(-1));
+  if (run === undefined || flags.sandbox) return;
+  const { connection, close } = await connect(flags, machine, workspace);
+  const log = await openLog(flags, machine);
+  const account = await openAccount({
+    connection,
+    place: workspace,
+    clock,
+    log,
+    signal,
+    onDailyLimit: "stop",
+  });
+  try {
+    const user = (await account.identify()).me.user.id;
+    if (isOwn(run, { user, origin: connection.origin })) return;
+    throw new EarlyExit(
+      "usage",
+      `the runs in this database belong to another account: expected user ${run.accountId} at ${run.origin}, got user ${user} at ${connection.origin}. Nothing was submitted. Set a key of that user, or add --only archive.`,
+    );
+  } finally {
+    await account.close();
+    await close();
+  }
+}

@@ -1,0 +1,40 @@
+import { defaultRunOptions } from "../../core/next/options.js";
+import { type FlagsOf, option } from "./definition.js";
+import { outFlag } from "./run.js";
+import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags, workspaceFlags } from "./shared.js";
+import { anyText, oneOf, positive } from "./values.js";
+
+/** Flags of the commands for a workspace that many machines share. */
+
+const placeText = "PostgreSQL address, or the state.db of a workspace";
+export const migrateFlags = {
+  from: option("<place>", `where the state is: ${placeText} (default: --database-url)`, anyText, {
+    inFiles: "never",
+  }),
+  to: option("<place>", `where it will be: ${placeText} (default: --database-url)`, anyText, {
+    inFiles: "never",
+  }),
+  ...workspaceFlags,
+};
+export type MigrateFlags = FlagsOf<typeof migrateFlags>;
+
+// A worker never waits for the lock, and follows many runs.
+const { ifLocked: _ifLocked, work: _work, events: _events, ...carriedOn } = carryFlags;
+
+export const workerFlags = {
+  downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
+  only: option(
+    "<what>",
+    "archive: do not go on with a run whose process is gone; needs no key",
+    oneOf("archive"),
+    { inFiles: "never" },
+  ),
+  out: {
+    ...outFlag,
+    describe: "where this host has the runs' output folder (default: outputs in the workspace)",
+  },
+  ...serviceFlags,
+  ...carriedOn,
+  ...dailyCapFlags,
+};
+export type WorkerFlags = FlagsOf<typeof workerFlags> & Omit<CarryFlags, "ifLocked" | "work" | "events">;

@@ -1,0 +1,194 @@
+import { posix, relative, sep } from "node:path";
+import type { Archive, SaveRequest, SaveResult } from "../archive/save.js";
+import type { Clock } from "../clock.js";
+import type { Log } from "../core/ports/send.js";
+import { type DownloadJob, type JobOutcome, jobVersion, type SeenWorker } from "./job.js";
+import type { Queue } from "./queue.js";
+
+/** The run's side of the fleet: downloads go into the queue, and what comes back gets its name here. */
+export interface HandOut {
+  save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
+  /** Downloads that the live workers do at once. */
+  offered(): number;
+  close(): Promise<void>;
+}
+
+export interface HandOutOptions {
+  queue: Queue;
+  archive: Pick<Archive, "known" | "place">;
+  /** Of all outputs: absolute path. */
+  outFolder: string;
+  /** See DownloadJob. */
+  proof: string;
+  hasProof(): Promise<boolean>;
+  baseUrl: string;
+  clock: Clock;
+  log: Log;
+  /** Called when the number of offered downloads changes. */
+  onOffer(): void;
+}
+
+interface Pending {
+  job: DownloadJob;
+  end(outcome: JobOutcome | { kind: "failed" }): void;
+}
+
+/** The longest time (ms) between two looks into the queue: a notification may be lost with its connection. */
+const lookMs = 1_000;
+
+export async function openHandOut(options: HandOutOptions): Promise<HandOut> {
+  const { queue } = options;
+  // Jobs of an earlier process: nobody waits for them.
+  await queue.clear();
+  const handOut = new Waiting(options);
+  await handOut.refresh();
+  await queue.onNews(() => handOut.wake());
+  void handOut.look();
+  return handOut;
+}
+
+class Waiting implements HandOut {
+  private readonly pending = new Map<string, Pending>();
+  private workers: readonly SeenWorker[] = [];
+  private readonly over = new AbortController();
+  private nap = new AbortController();
+  private looking: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: HandOutOptions) {}
+
+  async save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult> {
+    const { archive, log } = this.options;
+    const known = await archive.known(request);
+    if (known !== null) return known;
+    const outcome = await this.outcomeOf(this.jobOf(request), signal);
+    switch (outcome.kind) {
+      case "received":
+        return archive.place(request, outcome);
+      case "elsewhere":
+        return this.misplaced(outcome, signal);
+      case "other_version":
+        log.warn({}, `the worker on ${outcome.host} has another version of bulkgen: update it`);
+        return {
+          kind: "try_again",
+          reason: `the worker on ${outcome.host} does not understand version ${outcome.version}`,
+        };
+      case "failed":
+        return { kind: "try_again", reason: "several workers were lost while they downloaded it" };
+      default:
+        return outcome;
+    }
+  }
+
+  /** A run that has taken over removes the proof of this one, whose lock is lost: then no worker is to blame. */
+  private async misplaced(
+    { host, worker }: Extract<JobOutcome, { kind: "elsewhere" }>,
+    signal: AbortSignal,
+  ): Promise<SaveResult> {
+    const { hasProof, log, outFolder, queue } = this.options;
+    if (!signal.aborted && (await hasProof())) {
+      log.warn({}, `the worker on ${host} does not see ${outFolder}: mount it there, and name it with --out`);
+      await queue.sendAway(worker).catch(() => undefined);
+    }
+    return { kind: "try_again", reason: `the worker on ${host} has another output folder` };
+  }
+
+  offered(): number {
+    return this.workers.reduce((sum, { downloads }) => sum + downloads, 0);
+  }
+
+  wake(): void {
+    this.nap.abort();
+  }
+
+  async close(): Promise<void> {
+    this.over.abort("ended");
+    this.wake();
+    await this.looking;
+  }
+
+  /** Looks into the queue until it is closed. */
+  look(): Promise<void> {
+    this.looking = this.lookOn();
+    return this.looking;
+  }
+
+  async refresh(): Promise<void> {
+    const before = this.offered();
+    this.workers = await this.options.queue.workers();
+    if (this.offered() !== before) this.options.onOffer();
+  }
+
+  private async lookOn(): Promise<void> {
+    const { clock, queue } = this.options;
+    let refreshedAt = clock.monotonic();
+    while (!this.over.signal.aborted) {
+      this.nap = new AbortController();
+      const { signal } = this.nap;
+      try {
+        if (this.pending.size > 0) await this.collect();
+        if (clock.monotonic() - refreshedAt >= lookMs) {
+          refreshedAt = clock.monotonic();
+          await queue.tidy();
+          await this.refresh();
+        }
+      } catch {
+        // The database is away. If it stays away, the run's own writes say so.
+      }
+      if (!this.over.signal.aborted) await clock.sleep(lookMs, signal);
+    }
+  }
+
+  private async collect(): Promise<void> {
+    const { queue } = this.options;
+    const { ended, failed, lost } = await queue.collect([...this.pending.keys()]);
+    for (const [id, outcome] of ended) this.take(id)?.end(outcome);
+    for (const id of failed) this.take(id)?.end({ kind: "failed" });
+    // The queue was dropped: nothing is lost with it.
+    for (const id of lost) {
+      const pending = this.take(id);
+      if (pending) this.pending.set(await queue.put(pending.job), pending);
+    }
+  }
+
+  private take(id: string): Pending | undefined {
+    const pending = this.pending.get(id);
+    this.pending.delete(id);
+    return pending;
+  }
+
+  private async outcomeOf(job: DownloadJob, signal: AbortSignal): Promise<JobOutcome | { kind: "failed" }> {
+    const { queue } = this.options;
+    if (signal.aborted) return interrupted;
+    let id: string;
+    try {
+      id = await queue.put(job);
+    } catch (error) {
+      return { kind: "try_again", reason: `it cannot be handed out: ${(error as Error).message}` };
+    }
+    return new Promise((resolve) => {
+      const cancel = () => {
+        const current = [...this.pending].find(([, { end: its }]) => its === end)?.[0];
+        if (current !== undefined) {
+          this.pending.delete(current);
+          void queue.remove(current).catch(() => undefined);
+        }
+        resolve(interrupted);
+      };
+      const end: Pending["end"] = (outcome) => {
+        signal.removeEventListener("abort", cancel);
+        resolve(outcome);
+      };
+      signal.addEventListener("abort", cancel, { once: true });
+      this.pending.set(id, { job, end });
+      this.wake();
+    });
+  }
+
+  private jobOf({ jobFolder, replaces: _, ...request }: SaveRequest): DownloadJob {
+    const { outFolder, proof, baseUrl } = this.options;
+    const folder = relative(outFolder, jobFolder).split(sep).join(posix.sep);
+    return { version: jobVersion, folder, proof, baseUrl, request };
+  }
+}
+
+const interrupted: JobOutcome = { kind: "try_again", reason: "interrupted" };

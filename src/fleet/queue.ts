@@ -1,0 +1,247 @@
+import { EarlyExit } from "../core/exit.js";
+import type { DatabaseAddress } from "../store/postgres/address.js";
+import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
+
+/**
+ * The queue of downloads: pg-boss, in a schema of its own beside the workspace's. Nothing in it is needed again: if it is
+ * dropped, it is made anew, and those who wait for a job put it in once more. A job that is taken has a lease, which its
+ * worker renews; when the lease ends, the job is given to another worker, and what the first one says of it is refused.
+ */
+export interface Queue {
+  /** Puts a job in and returns its id. */
+  put(job: DownloadJob): Promise<string>;
+  /** Takes up to so many jobs. */
+  take(count: number): Promise<TakenJob[]>;
+  /** Renews the lease; false when it has ended. */
+  renew(job: TakenJob): Promise<boolean>;
+  /** False when the lease has ended, so that nobody hears the outcome. */
+  complete(job: TakenJob, outcome: JobOutcome): Promise<boolean>;
+  /** What has become of these jobs. Those that have ended are removed. */
+  collect(ids: readonly string[]): Promise<Collected>;
+  remove(id: string): Promise<void>;
+  /** Removes all jobs. */
+  clear(): Promise<void>;
+  /** Gives jobs whose lease has ended to others. */
+  tidy(): Promise<void>;
+  /** Says that a worker is there, again within `workerSeconds`; true if it was sent away. */
+  beat(name: string, entry: WorkerEntry): Promise<boolean>;
+  /** Tells a worker that it is of no use. */
+  sendAway(name: string): Promise<void>;
+  leave(name: string): Promise<void>;
+  workers(): Promise<SeenWorker[]>;
+  load(): Promise<QueueLoad>;
+  /** Calls back when jobs were put in or have ended. Polling finds them too, later. */
+  onNews(ring: () => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TakenJob {
+  id: string;
+  /** How often it was taken before: together with the id it names the lease. */
+  retryCount: number;
+  data: DownloadJob;
+}
+
+export interface Collected {
+  ended: Map<string, JobOutcome>;
+  /** Given to so many workers that no other is tried. */
+  failed: string[];
+  /** Not in the queue: it was dropped. */
+  lost: string[];
+}
+
+export interface QueueLoad {
+  waiting: number;
+  active: number;
+}
+
+const name = "archive";
+/** A worker that says nothing for so long has lost its jobs. pg-boss takes no less. */
+const leaseSeconds = 10;
+/** A worker that says nothing for so long does not count. */
+const workerSeconds = 10;
+/** Workers that may be lost with one job before it is given up for now. */
+const leasesMax = 5;
+/** A download has limits of its own, which are shorter. */
+const longestSeconds = 12 * 3_600;
+
+type Boss = import("pg-boss").PgBoss;
+
+/** Null where the package pg-boss is not installed. Rejects with the database's error. */
+export async function openQueue(address: DatabaseAddress): Promise<Queue | null> {
+  const library = await import("pg-boss").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ERR_MODULE_NOT_FOUND") return null;
+    throw error;
+  });
+  if (library === null) return null;
+  const schema = `${address.schema}_queue`;
+  const listeners = new Set<() => void>();
+  const channel = schema;
+  let closeListener: (() => Promise<void>) | null = null;
+
+  const begin = async (): Promise<Boss> => {
+    const boss = new library.PgBoss({
+      connectionString: address.url,
+      schema,
+      application_name: "bulkgen queue",
+      max: 4,
+      supervise: false,
+      schedule: false,
+      monitorIntervalSeconds: 1,
+    });
+    // The next call fails with the reason.
+    boss.on("error", () => undefined);
+    await boss.start();
+    await boss.createQueue(name, {
+      heartbeatSeconds: leaseSeconds,
+      expireInSeconds: longestSeconds,
+      retryLimit: leasesMax,
+      retryDelay: 0,
+    });
+    await boss.getDb().executeSql(
+      `BEGIN;
+       SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 3));
+       CREATE TABLE IF NOT EXISTS ${schema}.workers (
+         name TEXT PRIMARY KEY, entry JSONB NOT NULL, started TIMESTAMPTZ NOT NULL DEFAULT now(),
+         seen TIMESTAMPTZ NOT NULL DEFAULT now(), sent_away BOOLEAN NOT NULL DEFAULT FALSE);
+       COMMIT;`,
+    );
+    const listener = await boss.getDb().listen?.(
+      channel,
+      () => {
+        for (const ring of listeners) ring();
+      },
+      () => undefined,
+    );
+    closeListener = listener ? () => listener.close() : null;
+    return boss;
+  };
+
+  let current = begin();
+  const renewed = (): Promise<Boss> => {
+    const old = current;
+    const stale = closeListener;
+    current = old
+      .then(async (boss) => {
+        await stale?.().catch(() => undefined);
+        await boss.stop({ graceful: false }).catch(() => undefined);
+      })
+      .catch(() => undefined)
+      .then(begin);
+    current.catch(() => undefined);
+    return current;
+  };
+  /** Makes the queue again where it was dropped. */
+  const withBoss = async <Result>(act: (boss: Boss) => Promise<Result>): Promise<Result> => {
+    const used = current;
+    try {
+      return await act(await used);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      return act(await (used === current ? renewed() : current));
+    }
+  };
+  const ask = (text: string, values: unknown[] = []) =>
+    withBoss(async (boss) => (await boss.getDb().executeSql(text, values)).rows as Record<string, unknown>[]);
+  const tell = () => ask("SELECT pg_notify($1, '')", [channel]);
+  const leaseOf = ({ id, retryCount }: TakenJob) => ({ id, retryCount });
+
+  await current;
+  return {
+    async put(job) {
+      const ids = await withBoss((boss) => boss.insert(name, [{ data: job }], { returnId: true } as object));
+      const [id] = ids ?? [];
+      if (id === undefined) throw new Error("pg-boss returned no id for a job");
+      await tell();
+      return id;
+    },
+    take: async (count) => {
+      const jobs = await withBoss((boss) =>
+        boss.fetch<DownloadJob>(name, { batchSize: count, includeMetadata: true }),
+      );
+      return jobs.map(({ id, retryCount, data }) => ({ id, retryCount, data }));
+    },
+    renew: async (job) => affected(await withBoss((boss) => boss.touch(name, leaseOf(job)))),
+    async complete(job, outcome) {
+      const isHeard = affected(await withBoss((boss) => boss.complete(name, leaseOf(job), outcome)));
+      await tell();
+      return isHeard;
+    },
+    async collect(ids) {
+      const rows = await ask(
+        `WITH ended AS (
+           DELETE FROM ${schema}.job WHERE name = $1 AND id = ANY($2::uuid[]) AND state IN ('completed', 'failed', 'cancelled')
+           RETURNING id, state, output)
+         SELECT id, state::text, output FROM ended
+         UNION ALL
+         SELECT id, 'open', NULL FROM ${schema}.job WHERE name = $1 AND id = ANY($2::uuid[]) AND state IN ('created', 'retry', 'active')`,
+        [name, ids],
+      );
+      const found = new Map(rows.map((row) => [String(row["id"]), row]));
+      const ended = new Map<string, JobOutcome>();
+      const failed: string[] = [];
+      for (const [id, { state, output }] of found)
+        if (state === "completed") ended.set(id, output as JobOutcome);
+        else if (state !== "open") failed.push(id);
+      return { ended, failed, lost: ids.filter((id) => !found.has(id)) };
+    },
+    remove: async (id) => void (await withBoss((boss) => boss.deleteJob(name, id))),
+    clear: () => withBoss((boss) => boss.deleteAllJobs(name)),
+    tidy: () => withBoss((boss) => boss.supervise(name, { reindex: false })),
+    async beat(worker, entry) {
+      const [row] = await ask(
+        `INSERT INTO ${schema}.workers (name, entry) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET entry = excluded.entry, seen = now() RETURNING sent_away`,
+        [worker, JSON.stringify(entry)],
+      );
+      return row?.["sent_away"] === true;
+    },
+    sendAway: async (worker) =>
+      void (await ask(`UPDATE ${schema}.workers SET sent_away = TRUE WHERE name = $1`, [worker])),
+    leave: async (worker) => void (await ask(`DELETE FROM ${schema}.workers WHERE name = $1`, [worker])),
+    async workers() {
+      const rows = await ask(
+        `SELECT entry, extract(epoch FROM started) * 1000 AS started FROM ${schema}.workers
+         WHERE seen > now() - ${workerSeconds} * interval '1s' ORDER BY started, name`,
+      );
+      return rows.map(({ entry, started }) => ({
+        ...(entry as WorkerEntry),
+        startedAt: Math.floor(Number(started)),
+      }));
+    },
+    async load() {
+      const [row] = await ask(
+        `SELECT count(*) FILTER (WHERE state IN ('created', 'retry')) AS waiting,
+                count(*) FILTER (WHERE state = 'active') AS active FROM ${schema}.job WHERE name = $1`,
+        [name],
+      );
+      return { waiting: Number(row?.["waiting"] ?? 0), active: Number(row?.["active"] ?? 0) };
+    },
+    async onNews(ring) {
+      listeners.add(ring);
+    },
+    async close() {
+      const boss = await current.catch(() => null);
+      await closeListener?.().catch(() => undefined);
+      await boss?.stop({ graceful: false }).catch(() => undefined);
+    },
+  };
+}
+
+/** For a command that cannot do without. */
+export function queueMissing(): EarlyExit {
+  return new EarlyExit(
+    "usage",
+    "the fleet needs the package pg-boss, which is not installed. Nothing was sent. Install it where bulkgen is: npm install pg-boss@12.35.0",
+  );
+}
+
+function affected(answer: object): boolean {
+  return (answer as { affected?: number }).affected === 1;
+}
+
+/** Whether the schema or a table of it was dropped. */
+function isGone(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  return code === "42P01" || code === "3F000" || /Queue \S+ does not exist/.test(message ?? "");
+}

@@ -1,0 +1,144 @@
+import { join, posix } from "node:path";
+import { type Archive, dropReceived, type Reception } from "../archive/save.js";
+import type { Clock } from "../clock.js";
+import type { Disk } from "../core/ports/disk.js";
+import type { Log } from "../core/ports/send.js";
+import { type JobOutcome, jobVersion, type WorkerEntry } from "./job.js";
+import type { Queue, TakenJob } from "./queue.js";
+
+export interface WorkerOptions {
+  queue: Queue;
+  /** Of all outputs, on this host: absolute path. */
+  outFolder: string;
+  /** Downloads for a service. */
+  archiveFor(baseUrl: string): Pick<Archive, "receive">;
+  disk: Disk;
+  clock: Clock;
+  log: Log;
+  entry: Omit<WorkerEntry, "busy">;
+}
+
+/** Milliseconds between two renewals of leases, and between two looks into a queue that had nothing. */
+const renewMs = 3_000;
+const lookMs = 1_000;
+
+/** A process's part of the fleet: takes jobs from the queue and carries them out. */
+export class Worker {
+  /** The host does not see the run's output folder, so that the worker is of no use. */
+  isElsewhere = false;
+  private readonly active = new Map<TakenJob, AbortController>();
+  private readonly drained = new AbortController();
+  private readonly over = new AbortController();
+  private nap = new AbortController();
+  private loops: Promise<unknown> = Promise.resolve();
+  private readonly name: string;
+
+  constructor(private readonly options: WorkerOptions) {
+    const { entry, clock } = options;
+    this.name = `${entry.host} ${entry.pid} ${Math.round(clock.now())} ${entry.does}`;
+  }
+
+  async start(): Promise<void> {
+    const { queue } = this.options;
+    await this.beat();
+    await queue.onNews(() => this.nap.abort());
+    this.loops = Promise.all([this.takeJobs(), this.stayAlive()]);
+  }
+
+  get busy(): number {
+    return this.active.size;
+  }
+
+  /** Takes no more jobs; resolves when those in progress are done, or `cut` ends them. */
+  async drain(cut?: AbortSignal): Promise<void> {
+    const { queue } = this.options;
+    const end = () => {
+      for (const lease of this.active.values()) lease.abort("ended");
+    };
+    if (cut?.aborted) end();
+    cut?.addEventListener("abort", end, { once: true });
+    this.drained.abort("ended");
+    this.nap.abort();
+    await this.beat().catch(() => undefined);
+    await this.loops;
+    await queue.leave(this.name).catch(() => undefined);
+  }
+
+  private async beat(): Promise<void> {
+    const { entry, queue } = this.options;
+    const downloads = this.drained.signal.aborted ? 0 : entry.downloads;
+    if (!(await queue.beat(this.name, { ...entry, downloads, busy: this.active.size }))) return;
+    this.isElsewhere = true;
+    this.drained.abort("of no use");
+    this.nap.abort();
+  }
+
+  private async takeJobs(): Promise<void> {
+    const { clock, entry, log, queue } = this.options;
+    const running = new Set<Promise<void>>();
+    while (!this.drained.signal.aborted) {
+      this.nap = new AbortController();
+      const { signal } = this.nap;
+      const free = entry.downloads - this.active.size;
+      let taken: TakenJob[] = [];
+      try {
+        if (free > 0) taken = await queue.take(free);
+      } catch (error) {
+        log.debug({ error: (error as Error).message }, "no jobs can be taken");
+      }
+      for (const job of taken) {
+        const lease = new AbortController();
+        this.active.set(job, lease);
+        const work = this.carryOut(job, lease.signal)
+          .catch((error: unknown) => log.warn({ error: (error as Error).message }, "a job was given up"))
+          .finally(() => {
+            this.active.delete(job);
+            running.delete(work);
+            this.nap.abort();
+          });
+        running.add(work);
+      }
+      if (taken.length === 0 && !this.drained.signal.aborted) await clock.sleep(lookMs, signal);
+    }
+    await Promise.all(running);
+    this.over.abort("ended");
+  }
+
+  /** Renews the leases, and says that the worker is there. */
+  private async stayAlive(): Promise<void> {
+    const { clock, queue } = this.options;
+    while (!this.over.signal.aborted) {
+      await clock.sleep(renewMs, this.over.signal);
+      if (this.over.signal.aborted) return;
+      const renewals = [...this.active].map(async ([job, lease]) => {
+        // The job is another worker's by now, or nobody waits for it.
+        if (!(await queue.renew(job))) lease.abort("the lease has ended");
+      });
+      await Promise.all([this.beat(), queue.tidy(), ...renewals]).catch(() => undefined);
+    }
+  }
+
+  private async carryOut(job: TakenJob, signal: AbortSignal): Promise<void> {
+    const { clock, disk, log, outFolder, queue } = this.options;
+    const outcome = await this.outcomeOf(job, signal);
+    if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) {
+      // The run that waits for it will say whether this worker is of any use; until then it takes less.
+      if (outcome.kind === "elsewhere") await clock.sleep(2 * renewMs, this.drained.signal);
+      return;
+    }
+    if (outcome.kind === "received") await dropReceived(disk, join(outFolder, job.data.folder), outcome);
+    log.debug({ job: job.id }, "the lease of a job has ended: another worker has it");
+  }
+
+  private async outcomeOf({ data }: TakenJob, signal: AbortSignal): Promise<JobOutcome | Reception> {
+    const { archiveFor, disk, entry, outFolder } = this.options;
+    const { host } = entry;
+    if (data.version !== jobVersion) return { kind: "other_version", host, version: data.version };
+    const { folder, proof, request, baseUrl } = data;
+    const elsewhere = { kind: "elsewhere", host, worker: this.name } as const;
+    if (folder.startsWith("..") || posix.isAbsolute(folder)) return elsewhere;
+    const jobFolder = join(outFolder, folder);
+    if ((await disk.size(join(jobFolder, proof)).catch(() => null)) === null) return elsewhere;
+    return archiveFor(baseUrl).receive({ ...request, jobFolder }, signal);
+  }
+}

@@ -1,0 +1,147 @@
+import { hostname } from "node:os";
+import { openInspector } from "../../archive/check/inspector.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { undiciDownloads } from "../../archive/download/download.js";
+import { type Archive, openArchive } from "../../archive/save.js";
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { Log } from "../../core/ports/send.js";
+import type { Run } from "../../core/ports/store.js";
+import type { WorkerEntry } from "../../fleet/job.js";
+import { openQueue, type Queue, queueMissing } from "../../fleet/queue.js";
+import { Worker } from "../../fleet/worker.js";
+import { ownVersion } from "../../package-file.js";
+import { lockOwnerOf } from "../workspace/lock.js";
+import { withStore } from "../workspace/state.js";
+import type { Workspace } from "../workspace/workspace.js";
+
+export interface WorkerJob {
+  workspace: Workspace;
+  downloads: number;
+  does: Exclude<WorkerEntry["does"], "run">;
+  clock: Clock;
+  log: Log;
+  /** Drains the worker: it finishes what it has, and takes no more. */
+  stop: AbortSignal;
+  onReady(): void;
+  /** Goes on with a run whose process is gone. Only of a worker that stands by. */
+  takeOver(run: Run): Promise<void>;
+}
+
+/** Milliseconds between two looks for a run whose process is gone. */
+const watchMs = 3_000;
+/** After a run could not be continued, e.g. because the service does not answer (ms). */
+const retryMs = 30_000;
+
+/** Works until it is stopped. Throws EarlyExit where it is of no use here. */
+export async function runWorker(job: WorkerJob): Promise<void> {
+  const { workspace, clock, log, stop } = job;
+  const queue = await queueOf(workspace);
+  const inspector = openInspector({ clock });
+  const archives = new Map<string, { archive: Archive; close(): Promise<void> }>();
+  const archiveFor = (baseUrl: string): Archive => {
+    let found = archives.get(baseUrl);
+    if (found === undefined) {
+      const downloads = undiciDownloads({ baseUrl });
+      const { download } = downloads;
+      const { inspect } = inspector;
+      const archive = openArchive({ disk: nodeDisk, download, clock, inspect, version: ownVersion() });
+      found = {
+        archive,
+        async close() {
+          await archive.close();
+          await downloads.close();
+        },
+      };
+      archives.set(baseUrl, found);
+    }
+    return found.archive;
+  };
+  const { downloads, does } = job;
+  const worker = new Worker({
+    queue,
+    archiveFor,
+    clock,
+    log,
+    disk: nodeDisk,
+    outFolder: workspace.outFolder,
+    entry: { host: hostname(), pid: process.pid, version: ownVersion(), downloads, does },
+  });
+  try {
+    await worker.start();
+    job.onReady();
+    await untilStopped(job, worker);
+    await worker.drain();
+  } finally {
+    await queue.close();
+    for (const { close } of archives.values()) await close();
+    await inspector.close();
+  }
+  if (worker.isElsewhere && !stop.aborted)
+    throw new EarlyExit(
+      "usage",
+      `${workspace.outFolder} is not the output folder that the run writes to. Nothing was downloaded. Mount that folder here, and name it with --out.`,
+    );
+}
+
+/** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
+async function queueOf({ database }: Workspace): Promise<Queue> {
+  if (database === null)
+    throw new EarlyExit(
+      "usage",
+      "a fleet shares a database: set BULKGEN_DATABASE_URL to its address. `bulkgen migrate` moves a state there. Nothing was sent.",
+    );
+  const queue = await openQueue(database);
+  if (queue === null) throw queueMissing();
+  return queue;
+}
+
+async function untilStopped(
+  { clock, does, log, stop, takeOver, workspace }: WorkerJob,
+  worker: Worker,
+): Promise<void> {
+  let pauseMs = watchMs;
+  while (!stop.aborted && !worker.isElsewhere) {
+    await clock.sleep(pauseMs, stop);
+    pauseMs = watchMs;
+    if (stop.aborted || does !== "standby") continue;
+    try {
+      const run = await orphanedRun(workspace, clock);
+      if (run !== null) await takeOver(run);
+    } catch (error) {
+      if (error instanceof EarlyExit && error.exit === "usage") {
+        await worker.drain();
+        throw error;
+      }
+      // Another one was faster, or the database is away for now.
+      if (error instanceof EarlyExit && error.exit === "locked") continue;
+      pauseMs = retryMs;
+      log.warn({ error: (error as Error).message }, "a run could not be continued");
+    }
+  }
+}
+
+/** A run whose process ended without closing it: it is on record as running, and nobody has the lock. */
+async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | null> {
+  const running = () =>
+    withStore(workspace, clock, async (store) =>
+      (await store.runs()).findLast(({ state }) => state === "running"),
+    );
+  if ((await running()) === undefined || (await lockOwnerOf(workspace)) !== null) return null;
+  // It may have been closed in between.
+  return (await running()) ?? null;
+}
+
+/** What there is of a fleet. */
+export async function fleetOf(workspace: Workspace) {
+  const queue = await queueOf(workspace);
+  try {
+    return {
+      workers: await queue.workers(),
+      ...(await queue.load()),
+      lock: await lockOwnerOf(workspace),
+    };
+  } finally {
+    await queue.close();
+  }
+}

@@ -1,0 +1,39 @@
+import { localTime } from "../core/local-time.js";
+import type { SeenWorker } from "../fleet/job.js";
+import type { fleetOf } from "../job/run/fleet-worker.js";
+import { count } from "../text/amounts.js";
+import { iso } from "../text/iso.js";
+
+export type Fleet = Awaited<ReturnType<typeof fleetOf>>;
+
+/** What `bulkgen fleet --json` prints. */
+export function fleetJson({ workers, waiting, active, lock }: Fleet) {
+  return {
+    workers: workers.map(({ startedAt, ...worker }) => ({ ...worker, startedAt: iso(startedAt) })),
+    waiting,
+    active,
+    lockOwner: lock === null ? null : { ...lock, since: iso(lock.since) },
+  };
+}
+
+const doing: Readonly<Record<SeenWorker["does"], string>> = {
+  run: "runs, and downloads",
+  archive: "downloads",
+  standby: "downloads, and stands by for a run whose process is gone",
+};
+
+/** What `bulkgen fleet` prints. */
+export function fleetText({ workers, waiting, active, lock }: Fleet): string {
+  const run =
+    lock === null
+      ? "no run is in progress"
+      : `${lock.run === null ? "a run" : `run ${lock.run}`} is in progress on ${lock.host} (process ${lock.pid})`;
+  const lines = workers.map(
+    ({ host, pid, version, downloads, busy, does, startedAt }) =>
+      `${host} (process ${pid}, bulkgen ${version}): ${downloads === 0 ? "finishing" : doing[does]}; ${busy} of ${downloads} downloads in progress, since ${localTime(startedAt)}`,
+  );
+  return [
+    `${run}; ${count(active, "download")} in progress, ${waiting} waiting`,
+    ...(lines.length === 0 ? ["no workers: start some with `bulkgen worker`"] : lines),
+  ].join("\n");
+}

@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { count, runNumber, text, time } from "./values.js";
+
+const process = { pid: z.int().describe("its process"), host: text("its machine") };
+
+export const fleet = z.strictObject({
+  workers: z.array(
+    z.strictObject({
+      ...process,
+      version: text("of bulkgen"),
+      downloads: count("downloads that it does at once; 0 while it finishes its last"),
+      busy: count("downloads in progress"),
+      does: z
+        .enum(["run", "archive", "standby"])
+        .describe(
+          "it is the run itself, downloads only, or also stands by to go on with a run whose process is gone",
+        ),
+      startedAt: time("when it began, by the clock of the database"),
+    }),
+  ),
+  waiting: count("downloads that nobody has taken yet"),
+  active: count("downloads that workers have taken"),
+  lockOwner: z
+    .strictObject({
+      ...process,
+      since: time("since when"),
+      run: runNumber.nullable().describe("the run that it executes; null before that begins"),
+    })
+    .nullable()
+    .describe("the process that uses the workspace"),
+});
+
+export const migration = z.strictObject({
+  state: text("where the state is now: a file, or a database's address without its password"),
+  items: count("items of the workspace"),
+  attempts: count("paid requests of the workspace"),
+  spendLog: count("requests in the spend log of the accounts that came along"),
+});

@@ -1,0 +1,127 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { inspect } from "../../src/archive/check/content.js";
+import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { type Downloads, undiciDownloads } from "../../src/archive/download/download.js";
+import { removeLeftovers } from "../../src/archive/leftovers.js";
+import {
+  type Archive,
+  dropReceived,
+  openArchive,
+  type ReceivedFile,
+  type SaveRequest,
+} from "../../src/archive/save.js";
+import { ManualClock } from "../manual-clock.js";
+import { media } from "./media.js";
+import { serve, type TestServer } from "./server.js";
+
+let server: TestServer;
+let downloads: Downloads;
+let root: string;
+let folder: string;
+let count = 0;
+beforeAll(async () => {
+  server = await serve();
+  downloads = undiciDownloads({ baseUrl: server.url });
+  root = await mkdtemp(join(tmpdir(), "bulkgen-handed-out-"));
+});
+afterAll(async () => {
+  await server.close();
+  await downloads.close();
+  await rm(root, { recursive: true });
+});
+beforeEach(async () => {
+  folder = join(root, `job-${++count}`);
+  const picture = await media.png();
+  server.answer((_, reply) => reply.writeHead(200, { "content-length": picture.length }).end(picture));
+});
+
+/** The archive of one process. */
+function anArchive(): Archive {
+  const { download } = downloads;
+  const check = (path: string, category: string) => inspect(nodeDisk, path, category);
+  return openArchive({ disk: nodeDisk, download, clock: new ManualClock(), inspect: check, version: "1" });
+}
+
+function wanted(task = "task-1"): SaveRequest {
+  return {
+    url: `${server.url}/out`,
+    jobFolder: folder,
+    name: "pots/teapot",
+    outputNumber: 1,
+    outputCount: 1,
+    category: "image",
+    index: {
+      item: "teapot",
+      key: "k1:teapot",
+      task,
+      external_task: null,
+      model: "m",
+      prompt: "a teapot",
+      params: {},
+      inputs: {},
+      credits: 1,
+      created: null,
+      completed: null,
+    },
+  };
+}
+
+async function received(archive: Archive): Promise<ReceivedFile> {
+  const outcome = await archive.receive(wanted(), new AbortController().signal);
+  if (outcome.kind !== "received") throw new Error(`expected a file, got ${JSON.stringify(outcome)}`);
+  return outcome;
+}
+
+const filesBelow = async () =>
+  (await readdir(folder, { recursive: true })).filter((name) => name.includes(".")).toSorted();
+
+test("P13: a file that another process received has no name, and no line, until it is placed", async () => {
+  const [worker, run] = [anArchive(), anArchive()];
+  const file = await received(worker);
+  expect(await filesBelow()).toEqual([file.temporary]);
+  expect(await run.known(wanted())).toBeNull();
+  const saved = await run.place(wanted(), file);
+  expect(saved).toMatchObject({ kind: "saved", file: "pots/teapot.png", sha256: file.sha256 });
+  expect(await filesBelow()).toEqual(["index.jsonl", "pots/teapot.png"]);
+  expect(await run.known(wanted())).toMatchObject({ kind: "saved", file: "pots/teapot.png" });
+  expect(await readFile(join(folder, "index.jsonl"), "utf8")).toContain('"file":"pots/teapot.png"');
+});
+
+test("P13: two that received the same output do not have it in the archive twice", async () => {
+  const [slow, fast, run] = [anArchive(), anArchive(), anArchive()];
+  const late = await received(slow);
+  const first = await received(fast);
+  expect(late.temporary).not.toBe(first.temporary);
+  await run.place(wanted(), first);
+  // The late one is not heard, and removes its file.
+  await dropReceived(nodeDisk, folder, late);
+  expect(await filesBelow()).toEqual(["index.jsonl", "pots/teapot.png"]);
+  // Even if both were heard, the second would be recognised by its content.
+  const again = await received(slow);
+  expect(await run.place(wanted(), again)).toMatchObject({ kind: "saved", file: "pots/teapot.png" });
+  expect(await filesBelow()).toEqual(["index.jsonl", "pots/teapot.png"]);
+});
+
+test("a received file that is gone or not whole is fetched again", async () => {
+  const archive = anArchive();
+  const gone = await received(archive);
+  await removeLeftovers(nodeDisk, folder);
+  expect(await archive.place(wanted(), gone)).toMatchObject({ kind: "try_again" });
+  const cut = await received(archive);
+  await writeFile(join(folder, cut.temporary), "short");
+  expect(await archive.place(wanted(), cut)).toMatchObject({ kind: "try_again" });
+});
+
+test.each(["../outside.part", "../job/.bulkgen-0123456789abcdef-1.part", "pots/teapot.png", "/etc/passwd"])(
+  "P23: %s is not taken for a received file, whoever says so",
+  async (temporary) => {
+    const archive = anArchive();
+    const file = { ...(await received(archive)), temporary };
+    expect(await archive.place(wanted(), file)).toMatchObject({ kind: "try_again" });
+    await dropReceived(nodeDisk, folder, { ...file, temporary: "pots/teapot.png" });
+    expect(await filesBelow()).toHaveLength(1);
+  },
+);

@@ -1,0 +1,313 @@
+import { readdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openQueue, type Queue } from "../../src/fleet/queue.js";
+import { databaseAddress } from "../../src/store/postgres/address.js";
+import { startPostgres, type TestPostgres } from "../postgres.js";
+import { eventually, newPlace, type Place, type Running, run, start, started } from "./command.js";
+import { type Asked, type ScriptedService, startService } from "./service.js";
+import { sheet } from "./sheet.js";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.close());
+
+interface Fleet {
+  place: Place;
+  service: ScriptedService;
+  url: string;
+  how: { env: Record<string, string> };
+  /** Lets the downloads that wait at the service go on, and those that come. */
+  release(): void;
+  /** Downloads that have reached the service. */
+  downloads(): number;
+}
+
+/** A sheet with so many items, and a service that holds downloads back until they are released. */
+async function newFleet(items: number, { holds = false } = {}): Promise<Fleet> {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const service = await startService({
+    async script({ what }: Asked): Promise<"serve"> {
+      if (holds && what === "GET file") await released;
+      return "serve";
+    },
+  });
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  const url = postgres.newWorkspace();
+  const how = { env: { ...service.env, BULKGEN_DATABASE_URL: url } };
+  return { place, service, url, how, release, downloads: () => service.count("GET file") };
+}
+
+const runArgs = ["run", "set.csv", "--yes"];
+const workerArgs = ["worker", "--only", "archive", "--downloads", "2"];
+const ready = /worker \d+ on \S+ is ready/;
+
+/** A worker in this process. */
+async function worker({ place, how }: Fleet, ...args: string[]) {
+  const working = started(place, [...workerArgs, ...args], { ...how, serves: true });
+  await working.prints(ready);
+  return working;
+}
+
+/** A worker in a process of its own. */
+async function workerProcess({ place, how }: Fleet, ...args: string[]): Promise<Running> {
+  const working = start(place, args.length === 0 ? workerArgs : args, how);
+  await working.prints(ready);
+  return working;
+}
+
+const queueSchema = (url: string) => `${new URL(url).searchParams.get("schema")}_queue`;
+/** The leases of jobs end now, and not some seconds later. */
+const endLeases = ({ url }: Fleet) =>
+  postgres.query(
+    url,
+    `UPDATE ${queueSchema(url)}.job SET heartbeat_on = now() - interval '1 hour' WHERE state = 'active'`,
+  );
+
+/** Whether the archive has each item once, and nothing else. */
+function expectWhole({ place, service }: Fleet, items: number): void {
+  const folder = join(place.folder, "outputs", "set");
+  const lines = place.read("outputs/set/index.jsonl").trimEnd().split("\n");
+  const files = readdirSync(folder).filter((name) => name !== "index.jsonl");
+  expect(lines.map((line) => (JSON.parse(line) as { file: string }).file).toSorted()).toEqual(
+    files.toSorted(),
+  );
+  expect(files).toHaveLength(items);
+  expect(service.made).toHaveLength(items);
+}
+
+describe("a fleet", () => {
+  test("archives with workers that see the folder elsewhere, and the run gives the names", async () => {
+    const fleet = await newFleet(6);
+    const mount = join(fleet.place.root, "mount");
+    symlinkSync(join(fleet.place.folder, "outputs"), mount);
+    const working = await worker(fleet, "--out", mount);
+    const ended = await run(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining("6 archived")]);
+    expectWhole(fleet, 6);
+    const seen = await run(fleet.place, ["fleet", "--json"], fleet.how);
+    expect(JSON.parse(seen.stdout)).toMatchObject({
+      workers: [{ downloads: 2, does: "archive", busy: 0 }],
+      waiting: 0,
+      active: 0,
+      lockOwner: null,
+    });
+    expect((await run(fleet.place, ["fleet"], fleet.how)).stdout).toContain("no run is in progress");
+    working.interrupt();
+    expect((await working.ended).code).toBe(0);
+    expect((await run(fleet.place, ["verify"], fleet.how)).code).toBe(0);
+    expect((await run(fleet.place, ["fleet"], fleet.how)).stdout).toContain("no workers");
+  });
+
+  test("waits for a worker where the run itself does not download", async () => {
+    const fleet = await newFleet(2);
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    await fleet.service.wasAsked("GET task", 2);
+    expect(fleet.downloads()).toBe(0);
+    const working = await worker(fleet);
+    expect((await running.ended).code).toBe(0);
+    working.interrupt();
+    await working.ended;
+    expectWhole(fleet, 2);
+  });
+
+  test("sends a worker away whose folder is another one", async () => {
+    const fleet = await newFleet(2);
+    const wrong = await worker(fleet, "--out", join(fleet.place.root, "wrong"));
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    const ended = await wrong.ended;
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("is not the output folder")]);
+    const right = await worker(fleet);
+    expect((await running.ended).code).toBe(0);
+    right.interrupt();
+    await right.ended;
+    expectWhole(fleet, 2);
+  });
+
+  test("loses nothing with its queue", async () => {
+    const fleet = await newFleet(3, { holds: true });
+    const running = started(fleet.place, runArgs, fleet.how);
+    await fleet.service.wasAsked("GET file", 3);
+    await postgres.query(fleet.url, `DROP SCHEMA ${queueSchema(fleet.url)} CASCADE`);
+    fleet.release();
+    const ended = await running.ended;
+    expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining("3 archived")]);
+    expectWhole(fleet, 3);
+  });
+
+  test("needs a database", async () => {
+    const place = newPlace();
+    const refused = await run(place, ["worker", "--only", "archive"]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("BULKGEN_DATABASE_URL")]);
+    place.write("set.csv", sheet(1, "aurora-image-mini"));
+    const alone = await run(place, [...runArgs, "--no-work", "--sandbox"]);
+    expect([alone.code, alone.stderr]).toEqual([
+      2,
+      expect.stringContaining("--no-work needs --database-url"),
+    ]);
+  });
+
+  test("P21: refuses a worker with the key of another account, which is not in the database", async () => {
+    const fleet = await newFleet(1);
+    expect((await run(fleet.place, runArgs, fleet.how)).code).toBe(0);
+    const other = await startService();
+    const env = { ...fleet.how.env, ...other.env };
+    const refused = await run(fleet.place, ["worker"], { env });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("belong to another account")]);
+    const schema = new URL(fleet.url).searchParams.get("schema");
+    const tables = await postgres.query(
+      fleet.url,
+      "SELECT table_schema || '.' || table_name AS name FROM information_schema.tables WHERE table_schema LIKE $1 || '%'",
+      [schema],
+    );
+    expect(tables.length).toBeGreaterThan(20);
+    for (const { name } of tables)
+      expect(
+        await postgres.query(
+          fleet.url,
+          `SELECT 1 FROM ${name} AS t WHERE t::text LIKE '%${fleet.service.key}%'`,
+        ),
+      ).toEqual([]);
+  });
+});
+
+describe("the queue", () => {
+  const job = {
+    version: 1 as const,
+    folder: "set",
+    proof: "p",
+    baseUrl: "http://127.0.0.1:9",
+    request: {} as never,
+  };
+  async function opened(): Promise<{ queue: Queue; url: string }> {
+    const url = postgres.newWorkspace();
+    const queue = await openQueue(databaseAddress(url, { sandbox: false }));
+    if (queue === null) throw new Error("pg-boss is not installed");
+    return { queue, url };
+  }
+
+  test("gives a job whose lease has ended to another, and refuses the first one's outcome", async () => {
+    const { queue, url } = await opened();
+    const id = await queue.put(job);
+    const [first] = await queue.take(1);
+    if (first === undefined) throw new Error("expected a job");
+    expect(await queue.take(1)).toEqual([]);
+    expect(await queue.renew(first)).toBe(true);
+    await postgres.query(url, `UPDATE ${queueSchema(url)}.job SET heartbeat_on = now() - interval '1 hour'`);
+    const second = await eventually(async () => {
+      await queue.tidy();
+      return (await queue.take(1))[0] ?? null;
+    });
+    expect(second.id).toBe(id);
+    expect(await queue.renew(first)).toBe(false);
+    expect(await queue.complete(first, { kind: "expired", status: 1 })).toBe(false);
+    expect(await queue.complete(second, { kind: "expired", status: 2 })).toBe(true);
+    expect((await queue.collect([id])).ended.get(id)).toEqual({ kind: "expired", status: 2 });
+    expect((await queue.collect([id])).lost).toEqual([id]);
+    await queue.close();
+  });
+
+  test("is made again where it was dropped, by whoever uses it next", async () => {
+    const { queue, url } = await opened();
+    const id = await queue.put(job);
+    await postgres.query(url, `DROP SCHEMA ${queueSchema(url)} CASCADE`);
+    expect((await queue.collect([id])).lost).toEqual([id]);
+    expect(await queue.take(1)).toEqual([]);
+    await queue.put(job);
+    expect(await queue.take(1)).toHaveLength(1);
+    await queue.close();
+  });
+});
+
+describe("a worker's process", () => {
+  test("that is killed in the middle of a download loses it to another", async () => {
+    const fleet = await newFleet(2, { holds: true });
+    const killed = await workerProcess(fleet);
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    await fleet.service.wasAsked("GET file", 2);
+    killed.signal("SIGKILL");
+    await killed.ended;
+    const other = await workerProcess(fleet);
+    fleet.release();
+    await endLeases(fleet);
+    expect((await running.ended).code).toBe(0);
+    other.signal("SIGTERM");
+    expect((await other.ended).code).toBe(0);
+    // The next run removes what the killed worker left.
+    expect((await run(fleet.place, runArgs, fleet.how)).code).toBe(0);
+    expectWhole(fleet, 2);
+  });
+
+  test("that is stopped past its lease is not heard when it goes on, and leaves nothing", async () => {
+    const fleet = await newFleet(2, { holds: true });
+    const stopped = await workerProcess(fleet);
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    await fleet.service.wasAsked("GET file", 2);
+    stopped.signal("SIGSTOP");
+    await endLeases(fleet);
+    const other = await workerProcess(fleet);
+    fleet.release();
+    expect((await running.ended).code).toBe(0);
+    stopped.signal("SIGCONT");
+    for (const each of [stopped, other]) {
+      each.signal("SIGTERM");
+      expect((await each.ended).code).toBe(0);
+    }
+    expectWhole(fleet, 2);
+    expect((await run(fleet.place, ["verify"], fleet.how)).code).toBe(0);
+  });
+
+  test("finishes what it has at SIGTERM", async () => {
+    const fleet = await newFleet(2, { holds: true });
+    const drained = await workerProcess(fleet);
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    await fleet.service.wasAsked("GET file", 2);
+    drained.signal("SIGTERM");
+    await drained.prints(/finishing the downloads in progress/);
+    fleet.release();
+    expect((await drained.ended).code).toBe(0);
+    expect((await running.ended).code).toBe(0);
+    expect(fleet.downloads()).toBe(2);
+    expectWhole(fleet, 2);
+  });
+
+  test("P2: stands by, and goes on with a run whose process was killed", async () => {
+    const fleet = await newFleet(4, { holds: true });
+    const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);
+    await fleet.service.wasAsked("GET file", 1);
+    const standby = await workerProcess(fleet, "worker", "--downloads", "2");
+    running.signal("SIGKILL");
+    await running.ended;
+    fleet.release();
+    const [, exit] = await standby.prints(/run 1 ended: (\w+)/);
+    expect(exit, standby.stderr()).toBe("done");
+    standby.signal("SIGTERM");
+    expect((await standby.ended).code).toBe(0);
+    expectWhole(fleet, 4);
+  });
+
+  test("P2: lives on when the database is restarted, and goes on with the run that could not", async () => {
+    const fleet = await newFleet(4, { holds: true });
+    const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);
+    await fleet.service.wasAsked("GET file", 1);
+    const standby = await workerProcess(fleet, "worker", "--downloads", "2");
+    // What a restart does to clients.
+    await postgres.query(
+      fleet.url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name LIKE 'bulkgen%'",
+    );
+    fleet.release();
+    expect((await running.ended).code).toBe(8);
+    const [, exit] = await standby.prints(/run 1 ended: (\w+)/);
+    expect(exit, standby.stderr()).toBe("done");
+    standby.signal("SIGTERM");
+    expect((await standby.ended).code).toBe(0);
+    expectWhole(fleet, 4);
+  });
+});

@@ -1,0 +1,255 @@
+import { rmSync } from "node:fs";
+import { hostname } from "node:os";
+import { parseArgs } from "node:util";
+import pg from "pg";
+import { databaseAddress } from "../../src/store/postgres/address.js";
+import { holderOf } from "../../src/store/postgres/connect.js";
+import { children, makePlace, type Place, type Running } from "../e2e/process.js";
+import { type Chance, chance } from "../sim/chance.js";
+import { Auditor, type Cut } from "./auditor.js";
+import { judge, untilDone } from "./judge.js";
+import { pause } from "./kill.js";
+import { badEnd, openItems, Runner } from "./runner.js";
+import { Service } from "./service.js";
+
+/**
+ * A fleet on one database, whose processes are killed, stopped and continued at random, whose queue is dropped and whose
+ * connections are cut; judged like any torture, by the service's books and the archive. A run has to go on by itself.
+ *
+ *   --kills N   so many blows at least
+ *   --seed S    from that seed on
+ */
+const { values } = parseArgs({
+  options: { kills: { type: "string", default: "30" }, seed: { type: "string", default: "1" } },
+});
+const server = process.env["TEST_DATABASE_URL"];
+if (server === undefined) throw new Error("expected the address of a PostgreSQL in TEST_DATABASE_URL");
+
+const blows = ["buyer", "worker", "stop", "queue", "connections"] as const;
+type Blow = (typeof blows)[number];
+const tally = {
+  rounds: 0,
+  tasks: 0,
+  files: 0,
+  done: new Map<Blow, number>(),
+  /** Ms from the end of a buyer to the report of the one that goes on. */
+  gaps: [] as number[],
+  doubts: new Map<number, number>(),
+};
+const violations = new Set<string>();
+process.once("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
+const blowsMax = 8;
+const lanes = 2;
+const items = 36;
+/** A run that nobody carries on for so long has not gone on by itself (ms). */
+const patienceMs = 120_000;
+
+class Round {
+  isGood = true;
+  readonly history: string[] = [];
+  readonly service: Service;
+  private readonly random: Chance;
+  private readonly runner: Runner;
+  private readonly auditor: Auditor;
+  private readonly url: string;
+  private readonly cuts: Cut[] = [];
+  /** Each with the flags that it was started with. */
+  private readonly workers = new Map<Running, string[]>();
+  private readonly stopped = new Set<Running>();
+  private run: Running | null = null;
+
+  constructor(
+    private readonly seed: number,
+    private readonly place: Place,
+  ) {
+    this.random = chance(seed, "fleet");
+    this.service = new Service(place, null);
+    this.url = `${server}?schema=torture_${process.pid}_${seed}`;
+    this.runner = new Runner(place, {
+      folder: place.folder,
+      service: this.service,
+      items,
+      lanes,
+      env: { BULKGEN_DATABASE_URL: this.url },
+      flags: this.random.is(0.5) ? ["--no-work"] : [],
+    });
+    this.auditor = new Auditor({ rows: this.runner.rows, cap: null });
+  }
+
+  async play(): Promise<void> {
+    await this.service.start();
+    for (const flags of [["--only", "archive"], ["--only", "archive"], [], []]) await this.startWorker(flags);
+    this.run = this.runner.run();
+    await this.run.prints(/"event":"submitted"/);
+    const left = [...this.random.shuffle(blows), ...this.random.shuffle(blows)].slice(0, blowsMax);
+    for (const blow of left) {
+      if (!(await this.isUnderWay())) break;
+      await pause(this.random.whole(100, 2_500));
+      await this.strike(blow);
+      this.look();
+    }
+    for (const worker of this.stopped) worker.signal("SIGCONT");
+    await this.wentOn();
+    for (const worker of this.workers.keys()) worker.signal("SIGTERM");
+    for (const worker of this.workers.keys()) {
+      const { code, signal, stderr } = await worker.ended;
+      if (code !== 0)
+        this.object(`a worker that was asked to end ended ${signal ?? code}: ${stderr.slice(-300)}`);
+    }
+    await this.run.ended;
+    this.object(...(await untilDone(this.runner, () => this.look())));
+    const tasks = this.service.ledger().length;
+    this.object(...badEnd("a run of the finished sheet", await this.runner.run().ended));
+    const more = this.service.ledger().length - tasks;
+    if (more > 0) this.object(`P2: running the finished sheet again made ${more} tasks`);
+    const judgement = await judge(this.service, this.runner, this.auditor, this.cuts);
+    this.object(...judgement.violations);
+    tally.tasks += judgement.tasks;
+    tally.files += judgement.files;
+  }
+
+  async end(): Promise<void> {
+    for (const worker of this.workers.keys()) worker.signal("SIGKILL");
+    this.run?.signal("SIGKILL");
+    await this.service.kill();
+    tally.rounds++;
+    if (this.isGood) rmSync(this.place.root, { recursive: true, force: true });
+    else
+      violations.add(
+        `seed ${this.seed}: its files are left in ${this.place.root}; ${this.history.join("; ")}`,
+      );
+  }
+
+  object(...reasons: string[]): void {
+    this.isGood &&= reasons.length === 0;
+    for (const reason of reasons) violations.add(`seed ${this.seed}: ${reason}`);
+  }
+
+  private async startWorker(flags: string[]): Promise<void> {
+    const worker = this.runner.worker("--downloads", "2", ...flags);
+    this.workers.set(worker, flags);
+    await worker.prints(/is ready/);
+  }
+
+  private async isUnderWay(): Promise<boolean> {
+    const status = await this.runner.status();
+    return status === null || openItems(status) > 0;
+  }
+
+  /** The process that submits now; null between two. */
+  private async buyer(): Promise<Running | null> {
+    const holder = await holderOf(databaseAddress(this.url, { sandbox: false }));
+    if (holder === null || holder.host !== hostname()) return null;
+    const all = [...this.workers.keys(), ...(this.run === null ? [] : [this.run])];
+    return all.find(({ pid }) => pid === holder.pid) ?? null;
+  }
+
+  private async strike(blow: Blow): Promise<void> {
+    const buyer = await this.buyer();
+    const others = [...this.workers.keys()].filter((worker) => worker !== buyer && !this.stopped.has(worker));
+    const from = Date.now() - 200;
+    if (blow === "buyer") {
+      if (buyer === null) return;
+      buyer.signal("SIGKILL");
+      await buyer.ended;
+      await this.lost(buyer, from);
+    } else if (blow === "worker") {
+      const victim = this.random.pick(others);
+      victim.signal("SIGKILL");
+      await victim.ended;
+      const flags = this.workers.get(victim) ?? [];
+      this.workers.delete(victim);
+      await this.startWorker(flags);
+    } else if (blow === "stop") {
+      const [woken] = this.stopped;
+      if (woken) {
+        this.stopped.delete(woken);
+        woken.signal("SIGCONT");
+      }
+      // One is always left that stands by.
+      const victim = this.random.pick(others.filter((worker) => this.workers.get(worker)?.length === 2));
+      victim.signal("SIGSTOP");
+      this.stopped.add(victim);
+    } else if (blow === "queue") {
+      await this.ask(`DROP SCHEMA IF EXISTS ${new URL(this.url).searchParams.get("schema")}_queue CASCADE`);
+    } else {
+      await this.ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name LIKE 'bulkgen%'",
+      );
+      // The buyer has lost its lock; what it had sent off is in doubt.
+      this.cuts.push({ from, to: Date.now() + 10_000, lanes });
+    }
+    this.history.push(blow);
+    tally.done.set(blow, (tally.done.get(blow) ?? 0) + 1);
+  }
+
+  /** A buyer was killed: another one goes on. */
+  private async lost(buyer: Running, from: number): Promise<void> {
+    const gone = performance.now();
+    const doubts = (await this.runner.status())?.counts.submitting ?? 0;
+    tally.doubts.set(doubts, (tally.doubts.get(doubts) ?? 0) + 1);
+    if (doubts > lanes) this.object(`P3: ${doubts} items are in doubt after one kill, with ${lanes} lanes`);
+    this.cuts.push({ from, to: Date.now(), lanes });
+    const flags = this.workers.get(buyer);
+    this.workers.delete(buyer);
+    if (flags !== undefined) await this.startWorker(flags);
+    for (;;) {
+      if ((await this.buyer()) !== null || !(await this.isUnderWay())) break;
+      if (performance.now() - gone > patienceMs)
+        return this.object("nobody went on with a run whose process was killed");
+      await pause(100);
+    }
+    tally.gaps.push(performance.now() - gone);
+  }
+
+  /** Waits until the run has ended, by whichever process. */
+  private async wentOn(): Promise<void> {
+    const began = performance.now();
+    while ((await this.isUnderWay()) || (await this.buyer()) !== null) {
+      if (performance.now() - began > patienceMs) return this.object("the run did not end by itself");
+      await pause(200);
+    }
+  }
+
+  /** Others write meanwhile: a file that a line tells of is there when it is read after the line. */
+  private look(): void {
+    const { lines } = this.runner.archive();
+    this.object(...this.auditor.look(this.service.ledger(), { ...this.runner.archive(), lines }));
+  }
+
+  private async ask(sql: string): Promise<void> {
+    const client = new pg.Client({ connectionString: server });
+    await client.connect();
+    await client.query(sql);
+    await client.end();
+  }
+}
+
+const began = performance.now();
+const blowsDone = () => [...tally.done.values()].reduce((sum, number) => sum + number, 0);
+for (let seed = Number(values.seed); blowsDone() < Number(values.kills) && violations.size === 0; seed++) {
+  const round = new Round(seed, makePlace("fleet"));
+  try {
+    await round.play();
+  } catch (error) {
+    round.object(`the round could not be played: ${error instanceof Error ? error.message : error}`);
+  } finally {
+    await round.end();
+  }
+}
+const gaps = tally.gaps.toSorted((a, b) => a - b).map((ms) => (ms / 1000).toFixed(1));
+console.log(
+  [
+    `fleet torture, seed ${values.seed}, ${Math.round((performance.now() - began) / 1000)} s`,
+    `rounds            ${tally.rounds}: ${tally.tasks} tasks and ${tally.files} files judged`,
+    `blows             ${[...tally.done].map(([blow, number]) => `${blow} ${number}`).join(", ")}`,
+    `in doubt          ${[...tally.doubts].map(([doubts, kills]) => `${doubts} after ${kills}`).join(", ")}`,
+    `went on after     ${gaps.length === 0 ? "-" : `${gaps[Math.floor(gaps.length / 2)]} s, at most ${gaps.at(-1)} s`}`,
+    `violations        ${violations.size}`,
+    ...[...violations].map((line) => `  ${line}`),
+  ].join("\n"),
+);
+process.exitCode = violations.size === 0 ? 0 : 1;
