@@ -150,14 +150,21 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     },
   );
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
-  replacements.learn(
-    await store.settledOf(run.jobName, "vanished"),
-    await store.files(run.jobName, "vanished"),
-  );
-  await arrange({ store, disk: nodeDisk, log }, run, () => archive.indexOf(jobFolder(run)));
-  await opened.lock.carries(run.id);
-  await options.onBegin?.(run);
-  const { attend, close: dismiss } = await pollOrders({ store, clock, session, account });
+  const begin = async () => {
+    replacements.learn(
+      await store.settledOf(run.jobName, "vanished"),
+      await store.files(run.jobName, "vanished"),
+    );
+    await arrange({ store, disk: nodeDisk, log }, run, () => archive.indexOf(jobFolder(run)));
+    await opened.lock.carries(run.id);
+    await options.onBegin?.(run);
+    return pollOrders({ store, clock, session, account });
+  };
+  const { attend, close: dismiss } = await begin().catch(async (error: unknown) => {
+    // A process that still takes downloads would not end.
+    await saves.close();
+    throw error;
+  });
   try {
     const { interrupt, onProgress } = options;
     await runLoop(session, { interrupt, onProgress, attend }).catch(endRefused);
