@@ -24,6 +24,7 @@ import type { RunSettings } from "../../src/run/ports.js";
 import { openSession, type Session } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
 import { WakeSignal } from "../../src/run/waits.js";
+import { catalogue } from "../../src/sandbox/catalogue/catalogue.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { type RunningSandbox, serveSandbox } from "../../src/sandbox/serve.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
@@ -57,6 +58,11 @@ export interface World {
 
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
+/** Every picture is decoded when it is saved, in a time that grows with its size. */
+const smallPictures = catalogue.map((model) =>
+  model.maker === "paint" ? { ...model, longSide: 64 } : model,
+);
+
 const random = { next: () => 0.5, uuid: () => crypto.randomUUID() };
 
 export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<World> {
@@ -72,6 +78,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     random,
     file: ":memory:",
     taskMs: { min: 900, max: 900 },
+    models: smallPictures,
     ...options,
   });
   const accounts = openAccounts(":memory:", clock);

@@ -39,6 +39,12 @@ describe("an image", () => {
     },
   );
 
+  it("of a model with a size of its own has that size", async () => {
+    const task = await caller.finish({ model: "aurora-image-mini", prompt: "a fox" });
+    const facts = await sharp(await caller.download(task.output_urls[0])).metadata();
+    expect(facts).toMatchObject({ width: 640, height: 640 });
+  });
+
   it("is the same for the same request and another for another", async () => {
     const made = async (prompt: string) => {
       const task = await caller.finish({ model: "aurora-image-mini", prompt });

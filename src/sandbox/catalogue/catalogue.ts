@@ -45,6 +45,7 @@ export const imageModels: readonly SandboxModel[] = [
     parameters: [aspectRatio, imageFormat],
     taskMs: { min: 500, max: 1_000 },
     maker: "paint",
+    longSide: 640,
   },
   {
     key: "atelier-edit",

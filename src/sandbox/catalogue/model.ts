@@ -25,6 +25,8 @@ export interface SandboxModel {
   /** How long a task takes: between these, evenly spread. */
   taskMs: { min: number; max: number };
   maker: Maker;
+  /** The longer side (px) of the pictures that it paints, instead of the usual ones. */
+  longSide?: number;
 }
 
 /**

@@ -6,6 +6,8 @@ import type { Maker } from "../catalogue/model.js";
 export interface MediaJob {
   maker: Maker;
   model: string;
+  /** The model's own, in place of the usual sides of a picture (px). */
+  longSide?: number | undefined;
   /** Prompt and params, as the task shows them. */
   input: Readonly<Record<string, string>>;
   /** The fetched media by field. */

@@ -146,7 +146,7 @@ export async function painting(job: MediaJob, longSide = longSideOf(job), letter
 }
 
 function longSideOf(job: MediaJob): number {
-  if (job.model.endsWith("-mini")) return 640;
+  if (job.longSide !== undefined) return job.longSide;
   return job.input["size"] === "large" ? 1_536 : 1_024;
 }
 

@@ -65,7 +65,7 @@ export class Studio {
   private async render(task: TaskRecord, number: number): Promise<Uint8Array> {
     const { made } = this.settings;
     const job = this.job(task, number);
-    const key = `${job.maker} ${job.seed} ${job.extension}`;
+    const key = [job.maker, job.seed, job.extension, job.longSide ?? "usual"].join(" ");
     const bytes = made.get(key) ?? (await this.pool.run(job));
     made.keep(key, bytes);
     this.keep(`${task.id}/${number}`, bytes);
@@ -80,6 +80,7 @@ export class Studio {
     return {
       maker: model.maker,
       model: model.key,
+      longSide: model.longSide,
       input: familiarParams(task.input),
       media,
       seed: number === 1 ? seed : sha256(`${seed} ${number}`),
