@@ -136,7 +136,8 @@ export class Worker {
     if (data.version !== jobVersion) return { kind: "other_version", host, version: data.version };
     const { folder, proof, request, baseUrl } = data;
     const elsewhere = { kind: "elsewhere", host, worker: this.name } as const;
-    if (folder.startsWith("..") || posix.isAbsolute(folder)) return elsewhere;
+    // A job comes out of a database: it must not lead out of the folder.
+    if (posix.isAbsolute(folder) || posix.normalize(`${folder}/`).startsWith("../")) return elsewhere;
     const jobFolder = join(outFolder, folder);
     if ((await disk.size(join(jobFolder, proof)).catch(() => null)) === null) return elsewhere;
     return archiveFor(baseUrl).receive({ ...request, jobFolder }, signal);

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { count, runNumber, text, time } from "./values.js";
 
-const process = { pid: z.int().describe("its process"), host: text("its machine") };
+const owner = { pid: z.int().describe("its process"), host: text("its machine") };
 
 export const fleet = z.strictObject({
   workers: z.array(
     z.strictObject({
-      ...process,
+      ...owner,
       version: text("of bulkgen"),
       downloads: count("downloads that it does at once; 0 while it finishes its last"),
       busy: count("downloads in progress"),
@@ -22,7 +22,7 @@ export const fleet = z.strictObject({
   active: count("downloads that workers have taken"),
   lockOwner: z
     .strictObject({
-      ...process,
+      ...owner,
       since: time("since when"),
       run: runNumber.nullable().describe("the run that it executes; null before that begins"),
     })

@@ -1,4 +1,4 @@
-import { readdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openQueue, type Queue } from "../../src/fleet/queue.js";
@@ -103,6 +103,37 @@ describe("a fleet", () => {
     expect((await working.ended).code).toBe(0);
     expect((await run(fleet.place, ["verify"], fleet.how)).code).toBe(0);
     expect((await run(fleet.place, ["fleet"], fleet.how)).stdout).toContain("no workers");
+  });
+
+  test("P23: a job that names a folder outside of the outputs is not carried out", async () => {
+    const fleet = await newFleet(1);
+    const outside = join(fleet.place.root, "outside");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "proof"), "");
+    const working = await worker(fleet);
+    const queue = (await openQueue(databaseAddress(fleet.url, { sandbox: false }))) as Queue;
+    try {
+      const index = { item: "a", key: "a", task: "t", external_task: null, model: "m", prompt: null };
+      const request = {
+        url: `${fleet.service.env["BULKGEN_BASE_URL"]}/files/a.png`,
+        name: "a",
+        category: "image",
+        outputNumber: 1,
+        outputCount: 1,
+        index: { ...index, params: {}, inputs: {}, credits: null, created: null, completed: null },
+      };
+      const baseUrl = `${fleet.service.env["BULKGEN_BASE_URL"]}`;
+      for (const folder of ["../../outside", "set/../../../outside"]) {
+        const id = await queue.put({ version: 1, folder, proof: "proof", baseUrl, request });
+        const kind = await eventually(async () => (await queue.collect([id])).ended.get(id)?.kind ?? null);
+        expect(kind).toBe("elsewhere");
+      }
+    } finally {
+      await queue.close();
+    }
+    expect([readdirSync(outside), fleet.downloads()]).toEqual([["proof"], 0]);
+    working.interrupt();
+    await working.ended;
   });
 
   test("waits for a worker where the run itself does not download", async () => {

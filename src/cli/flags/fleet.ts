@@ -20,6 +20,7 @@ export type MigrateFlags = FlagsOf<typeof migrateFlags>;
 
 // A worker never waits for the lock, and follows many runs.
 const { ifLocked: _ifLocked, work: _work, events: _events, ...carriedOn } = carryFlags;
+const { json: _json, ...service } = serviceFlags;
 
 export const workerFlags = {
   downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
@@ -33,7 +34,7 @@ export const workerFlags = {
     ...outFlag,
     describe: "where this host has the runs' output folder (default: outputs in the workspace)",
   },
-  ...serviceFlags,
+  ...service,
   ...carriedOn,
   ...dailyCapFlags,
 };
