@@ -162,8 +162,13 @@ export function startProcess(
   };
 }
 
-/** Asks again until the answer is there. Bounded by the test's own time. */
-export async function eventually<Found>(ask: () => Promise<Found | null> | Found | null): Promise<Found> {
+/** Anything but false, which would be taken for an answer. */
+type Answer<Found> = Found extends false ? never : Found;
+
+/** Asks again until the answer is not null. Bounded by the test's own time. */
+export async function eventually<Found>(
+  ask: () => Promise<Answer<Found> | null> | Answer<Found> | null,
+): Promise<Answer<Found>> {
   for (;;) {
     const found = await ask();
     if (found !== null) return found;
