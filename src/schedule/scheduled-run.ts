@@ -70,6 +70,8 @@ const carried = [
   "--log-level",
   "--log-format",
   "--unreachable-wait",
+  "--work",
+  "--no-work",
   "--if-locked",
   "--notify",
   "--notify-command",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nameOf } from "../../src/cli/flags/definition.js";
+import { type FlagDefinition, nameOf } from "../../src/cli/flags/definition.js";
 import { carryFlags, serviceFlags } from "../../src/cli/flags/shared.js";
 import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 
@@ -7,7 +7,12 @@ import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
 
 test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
-  const taken = Object.keys({ ...carryFlags, ...serviceFlags }).map((attribute) => `--${nameOf(attribute)}`);
+  const taken = Object.entries<FlagDefinition>({ ...carryFlags, ...serviceFlags }).flatMap(
+    ([attribute, { negatable = false }]) => {
+      const name = nameOf(attribute);
+      return negatable ? [`--${name}`, `--no-${name}`] : [`--${name}`];
+    },
+  );
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };

@@ -83,9 +83,10 @@ const whileItRuns = grouped("While it runs:", {
     default: 300_000,
     defaultText: "5m",
   }),
-  work: toggle("do the downloads in other processes only (bulkgen worker); needs --database-url", {
-    negatable: true,
-  }),
+  work: toggle(
+    "download in this process too (default); --no-work leaves that to bulkgen worker, needs --database-url",
+    { negatable: true },
+  ),
   ifLocked: option("<what>", lockText, oneOf("fail", "wait", "skip"), { default: "fail" }),
   events: toggle("print one JSON line for each event on stdout; the summary goes to stderr", {
     inFiles: "never",
