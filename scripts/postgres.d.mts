@@ -1,1 +1,10 @@
-export function startOwnPostgres(): Promise<{ url: string; stop(): Promise<void> }>;
+export interface OwnPostgres {
+  url: string;
+  /** Ends it as an administrator does; `start` brings it up again at the same address, with what it had. */
+  halt(): Promise<void>;
+  start(): Promise<void>;
+  /** Ends it and removes what it had. */
+  stop(): Promise<void>;
+}
+
+export function startOwnPostgres(): Promise<OwnPostgres>;

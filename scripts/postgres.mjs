@@ -28,18 +28,29 @@ export async function startOwnPostgres() {
   );
   const port = await freePort();
   const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories="];
-  const server = spawn(
-    program("postgres"),
-    ["-D", data, "-h", "127.0.0.1", "-p", `${port}`, ...fast.flatMap((each) => ["-c", each])],
-    { ...settings, stdio: ["ignore", "ignore", "pipe"] },
-  );
-  await saysItIsReady(server);
+  let server;
+  const start = async () => {
+    server = spawn(
+      program("postgres"),
+      ["-D", data, "-h", "127.0.0.1", "-p", `${port}`, ...fast.flatMap((each) => ["-c", each])],
+      { ...settings, stdio: ["ignore", "ignore", "pipe"] },
+    );
+    await saysItIsReady(server);
+  };
+  const end = async (signal) => {
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    server.kill(signal);
+    await ended;
+  };
+  await start();
   return {
     url: `postgres://bulkgen@127.0.0.1:${port}/postgres`,
+    // As `pg_ctl stop` does it: clients are cut off, and nothing is lost.
+    halt: () => end("SIGINT"),
+    start,
     async stop() {
       // Ends at once, without waiting for clients.
-      server.kill("SIGQUIT");
-      await new Promise((resolve) => server.once("exit", resolve));
+      if (server.exitCode === null) await end("SIGQUIT");
       rmSync(folder, { recursive: true, force: true });
     },
   };

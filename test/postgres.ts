@@ -12,14 +12,23 @@ export interface TestPostgres {
   empty(url: string): Promise<void>;
   /** Runs SQL in such a workspace. */
   query(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** Stops the server, and starts it again at the same address. */
+  halt(): Promise<void>;
+  start(): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function startPostgres(): Promise<TestPostgres> {
+/** `mustStop`: one that may be stopped, which the given one is not. */
+export async function startPostgres({ mustStop = false } = {}): Promise<TestPostgres> {
   const given = process.env["TEST_DATABASE_URL"];
-  const server = given === undefined ? await startOwnPostgres() : { url: given, stop: async () => undefined };
+  const own = given === undefined || mustStop ? await startOwnPostgres() : null;
+  const url = own?.url ?? `${given}`;
+  const mustBeOwn = () => {
+    if (own === null) throw new Error("the server of TEST_DATABASE_URL is not ours to stop");
+    return own;
+  };
   const made: string[] = [];
-  const client = await connectedTo(server.url);
+  let client = await connectedTo(url);
   let last: Promise<unknown> = Promise.resolve();
   /** One after the other, on a connection that is kept: a new one costs the server more than most queries. */
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -36,19 +45,29 @@ export async function startPostgres(): Promise<TestPostgres> {
     newWorkspace() {
       const schema = `test_${process.pid}_${Math.floor(performance.now() * 1_000)}_${made.length}`;
       made.push(schema);
-      return `${server.url}?schema=${schema}`;
+      return `${url}?schema=${schema}`;
     },
     empty: async (url) => void (await ask(url, emptied)),
     query: async (url, sql, values) => (await ask(url, sql, values)).rows,
+    halt: () =>
+      inTurn(async () => {
+        await client.end();
+        await mustBeOwn().halt();
+      }),
+    start: () =>
+      inTurn(async () => {
+        await mustBeOwn().start();
+        client = await connectedTo(url);
+      }),
     async close() {
       await inTurn(async () => {
-        if (given !== undefined)
+        if (own === null)
           for (const schema of made)
             for (const end of ["", "_sandbox", "_queue", "_sandbox_queue"])
               await client.query(`DROP SCHEMA IF EXISTS ${schema}${end} CASCADE`);
       });
       await client.end();
-      await server.stop();
+      await own?.stop();
     },
   };
 }

@@ -119,8 +119,9 @@ class Waiting implements HandOut {
   }
 
   private async lookOn(): Promise<void> {
-    const { clock, queue } = this.options;
+    const { clock, log, queue } = this.options;
     let refreshedAt = clock.monotonic();
+    let trouble = false;
     while (!this.over.signal.aborted) {
       this.nap = new AbortController();
       const { signal } = this.nap;
@@ -131,8 +132,16 @@ class Waiting implements HandOut {
           await queue.tidy();
           await this.refresh();
         }
-      } catch {
-        // The database is away. If it stays away, the run's own writes say so.
+        if (trouble) log.info({}, "the queue of downloads can be used again");
+        trouble = false;
+      } catch (error) {
+        // The run's own reads and writes end it where they must.
+        if (!trouble)
+          log.warn(
+            { error: (error as Error).message },
+            "waiting for the queue of downloads, which the database refuses",
+          );
+        trouble = true;
       }
       if (!this.over.signal.aborted) await clock.sleep(lookMs, signal);
     }

@@ -1,5 +1,8 @@
+import type { Client } from "pg";
 import { EarlyExit } from "../core/exit.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
+import { connected } from "../store/postgres/connect.js";
+import { explained } from "../store/postgres/trouble.js";
 import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
 
 /**
@@ -67,7 +70,7 @@ const longestSeconds = 12 * 3_600;
 
 type Boss = import("pg-boss").PgBoss;
 
-/** Null where the package pg-boss is not installed. Rejects with the database's error. */
+/** Null where the package pg-boss is not installed. Rejects with DatabaseTrouble, or PostgreSQL's error. */
 export async function openQueue(address: DatabaseAddress): Promise<Queue | null> {
   const library = await import("pg-boss").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ERR_MODULE_NOT_FOUND") return null;
@@ -75,9 +78,7 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
   });
   if (library === null) return null;
   const schema = `${address.schema}_queue`;
-  const listeners = new Set<() => void>();
-  const channel = schema;
-  let closeListener: (() => Promise<void>) | null = null;
+  const news = newsOf(address, schema);
 
   const begin = async (): Promise<Boss> => {
     const boss = new library.PgBoss({
@@ -91,6 +92,15 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
     });
     // The next call fails with the reason.
     boss.on("error", () => undefined);
+    try {
+      await fill(boss);
+    } catch (error) {
+      await boss.stop({ graceful: false }).catch(() => undefined);
+      throw error;
+    }
+    return boss;
+  };
+  const fill = async (boss: Boss): Promise<void> => {
     await boss.start();
     await boss.createQueue(name, {
       heartbeatSeconds: leaseSeconds,
@@ -106,26 +116,13 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
          seen TIMESTAMPTZ NOT NULL DEFAULT now(), sent_away BOOLEAN NOT NULL DEFAULT FALSE);
        COMMIT;`,
     );
-    const listener = await boss.getDb().listen?.(
-      channel,
-      () => {
-        for (const ring of listeners) ring();
-      },
-      () => undefined,
-    );
-    closeListener = listener ? () => listener.close() : null;
-    return boss;
   };
 
   let current = begin();
   const renewed = (): Promise<Boss> => {
     const old = current;
-    const stale = closeListener;
     current = old
-      .then(async (boss) => {
-        await stale?.().catch(() => undefined);
-        await boss.stop({ graceful: false }).catch(() => undefined);
-      })
+      .then((boss) => boss.stop({ graceful: false }))
       .catch(() => undefined)
       .then(begin);
     current.catch(() => undefined);
@@ -134,19 +131,27 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
   /** Makes the queue again where it was dropped. */
   const withBoss = async <Result>(act: (boss: Boss) => Promise<Result>): Promise<Result> => {
     const used = current;
+    const opened = await used.catch(() => null);
     try {
-      return await act(await used);
+      if (opened !== null) {
+        const result = await act(opened);
+        void news.hear();
+        return result;
+      }
     } catch (error) {
       if (!isGone(error)) throw error;
-      return act(await (used === current ? renewed() : current));
     }
+    // It was dropped, or could not be made because the database was away.
+    return act(await (used === current ? renewed() : current));
   };
   const ask = (text: string, values: unknown[] = []) =>
     withBoss(async (boss) => (await boss.getDb().executeSql(text, values)).rows as Record<string, unknown>[]);
-  const tell = () => ask("SELECT pg_notify($1, '')", [channel]);
+  const tell = () => ask("SELECT pg_notify($1, '')", [schema]);
   const leaseOf = ({ id, retryCount }: TakenJob) => ({ id, retryCount });
 
-  await current;
+  await current.catch((error: unknown) => {
+    throw explained(error, address);
+  });
   return {
     async put(job) {
       const ids = await withBoss((boss) => boss.insert(name, [{ data: job }], { returnId: true } as object));
@@ -218,12 +223,53 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
       return { waiting: Number(row?.["waiting"] ?? 0), active: Number(row?.["active"] ?? 0) };
     },
     async onNews(ring) {
-      listeners.add(ring);
+      news.listeners.add(ring);
+      await news.hear();
     },
     async close() {
       const boss = await current.catch(() => null);
-      await closeListener?.().catch(() => undefined);
+      await news.close();
       await boss?.stop({ graceful: false }).catch(() => undefined);
+    },
+  };
+}
+
+/**
+ * Rings at each notification. The library's own listening ends the process when its connection is lost while it is being
+ * closed. After a loss it begins again with the next successful query: whoever waits for news looks from time to time anyway.
+ */
+function newsOf(address: DatabaseAddress, channel: string) {
+  const listeners = new Set<() => void>();
+  let hearing: Promise<Client | null> | null = null;
+  let isClosed = false;
+  const begin = async (): Promise<Client | null> => {
+    let client: Client | null = null;
+    try {
+      client = await connected(address, "bulkgen queue");
+      client.once("end", () => {
+        hearing = null;
+      });
+      client.on("notification", () => {
+        for (const ring of listeners) ring();
+      });
+      await client.query(`LISTEN ${channel}`);
+      return client;
+    } catch {
+      hearing = null;
+      await client?.end();
+      return null;
+    }
+  };
+  return {
+    listeners,
+    async hear(): Promise<void> {
+      if (isClosed || listeners.size === 0) return;
+      hearing ??= begin();
+      await hearing;
+    },
+    async close(): Promise<void> {
+      isClosed = true;
+      await (await hearing)?.end();
     },
   };
 }

@@ -162,6 +162,8 @@ class Loop {
         this.isFirstTurn = false;
         await this.rest(restTimes * decidedMs - elapsedMs());
       }
+    } catch (error) {
+      this.crash ??= error;
     } finally {
       this.control.interrupt.removeEventListener("abort", onInterrupt);
       await this.end();

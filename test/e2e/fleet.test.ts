@@ -9,37 +9,48 @@ import { type Asked, type ScriptedService, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 let postgres: TestPostgres;
+/** One that may be stopped: the same, unless it is somebody else's. */
+let ours: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
+  ours = process.env["TEST_DATABASE_URL"] === undefined ? postgres : await startPostgres({ mustStop: true });
 });
-afterAll(() => postgres.close());
+afterAll(async () => {
+  await postgres.close();
+  if (ours !== postgres) await ours.close();
+});
 
 interface Fleet {
   place: Place;
   service: ScriptedService;
   url: string;
   how: { env: Record<string, string> };
-  /** Lets the downloads that wait at the service go on, and those that come. */
+  /** Lets the requests that wait at the service go on, and those that come. */
   release(): void;
   /** Downloads that have reached the service. */
   downloads(): number;
 }
 
-/** A sheet with so many items, and a service that holds downloads back until they are released. */
-async function newFleet(items: number, { holds = false } = {}): Promise<Fleet> {
+const downloads = ({ what }: Asked) => what === "GET file";
+
+/** A sheet with so many items, and a service that holds some requests back until they are released. */
+async function newFleet(
+  items: number,
+  { holds = () => false, on = postgres }: { holds?: (asked: Asked) => boolean; on?: TestPostgres } = {},
+): Promise<Fleet> {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
   const service = await startService({
-    async script({ what }: Asked): Promise<"serve"> {
-      if (holds && what === "GET file") await released;
+    async script(asked: Asked): Promise<"serve"> {
+      if (holds(asked)) await released;
       return "serve";
     },
   });
   const place = newPlace();
   place.write("set.csv", sheet(items, "plain-image"));
-  const url = postgres.newWorkspace();
+  const url = on.newWorkspace();
   const how = { env: { ...service.env, BULKGEN_DATABASE_URL: url } };
   return { place, service, url, how, release, downloads: () => service.count("GET file") };
 }
@@ -162,7 +173,7 @@ describe("a fleet", () => {
   });
 
   test("loses nothing with its queue", async () => {
-    const fleet = await newFleet(3, { holds: true });
+    const fleet = await newFleet(3, { holds: downloads });
     const running = started(fleet.place, runArgs, fleet.how);
     await fleet.service.wasAsked("GET file", 3);
     await postgres.query(fleet.url, `DROP SCHEMA ${queueSchema(fleet.url)} CASCADE`);
@@ -258,7 +269,7 @@ describe("the queue", () => {
 
 describe("a worker's process", () => {
   test("that is killed in the middle of a download loses it to another", async () => {
-    const fleet = await newFleet(2, { holds: true });
+    const fleet = await newFleet(2, { holds: downloads });
     const killed = await workerProcess(fleet);
     const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
     await fleet.service.wasAsked("GET file", 2);
@@ -276,7 +287,7 @@ describe("a worker's process", () => {
   });
 
   test("that is stopped past its lease is not heard when it goes on, and leaves nothing", async () => {
-    const fleet = await newFleet(2, { holds: true });
+    const fleet = await newFleet(2, { holds: downloads });
     const stopped = await workerProcess(fleet);
     const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
     await fleet.service.wasAsked("GET file", 2);
@@ -295,7 +306,7 @@ describe("a worker's process", () => {
   });
 
   test("finishes what it has at SIGTERM", async () => {
-    const fleet = await newFleet(2, { holds: true });
+    const fleet = await newFleet(2, { holds: downloads });
     const drained = await workerProcess(fleet);
     const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
     await fleet.service.wasAsked("GET file", 2);
@@ -309,7 +320,7 @@ describe("a worker's process", () => {
   });
 
   test("P2: stands by, and goes on with a run whose process was killed", async () => {
-    const fleet = await newFleet(4, { holds: true });
+    const fleet = await newFleet(4, { holds: downloads });
     const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);
     await fleet.service.wasAsked("GET file", 1);
     const standby = await workerProcess(fleet, "worker", "--downloads", "2");
@@ -323,22 +334,89 @@ describe("a worker's process", () => {
     expectWhole(fleet, 4);
   });
 
-  test("P2: lives on when the database is restarted, and goes on with the run that could not", async () => {
-    const fleet = await newFleet(4, { holds: true });
+  test("P2: lives on when the database is stopped and started, and goes on with the run that could not", async () => {
+    const fleet = await newFleet(4, { holds: downloads, on: ours });
     const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);
     await fleet.service.wasAsked("GET file", 1);
     const standby = await workerProcess(fleet, "worker", "--downloads", "2");
-    // What a restart does to clients.
-    await postgres.query(
-      fleet.url,
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name LIKE 'bulkgen%'",
-    );
+    await ours.halt();
     fleet.release();
-    expect((await running.ended).code).toBe(8);
+    const ended = await running.ended;
+    expect([ended.code, ended.stderr]).toEqual([8, expect.stringContaining("see that it runs")]);
+    expect(ended.stderr).toContain("then `bulkgen resume`");
+    for (const args of [runArgs, workerArgs]) {
+      const refused = await run(fleet.place, args, fleet.how);
+      expect([args[0], refused.code, refused.stderr]).toEqual([
+        args[0],
+        4,
+        expect.stringMatching(/^bulkgen: the database postgres:.*see that it runs/m),
+      ]);
+    }
+    await ours.start();
     const [, exit] = await standby.prints(/run 1 ended: (\w+)/);
     expect(exit, standby.stderr()).toBe("done");
     standby.signal("SIGTERM");
     expect((await standby.ended).code).toBe(0);
     expectWhole(fleet, 4);
+  });
+});
+
+describe("a database that takes no more writes", () => {
+  const readOnly = async (url: string, isOn: boolean) => {
+    await ours.query(url, `ALTER SYSTEM SET default_transaction_read_only = ${isOn}`);
+    await ours.query(url, "SELECT pg_reload_conf()");
+    await eventually(async () => {
+      const [row] = await ours.query(url, "SHOW default_transaction_read_only");
+      return row?.["default_transaction_read_only"] === (isOn ? "on" : "off") || null;
+    });
+  };
+
+  test("P2: ends the run, which is resumed when it takes them again; workers wait for it", async () => {
+    const fleet = await newFleet(3, {
+      on: ours,
+      holds: (asked) => downloads(asked) || (asked.what === "POST generate" && asked.before === 2),
+    });
+    const working = await worker(fleet);
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    await fleet.service.wasAsked("GET file", 2);
+    await fleet.service.wasAsked("POST generate", 3);
+    await readOnly(fleet.url, true);
+    try {
+      fleet.release();
+      const ended = await running.ended;
+      expect([ended.code, ended.stderr]).toEqual([8, expect.stringContaining("this one is read-only")]);
+      expect(ended.stderr).toContain("then `bulkgen resume`");
+      for (const args of [["resume"], workerArgs]) {
+        const refused = await run(fleet.place, args, fleet.how);
+        expect([args[0], refused.code, refused.stderr]).toEqual([
+          args[0],
+          4,
+          expect.stringMatching(/^bulkgen: the database postgres:.*this one is read-only/m),
+        ]);
+      }
+      // To read needs no write.
+      expect((await run(fleet.place, ["status"], fleet.how)).code).toBe(0);
+    } finally {
+      await readOnly(fleet.url, false);
+    }
+    const resumed = await run(fleet.place, ["resume", "--no-work"], fleet.how);
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining("3 archived")]);
+    working.interrupt();
+    expect((await working.ended).code).toBe(0);
+    expectWhole(fleet, 3);
+  });
+
+  test("gives the queue back when it takes them again, even if it was dropped meanwhile", async () => {
+    const url = ours.newWorkspace();
+    const queue = (await openQueue(databaseAddress(url, { sandbox: false }))) as Queue;
+    await ours.query(url, `DROP SCHEMA ${queueSchema(url)} CASCADE`);
+    await readOnly(url, true);
+    try {
+      await expect(queue.take(1)).rejects.toThrow("read-only transaction");
+    } finally {
+      await readOnly(url, false);
+    }
+    expect(await queue.take(1)).toEqual([]);
+    await queue.close();
   });
 });

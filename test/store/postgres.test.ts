@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Clock } from "../../src/clock.js";
 import { openNews, openSteps } from "../../src/job/workspace/state.js";
+import { DatabaseTrouble } from "../../src/store/open.js";
 import { type DatabaseAddress, databaseAddress } from "../../src/store/postgres/address.js";
 import { translated } from "../../src/store/postgres/dialect.js";
-import { openSharedAccounts, openSharedStore } from "../../src/store/postgres/ports.js";
+import { lockSharedStore, openSharedAccounts, openSharedStore } from "../../src/store/postgres/ports.js";
+import { eventually } from "../e2e/process.js";
 import { ManualClock } from "../manual-clock.js";
 import { startPostgres, type TestPostgres } from "../postgres.js";
 import { newItem, runStart } from "./item-fixture.js";
@@ -136,6 +138,31 @@ describe("a workspace on PostgreSQL", () => {
     );
     await store.enroll(id, [newItem("a")]).catch(() => store.enroll(id, [newItem("a")]));
     expect(await store.items(id)).toHaveLength(1);
+  });
+
+  test("P18: a process whose lock is lost can neither write nor read", async () => {
+    const url = postgres.newWorkspace();
+    const holder = { pid: 1, host: "here", run: null };
+    const locked = await lockSharedStore(
+      { address: addressOf(url), root: "/place", clock: new ManualClock() },
+      holder,
+    );
+    if (locked === null) throw new Error("expected the lock");
+    expect(await locked.store.runs()).toEqual([]);
+    await postgres.query(
+      url,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'bulkgen 1@%'",
+    );
+    // The news is on its way.
+    await eventually(() =>
+      locked.store.runs().then(
+        () => null,
+        () => true as const,
+      ),
+    );
+    await expect(locked.store.runs()).rejects.toThrow(DatabaseTrouble);
+    await expect(locked.store.job("demo")).rejects.toThrow(DatabaseTrouble);
+    await locked.release();
   });
 
   test("P2: of many who intend the same item at once, one may submit it", async () => {

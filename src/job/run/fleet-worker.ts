@@ -30,8 +30,8 @@ export interface WorkerJob {
 
 /** Milliseconds between two looks for a run whose process is gone. */
 const watchMs = 3_000;
-/** After a run could not be continued, e.g. because the service does not answer (ms). */
-const retryMs = 30_000;
+/** The longest pause after a run could not be continued, e.g. because the database or the service is away (ms). */
+const watchMsMax = 30_000;
 
 /** Works until it is stopped. Throws EarlyExit where it is of no use here. */
 export async function runWorker(job: WorkerJob): Promise<void> {
@@ -103,20 +103,20 @@ async function untilStopped(
   let pauseMs = watchMs;
   while (!stop.aborted && !worker.isElsewhere) {
     await clock.sleep(pauseMs, stop);
-    pauseMs = watchMs;
     if (stop.aborted || does !== "standby") continue;
     try {
       const run = await orphanedRun(workspace, clock);
       if (run !== null) await takeOver(run);
+      pauseMs = watchMs;
     } catch (error) {
       if (error instanceof EarlyExit && error.exit === "usage") {
         await worker.drain();
         throw error;
       }
-      // Another one was faster, or the database is away for now.
+      // Another one was faster.
       if (error instanceof EarlyExit && error.exit === "locked") continue;
-      pauseMs = retryMs;
-      log.warn({ error: (error as Error).message }, "a run could not be continued");
+      pauseMs = Math.min(2 * pauseMs, watchMsMax);
+      log.warn({ error: (error as Error).message }, "no run can be continued for now");
     }
   }
 }

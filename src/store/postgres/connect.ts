@@ -62,11 +62,20 @@ export async function lockPostgres(
     await client.end();
     await pool.end();
   };
-  const { rows } = await client.query(`SELECT pg_try_advisory_lock(${lockKey(address)}) AS taken`);
+  const { rows } = await client
+    .query(`SELECT pg_try_advisory_lock(${lockKey(address)}) AS taken`)
+    .catch(async (error: unknown) => {
+      await release();
+      throw explained(error, address);
+    });
   if (rows[0]?.["taken"] !== 1) {
     await release();
     return null;
   }
+  let lost: Error | null = null;
+  client.on("error", (error) => {
+    lost ??= error;
+  });
   let last: Promise<unknown> = Promise.resolve();
   /** One after the other: they share the connection. */
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -78,10 +87,18 @@ export async function lockPostgres(
     sql: postgresQueries(),
     clock,
     atomic: (script) => inTurn(() => within(client, address, beginWriting(address), script)),
-    read: (script) => pooled(pool, address, beginReading, script),
+    // Others connect again by themselves. A process that waits for nothing but them would not hear that its lock is gone.
+    async read(script) {
+      if (lost !== null) throw explained(lost, address);
+      return pooled(pool, address, beginReading, script);
+    },
     says: (said) =>
       inTurn(async () => {
-        await client.query(`SELECT set_config('application_name', $1, false)`, [nameOf(said)]);
+        await client
+          .query(`SELECT set_config('application_name', $1, false)`, [nameOf(said)])
+          .catch((error: unknown) => {
+            throw explained(error, address);
+          });
       }),
     close: async () => undefined,
     release: () => inTurn(release),
@@ -146,10 +163,10 @@ async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<P
   }
 }
 
-async function connected(address: DatabaseAddress, name: string): Promise<Client> {
+/** A connection of its own. If it is lost, its next query fails with the reason. */
+export async function connected(address: DatabaseAddress, name: string): Promise<Client> {
   const { Client: OpenClient } = await driver();
   const client = new OpenClient(settingsOf(address, name));
-  // The next query fails with the reason.
   client.on("error", () => undefined);
   try {
     await client.connect();

@@ -1,4 +1,4 @@
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { EarlyExit } from "../../core/exit.js";
 import { accountsTables, accountsTriggers } from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
@@ -41,24 +41,34 @@ export async function migrate(
 ): Promise<void> {
   const client = await pool.connect();
   try {
-    await client.query("BEGIN");
-    // Several processes may open a new database at the same time.
-    await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", [schema]);
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-    await client.query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)");
-    const { rows } = await client.query("SELECT version FROM schema_version");
-    const found = (rows[0]?.version ?? 0) as number;
-    if (found > versions.length)
-      throw new NewerDatabase(
-        `the database was written by a newer bulkgen: expected schema ${versions.length} or older, got ${found}; update bulkgen`,
-      );
-    await client.query(movedTable);
+    // One that is there needs no write, so that a database which takes none can be read.
+    const { rows } = await client.query("SELECT to_regclass('moved') AS moved");
+    const isThere = rows[0]?.moved !== null && (await versionIn(client)) === versions.length;
+    if (!isThere) await make(client, schema);
     const moved = (await client.query("SELECT place FROM moved")).rows[0]?.place as string | undefined;
     if (moved !== undefined && !evenIfMoved)
       throw new EarlyExit(
         "usage",
         `the state of this workspace is not in the database ${shown}, but in ${moved}. Nothing was sent. Unset BULKGEN_DATABASE_URL to use it there, or move it here with \`bulkgen migrate --from PATH --to URL\`.`,
       );
+  } finally {
+    client.release();
+  }
+}
+
+async function make(client: PoolClient, schema: string): Promise<void> {
+  await client.query("BEGIN");
+  try {
+    // Several processes may open a new database at the same time.
+    await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", [schema]);
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+    await client.query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)");
+    const found = await versionIn(client);
+    if (found > versions.length)
+      throw new NewerDatabase(
+        `the database was written by a newer bulkgen: expected schema ${versions.length} or older, got ${found}; update bulkgen`,
+      );
+    await client.query(movedTable);
     for (const text of versions.slice(found)) await client.query(text);
     if (found === 0) await client.query("INSERT INTO schema_version VALUES ($1)", [versions.length]);
     else await client.query("UPDATE schema_version SET version = $1", [versions.length]);
@@ -66,7 +76,11 @@ export async function migrate(
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);
     throw error;
-  } finally {
-    client.release();
   }
+}
+
+/** 0 for a schema without tables. */
+async function versionIn(client: PoolClient): Promise<number> {
+  const { rows } = await client.query("SELECT version FROM schema_version");
+  return (rows[0]?.version ?? 0) as number;
 }
