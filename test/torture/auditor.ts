@@ -66,8 +66,10 @@ export class Auditor {
 
   /** P2: a task is made for an item once, and again only after the service has let the last one fail. */
   private paidOnce(tasks: readonly TaskOnRecord[]): string[] {
+    const byPrompt = new Map<string, TaskOnRecord[]>();
+    for (const task of tasks) byPrompt.set(task.prompt, [...(byPrompt.get(task.prompt) ?? []), task]);
     return [...this.sheet.rows].flatMap(([prompt, row]) => {
-      const made = tasks.filter((task) => task.prompt === prompt);
+      const made = byPrompt.get(prompt) ?? [];
       return made.slice(1).flatMap((task, index) => {
         const before = made[index] as TaskOnRecord;
         if (before.outcome === "failed" && before.endsAt <= task.createdAt) return [];
@@ -172,5 +174,8 @@ function lostPerCut(tasks: readonly TaskOnRecord[], { lines }: Archive, cuts: re
 }
 
 function twice(values: readonly string[]): string[] {
-  return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))];
+  const once = new Set<string>();
+  const again = new Set<string>();
+  for (const value of values) (once.has(value) ? again : once).add(value);
+  return [...again];
 }

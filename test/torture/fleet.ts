@@ -1,5 +1,7 @@
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { databaseAddress } from "../../src/store/postgres/address.js";
@@ -13,24 +15,43 @@ import { badEnd, openItems, Runner } from "./runner.js";
 import { Service } from "./service.js";
 
 /**
- * A fleet on one database, whose processes are killed, stopped and continued at random, whose queue is dropped and whose
- * connections are cut; judged like any torture, by the service's books and the archive. A run has to go on by itself.
+ * A fleet on one database, whose processes are killed, stopped and continued at random, whose queue is dropped, whose
+ * connections are cut and whose server is restarted; judged like any torture, by the service's books and the archive. A
+ * run has to go on by itself.
  *
- *   --kills N   so many blows at least
- *   --seed S    from that seed on
+ *   --kills N     so many processes at least are killed, in as many rounds as that takes
+ *   --items N     in each round; with more than a hundred, a round is struck until its run has ended
+ *   --workers N   beside the run; half of them stand by
+ *   --plan PLAN   of the service; with a limit, refused requests are counted
+ *   --seed S      from that seed on
  */
 const { values } = parseArgs({
-  options: { kills: { type: "string", default: "30" }, seed: { type: "string", default: "1" } },
+  options: {
+    kills: { type: "string", default: "12" },
+    items: { type: "string", default: "36" },
+    workers: { type: "string", default: "4" },
+    plan: { type: "string", default: "Enterprise" },
+    seed: { type: "string", default: "1" },
+  },
 });
-const server = process.env["TEST_DATABASE_URL"];
-if (server === undefined) throw new Error("expected the address of a PostgreSQL in TEST_DATABASE_URL");
+const given = process.env["TEST_DATABASE_URL"];
+const { startOwnPostgres } = (await import(
+  pathToFileURL(resolve("scripts", "postgres.mjs")).href
+)) as typeof import("../../scripts/postgres.mjs");
+/** Null for a server that is not ours to restart. */
+const own = given === undefined ? await startOwnPostgres() : null;
+const server = own?.url ?? `${given}`;
 
-const blows = ["buyer", "worker", "stop", "queue", "connections"] as const;
-type Blow = (typeof blows)[number];
+const deck = ["buyer", "buyer", "worker", "worker", "stop", "queue", "connections", "restart"] as const;
+type Blow = (typeof deck)[number];
+const blows = deck.filter((blow) => blow !== "restart" || own !== null);
 const tally = {
   rounds: 0,
   tasks: 0,
   files: 0,
+  /** Items in doubt when all was done that could be. */
+  unknown: 0,
+  refused: 0,
   done: new Map<Blow, number>(),
   /** Ms from the end of a buyer to the report of the one that goes on. */
   gaps: [] as number[],
@@ -41,9 +62,10 @@ process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-const blowsMax = 8;
 const lanes = 2;
-const items = 36;
+const items = Number(values.items);
+const blowsMax = items > 100 ? Number.POSITIVE_INFINITY : deck.length;
+const killsDone = () => (tally.done.get("buyer") ?? 0) + (tally.done.get("worker") ?? 0);
 /** A run that nobody carries on for so long has not gone on by itself (ms). */
 const patienceMs = 120_000;
 
@@ -66,7 +88,7 @@ class Round {
     private readonly place: Place,
   ) {
     this.random = chance(seed, "fleet");
-    this.service = new Service(place, null);
+    this.service = new Service(place, null, { plan: values.plan, credits: 10 * items + 1_000 });
     this.url = `${server}?schema=torture_${process.pid}_${seed}`;
     this.runner = new Runner(place, {
       folder: place.folder,
@@ -81,14 +103,17 @@ class Round {
 
   async play(): Promise<void> {
     await this.service.start();
-    for (const flags of [["--only", "archive"], ["--only", "archive"], [], []]) await this.startWorker(flags);
+    if (values.plan !== "Enterprise") await this.service.count429();
+    for (let worker = 0; worker < Number(values.workers); worker++)
+      await this.startWorker(worker % 2 === 0 ? ["--only", "archive"] : []);
     this.run = this.runner.run();
     await this.run.prints(/"event":"submitted"/);
-    const left = [...this.random.shuffle(blows), ...this.random.shuffle(blows)].slice(0, blowsMax);
-    for (const blow of left) {
+    let left: Blow[] = [];
+    for (let struck = 0; struck < blowsMax && killsDone() < Number(values.kills); struck++) {
       if (!(await this.isUnderWay())) break;
       await pause(this.random.whole(100, 2_500));
-      await this.strike(blow);
+      if (left.length === 0) left = this.random.shuffle(blows);
+      await this.strike(left.pop() as Blow);
       this.look();
     }
     for (const worker of this.stopped) worker.signal("SIGCONT");
@@ -97,9 +122,10 @@ class Round {
     for (const worker of this.workers.keys()) {
       const { code, signal, stderr } = await worker.ended;
       if (code !== 0)
-        this.object(`a worker that was asked to end ended ${signal ?? code}: ${stderr.slice(-300)}`);
+        this.object(`a worker that was asked to end ended ${signal ?? code}: ${stderr.slice(-3_000)}`);
     }
-    await this.run.ended;
+    const ended = await this.run.ended;
+    if (ended.code !== null) this.object(...badEnd("the run", ended));
     this.object(...(await untilDone(this.runner, () => this.look())));
     const tasks = this.service.ledger().length;
     this.object(...badEnd("a run of the finished sheet", await this.runner.run().ended));
@@ -109,12 +135,16 @@ class Round {
     this.object(...judgement.violations);
     tally.tasks += judgement.tasks;
     tally.files += judgement.files;
+    tally.refused += this.service.refused;
+    const counts = (await this.runner.status())?.counts;
+    tally.unknown += (counts?.held ?? 0) + (counts?.unknown ?? 0);
   }
 
   async end(): Promise<void> {
     for (const worker of this.workers.keys()) worker.signal("SIGKILL");
     this.run?.signal("SIGKILL");
     await this.service.kill();
+    await this.service.close();
     tally.rounds++;
     if (this.isGood) rmSync(this.place.root, { recursive: true, force: true });
     else
@@ -175,6 +205,11 @@ class Round {
       this.stopped.add(victim);
     } else if (blow === "queue") {
       await this.ask(`DROP SCHEMA IF EXISTS ${new URL(this.url).searchParams.get("schema")}_queue CASCADE`);
+    } else if (blow === "restart") {
+      await own?.halt();
+      await pause(this.random.whole(0, 3_000));
+      await own?.start();
+      this.cuts.push({ from, to: Date.now() + 10_000, lanes });
     } else {
       await this.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name LIKE 'bulkgen%'",
@@ -229,24 +264,31 @@ class Round {
 }
 
 const began = performance.now();
-const blowsDone = () => [...tally.done.values()].reduce((sum, number) => sum + number, 0);
-for (let seed = Number(values.seed); blowsDone() < Number(values.kills) && violations.size === 0; seed++) {
-  const round = new Round(seed, makePlace("fleet"));
-  try {
-    await round.play();
-  } catch (error) {
-    round.object(`the round could not be played: ${error instanceof Error ? error.message : error}`);
-  } finally {
-    await round.end();
+try {
+  for (let seed = Number(values.seed); killsDone() < Number(values.kills) && violations.size === 0; seed++) {
+    const round = new Round(seed, makePlace("fleet"));
+    try {
+      await round.play();
+    } catch (error) {
+      round.object(`the round could not be played: ${error instanceof Error ? error.message : error}`);
+    } finally {
+      await round.end();
+    }
   }
+} finally {
+  await own?.stop();
 }
 const gaps = tally.gaps.toSorted((a, b) => a - b).map((ms) => (ms / 1000).toFixed(1));
+const broken = (promise: string) => [...violations].filter((line) => line.includes(` ${promise}: `)).length;
 console.log(
   [
-    `fleet torture, seed ${values.seed}, ${Math.round((performance.now() - began) / 1000)} s`,
+    `fleet torture, seed ${values.seed}, ${values.items} items, ${values.workers} workers, ${values.plan}, ${Math.round((performance.now() - began) / 1000)} s`,
     `rounds            ${tally.rounds}: ${tally.tasks} tasks and ${tally.files} files judged`,
-    `blows             ${[...tally.done].map(([blow, number]) => `${blow} ${number}`).join(", ")}`,
-    `in doubt          ${[...tally.doubts].map(([doubts, kills]) => `${doubts} after ${kills}`).join(", ")}`,
+    `blows             ${[...tally.done].map(([blow, number]) => `${blow} ${number}`).join(", ")}${own === null ? " (no restart: the server is not ours)" : ""}`,
+    `posted twice      ${broken("P2")}`,
+    `lost              ${broken("P3") + broken("P4")}`,
+    `in doubt          ${[...tally.doubts].map(([doubts, kills]) => `${doubts} after ${kills}`).join(", ")}; ${tally.unknown} left in the end`,
+    `refused           ${values.plan === "Enterprise" ? "not counted: the plan has no limit" : `${tally.refused} requests`}`,
     `went on after     ${gaps.length === 0 ? "-" : `${gaps[Math.floor(gaps.length / 2)]} s, at most ${gaps.at(-1)} s`}`,
     `violations        ${violations.size}`,
     ...[...violations].map((line) => `  ${line}`),

@@ -1,4 +1,6 @@
 import { writeFileSync } from "node:fs";
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { FaultPlanSettings } from "../../src/sandbox/faults/plan.js";
 import { type Place, type Running, start } from "../e2e/process.js";
@@ -10,6 +12,9 @@ import { readLedger, type TaskOnRecord } from "./ledger.js";
  */
 export class Service {
   private running: Running | null = null;
+  private proxy: Server | null = null;
+  /** Requests that were refused, if they are counted. */
+  refused = 0;
   private port = 0;
   url = "";
   env: Record<string, string> = {};
@@ -17,6 +22,7 @@ export class Service {
   constructor(
     private readonly place: Place,
     private faults: FaultPlanSettings | null,
+    private readonly account = { plan: "Enterprise", credits: 10_000 },
   ) {}
 
   static async start(place: Place, faults: FaultPlanSettings | null = null): Promise<Service> {
@@ -26,7 +32,30 @@ export class Service {
   }
 
   start(): Promise<void> {
-    return this.up(["--plan", "Enterprise", "--credits", "10000"]);
+    const { plan, credits } = this.account;
+    return this.up(["--plan", plan, "--credits", `${credits}`]);
+  }
+
+  /** Has the requests pass through this process, which counts those that are refused for the plan's limit. */
+  async count429(): Promise<void> {
+    const { port, hostname } = new URL(this.url);
+    this.proxy = createServer((asked, reply) => {
+      const { method, url: path, headers } = asked;
+      const passed = request({ port, hostname, method, path, headers }, (answer) => {
+        if (answer.statusCode === 429) this.refused++;
+        reply.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(reply);
+      });
+      passed.once("error", () => reply.destroy());
+      asked.pipe(passed);
+    });
+    await new Promise<void>((ready) => this.proxy?.listen(0, "127.0.0.1", ready));
+    this.env["BULKGEN_BASE_URL"] = `http://127.0.0.1:${(this.proxy.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.proxy?.closeAllConnections();
+    this.proxy?.close();
   }
 
   /** Every task that it has on record, in the order in which they were made. */
