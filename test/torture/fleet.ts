@@ -131,6 +131,8 @@ class Round {
     this.object(...badEnd("a run of the finished sheet", await this.runner.run().ended));
     const more = this.service.ledger().length - tasks;
     if (more > 0) this.object(`P2: running the finished sheet again made ${more} tasks`);
+    // The judge's own requests must not be refused.
+    if (values.plan !== "Enterprise") await this.service.restart({ plan: "Enterprise" });
     const judgement = await judge(this.service, this.runner, this.auditor, this.cuts);
     this.object(...judgement.violations);
     tally.tasks += judgement.tasks;

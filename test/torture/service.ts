@@ -76,11 +76,11 @@ export class Service {
     await this.running?.ended;
   }
 
-  /** Kills it and starts it again on the same port and state; from then on without faults where that is asked for. */
-  async restart({ wellBehaved = false } = {}): Promise<void> {
+  /** Kills it and starts it again on the same port and state; from then on without faults or on another plan, if so asked. */
+  async restart({ wellBehaved = false, plan }: { wellBehaved?: boolean; plan?: string } = {}): Promise<void> {
     await this.kill();
     if (wellBehaved) this.faults = null;
-    await this.up([]);
+    await this.up(plan === undefined ? [] : ["--plan", plan]);
   }
 
   /** The bytes of every output of a task, as it hands them out. */
