@@ -84,7 +84,7 @@ async function bundle({ name, file, parts, isCommonJs = false }) {
     plugins: [widthForYargs],
     // yargs looks for settings in other packages by it, when it is asked to.
     ...(isCommonJs ? { transform: { define: { "import.meta.resolve": "undefined" } } } : {}),
-    resolve: { alias: { undici$: beside("bundled-undici.cjs"), sharp$: beside("bundled-sharp.mjs") } },
+    resolve: { alias: { undici$: beside("bundled-undici.mjs"), sharp$: beside("bundled-sharp.mjs") } },
     onLog: refuse,
   });
   const ending = isCommonJs ? "cjs" : "js";

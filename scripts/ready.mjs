@@ -109,7 +109,7 @@ function fingerprint() {
     pageBundler,
     manual,
     schemas,
-    ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs", "notices.mjs"].map((name) =>
+    ...["bundled-undici.mjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs", "notices.mjs"].map((name) =>
       inRoot("scripts", name),
     ),
     ...sources,

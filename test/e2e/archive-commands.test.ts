@@ -75,6 +75,10 @@ describe.concurrent("commands that look after an archive", () => {
       code: 0,
       stdout: "nothing found\n",
     });
+    expect(await run(place, ["find", "a02"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^bulkgen: only rehearsals in .* so far; add --sandbox for them\n$/),
+    });
     expect(await run(place, ["find", "--since", "2026-02-30", "--sandbox"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("expected a day such as 2026-11-20"),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { media } from "../archive/media.js";
 import { s3Server } from "../bucket/s3-server.js";
-import { eventually, newPlace, type Place, run, started } from "./command.js";
+import { eventually, newPlace, type Place, run, start, started } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 
 const slow = { timeout: 120_000 };
@@ -35,6 +35,26 @@ describe("local inputs of a run", () => {
     expect(first).toBe(second);
     expect(third).not.toBe(first);
     expect(Buffer.from(await (await fetch(first ?? "")).arrayBuffer()).equals(picture)).toBe(true);
+  });
+
+  test("are put there by the built command too, and so are copies of its outputs", slow, async () => {
+    const { place, service, picture } = await withPictures();
+    const env = { ...service.env, ...(await s3Server()) };
+    const words = [
+      "run",
+      "s.csv",
+      "--yes",
+      "--publish",
+      "s3://inputs/photos",
+      "--archive",
+      "s3://inputs/out",
+    ];
+    const { code, stderr } = await start(place, words, { env }).ended;
+    expect(code, stderr).toBe(0);
+    const [first = ""] = addresses(service);
+    expect(Buffer.from(await (await fetch(first)).arrayBuffer()).equals(picture)).toBe(true);
+    const verified = await run(place, ["verify", "--json"], { env });
+    expect(verified.code, verified.stderr).toBe(0);
   });
 
   test("are not published where a folder has them already", slow, async () => {

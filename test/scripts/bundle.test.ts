@@ -136,6 +136,13 @@ describe("bundling", () => {
     expect(stderr).toContain("cruel");
   });
 
+  test("fails for a name that the smaller undici of the command does not have", () => {
+    main(`import { MockAgent } from "undici"; console.log(MockAgent);`);
+    const { status, stderr } = bundle();
+    expect(status).toBe(1);
+    expect(stderr).toContain('"MockAgent" is not exported');
+  });
+
   function main(text: string) {
     write("node_modules/.cache/build/cli/main.js", text);
   }

@@ -4,9 +4,9 @@ import { resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
-import { refuseLost } from "../workspace/history.js";
+import { mustHaveRuns } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";
-import { type Workspace, workspaceExists } from "../workspace/workspace.js";
+import type { Workspace } from "../workspace/workspace.js";
 
 /** A search of the archive: all given conditions must match. */
 export interface FindQuery {
@@ -26,14 +26,16 @@ export interface FoundOutput extends ArchivedOutput {
   path: string;
 }
 
-/** The matching outputs, newest first. Throws EarlyExit if the history is lost; rejects with disk errors. */
+/**
+ * The matching outputs, newest first. Throws EarlyExit where nothing was ever run or the history is lost; rejects with
+ * disk errors.
+ */
 export async function findOutputs(
   workspace: Workspace,
   wanted: FindQuery,
   clock: Clock,
 ): Promise<FoundOutput[]> {
-  refuseLost(workspace);
-  if (!workspaceExists(workspace)) return [];
+  mustHaveRuns(workspace);
   return withStore(workspace, clock, async (store) => {
     const outputs = (await store.archived()).map((output) => ({ ...output, path: pathOf(output) }));
     const named = wanted.text === undefined ? null : await fileNamed(wanted.cwd ?? ".", wanted.text);

@@ -48,10 +48,12 @@ describe("what is found in the archive", () => {
     expect(await found({ text: copy })).toEqual([]);
   });
 
-  test("a workspace that was never used has nothing", async () => {
+  test("a workspace that was never used is told how to begin", async () => {
     const root = join(place.workspace.root, "new");
     const workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: {} });
-    expect(await findOutputs(workspace, { params: {} }, place.clock)).toEqual([]);
+    await expect(findOutputs(workspace, { params: {} }, place.clock)).rejects.toThrow(
+      `no runs in ${root} yet. \`bulkgen init\` writes a first sheet`,
+    );
   });
 
   test("P2: a workspace whose database is gone while its archive is there is lost, not empty", async () => {
@@ -62,7 +64,7 @@ describe("what is found in the archive", () => {
     );
     // What lies outside may be another workspace's.
     const elsewhere = { ...workspace, root: join(place.workspace.root, "other") };
-    expect(await findOutputs(elsewhere, { params: {} }, place.clock)).toEqual([]);
+    await expect(findOutputs(elsewhere, { params: {} }, place.clock)).rejects.toThrow("no runs in ");
   });
 });
 
