@@ -102,7 +102,7 @@ function libraryFunctions(exported) {
 /** The exported types and errors that are written out, with the comments in them. */
 function libraryTypes(exported) {
   return exported
-    .filter(({ text }) => !text.startsWith("export declare function ") && !text.includes("= z.infer<"))
+    .filter(({ text }) => !text.startsWith("export declare function ") && !/\bz\.(infer|output)</.test(text))
     .map((type) => {
       const shown = whole(type, exported)
         .replace(/^export (declare )?/gm, "")
