@@ -25,14 +25,36 @@ function load(): Constructor {
 
 let Database: Constructor | undefined;
 
-/** Opens a database file (or ":memory:"). Throws SQLite's own error, with the file's name, when it cannot be opened. */
+/** SQLite's machine code was not installed, or is another Node's. */
+export class SqliteMissing extends Error {
+  override readonly name = "SqliteMissing";
+}
+
+/**
+ * Opens a database file (or ":memory:"). Throws SqliteMissing, or SQLite's own error, with the file's name, when it cannot
+ * be opened.
+ */
 export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
-  Database ??= load();
   try {
+    Database ??= load();
     return new Database(path, options);
   } catch (error) {
-    throw named(path, error);
+    if (!isMissing(error)) throw named(path, error);
+    throw new SqliteMissing(
+      `SQLite cannot be loaded by Node ${process.versions.node}: the install script of better-sqlite3 was not allowed to run, or Node has changed since. Nothing was sent. Run \`npm rebuild better-sqlite3\` where bulkgen is installed (with -g, if it was installed so)`,
+      { cause: error },
+    );
   }
+}
+
+/** The first is for a package that is not there; for the second case, the loader of the machine code has no code. */
+function isMissing(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return (
+    code === "MODULE_NOT_FOUND" ||
+    code === "ERR_DLOPEN_FAILED" ||
+    /^Could not locate the bindings file/.test(message)
+  );
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { EarlyExit } from "../core/exit.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
 import { connected } from "../store/postgres/connect.js";
-import { explained } from "../store/postgres/trouble.js";
+import { explained, isMissing } from "../store/postgres/trouble.js";
 import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
 
 /**
@@ -72,8 +72,8 @@ type Boss = import("pg-boss").PgBoss;
 
 /** Null where the package pg-boss is not installed. Rejects with DatabaseTrouble, or PostgreSQL's error. */
 export async function openQueue(address: DatabaseAddress): Promise<Queue | null> {
-  const library = await import("pg-boss").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ERR_MODULE_NOT_FOUND") return null;
+  const library = await import("pg-boss").catch((error: unknown) => {
+    if (isMissing(error)) return null;
     throw error;
   });
   if (library === null) return null;

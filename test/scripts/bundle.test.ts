@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -11,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 describe("the bundled command", () => {
   const files = readdirSync("dist/bin", { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -61,6 +62,54 @@ describe("the bundled command", () => {
     const licence = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file)) ?? "";
     expect(notices).toContain(readFileSync(join(folder, licence), "utf8").trim());
   });
+});
+
+describe("the bundled command without what it needs", () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "bulkgen-alone-"));
+    cpSync("dist/bin", join(folder, "dist/bin"), { recursive: true });
+    cpSync("package.json", join(folder, "package.json"));
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test("asks for the driver of PostgreSQL, which most never need", () => {
+    const env = { BULKGEN_DATABASE_URL: "postgres://user@127.0.0.1:1/none" };
+    expect(said(["status"], env)).toEqual({
+      status: 2,
+      stderr:
+        "bulkgen: a database URL needs the package pg, which is not installed. Nothing was sent. Install it where bulkgen is: npm install pg\n",
+    });
+  });
+
+  test.each([
+    ["not there", []],
+    [
+      "there without its machine code",
+      ["better-sqlite3/lib", "better-sqlite3/package.json", "bindings", "file-uri-to-path"],
+    ],
+  ])("says what to do when SQLite is %s", (_, parts) => {
+    for (const part of parts)
+      cpSync(join("node_modules", part), join(folder, "node_modules", part), { recursive: true });
+    expect(said(["plan", "sheet.csv", "--sandbox"])).toEqual({
+      status: 2,
+      stderr: expect.stringMatching(
+        /^bulkgen: SQLite cannot be loaded by Node .*\. Nothing was sent\. Run `npm rebuild better-sqlite3` where .*\n$/,
+      ),
+    });
+  });
+
+  function said(words: readonly string[], env: Record<string, string> = {}) {
+    writeFileSync(join(folder, "sheet.csv"), "model,prompt\naurora-image-mini,a red fox\n");
+    const started = spawnSync(process.execPath, [join(folder, "dist/bin/bulkgen.js"), ...words], {
+      cwd: folder,
+      env: { HOME: folder, XDG_STATE_HOME: folder, ...env },
+      encoding: "utf8",
+    });
+    return { status: started.status, stderr: started.stderr };
+  }
 });
 
 describe("bundling", () => {

@@ -34,13 +34,18 @@ export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (name === "DatabaseTrouble") return "unreachable";
-  return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
+  return isFamiliar(name) || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
-/** The refusal and what to do about it; the error of a newer database says that already. */
+/** Errors whose message says already what to do. */
+function isFamiliar(name: string | undefined): boolean {
+  return name === "NewerDatabase" || name === "SqliteMissing";
+}
+
+/** The refusal and what to do about it. */
 async function refusal(error: unknown, message: string): Promise<string> {
   const { wayOut } = await import("../../store/open.js");
-  const todo = (error as Error).name === "NewerDatabase" ? null : wayOut(error);
+  const todo = isFamiliar((error as Error).name) ? null : wayOut(error);
   return todo === null ? message : `${message}; ${todo}`;
 }
 

@@ -34,10 +34,16 @@ export async function driver(): Promise<Pick<typeof import("pg"), "Client" | "Po
   try {
     return (await import("pg")).default;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    if (!isMissing(error)) throw error;
     throw new EarlyExit(
       "usage",
       "a database URL needs the package pg, which is not installed. Nothing was sent. Install it where bulkgen is: npm install pg",
     );
   }
+}
+
+/** Whether a package is not installed. The built command loads packages by `require`, which has a code of its own for it. */
+export function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
