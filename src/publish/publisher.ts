@@ -32,7 +32,12 @@ export interface Published {
 
 /** A file could not be published. The message says why. */
 export class PublishError extends Error {
-  override readonly name = "PublishError";
+  override readonly name: string = "PublishError";
+}
+
+/** A file could not be published, because it is not archived yet. */
+export class NotArchivedError extends PublishError {
+  override readonly name = "NotArchivedError";
 }
 
 export interface PublishPlace {

@@ -4,7 +4,7 @@ import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { isReference } from "../core/reference.js";
-import { PublishError } from "../publish/publisher.js";
+import { NotArchivedError, PublishError } from "../publish/publisher.js";
 import type { Gate } from "./gate/gate.js";
 import type { GatePorts } from "./gate/ports.js";
 import type { Publishing } from "./publishing.js";
@@ -20,7 +20,8 @@ const tooShort = "its addresses expire before they can be used";
 /**
  * Hands outputs on. An item whose inputs are outputs of other items, its parents, is blocked until all of them are ready.
  * It is sent with the signed URLs of that moment. A URL that is too old is renewed by one more poll of the parent's task
- * while its child waits; where the service has none any more, the parent's archived file is published. Nothing in here is needed to resume: the parents are looked at again.
+ * while its child waits; where the service has none any more, the parent's archived file is published. Nothing in here is needed to resume:
+ * the parents are looked at again.
  */
 export class Chains {
   /** Parents to poll for new URLs, with the polls that were of no use. */
@@ -31,6 +32,8 @@ export class Chains {
   private readonly publishes = new Map<number, number>();
   /** Parents that are given up in this execution, with what their children are told. */
   private readonly givenUp = new Map<number, string>();
+  /** Parents whose files were to be published before they were archived. */
+  private readonly awaited = new Set<number>();
 
   constructor(
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
@@ -153,8 +156,8 @@ export class Chains {
   }
 
   /**
-   * Hands on archived files in place of the service's URLs, which cannot be had for that reason. Returns null, or the
-   * end of the note that says what to do.
+   * Hands on archived files in place of the service's URLs, which cannot be had for that reason. Returns null if that is
+   * done or may be done later, else the end of the note that says what to do.
    */
   private async publish(itemId: number, reason: string): Promise<string | null> {
     const { store, clock } = this.ports;
@@ -171,6 +174,11 @@ export class Chains {
     } catch (error) {
       if (!(error instanceof PublishError)) throw error;
       if (this.publishing.interrupted) return null;
+      // They are being fetched, and the loop comes back when nothing else is left to do.
+      if (error instanceof NotArchivedError && !this.awaited.has(itemId)) {
+        this.awaited.add(itemId);
+        return null;
+      }
       return `${reason}, nor can its archived file be published: ${error.message}): ${ownAdvice}`;
     }
   }

@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Item, Store } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
-import { PublishError, type Publisher, type PublishFile } from "../publish/publisher.js";
+import { NotArchivedError, PublishError, type Publisher, type PublishFile } from "../publish/publisher.js";
 
 /** Where local inputs go, and how they are found. */
 export interface PublishPorts {
@@ -92,7 +92,7 @@ export class Publishing {
     if (this.ports === null) return null;
     const addresses: string[] = [];
     for (const { file, sha256 } of await this.means.store.outputs(itemId)) {
-      if (file === null || sha256 === null) throw new PublishError("it has no archived file");
+      if (file === null || sha256 === null) throw new NotArchivedError("it has no archived file");
       if (this.publisherOf(this.ports).byName)
         throw new PublishError("--publish names a folder where archived files are not");
       const archived = fileOf(file, await this.ports.archived(file));
