@@ -189,9 +189,11 @@ function parse(row: string): IndexLine | null {
   } catch {
     return null;
   }
-  const complete =
-    typeof line?.file === "string" && typeof line.sha256 === "string" && typeof line.bytes === "number";
-  return complete && staysInside(line?.file ?? "") ? (line as IndexLine) : null;
+  const { key, task, output, file, sha256, bytes } = line ?? {};
+  const isComplete =
+    [key, task, file, sha256].every((text) => typeof text === "string") &&
+    [output, bytes].every((number) => typeof number === "number");
+  return isComplete && staysInside(file ?? "") ? (line as IndexLine) : null;
 }
 
 function staysInside(file: string): boolean {

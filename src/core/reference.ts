@@ -16,7 +16,7 @@ export function isReference(value: string): boolean {
 /** Null for a text that begins like a reference and is none. */
 export function referenceIn(value: string): OutputReference | null {
   const [, name = "", number = "1"] =
-    /^@\s*(?!@)([^[\]]*[^[\]\s])\s*(?:\[(\d{1,4})\])?$/.exec(value.trim()) ?? [];
+    /^@\s*(?![@\s])([^[\]]*[^[\]\s])\s*(?:\[(\d{1,4})\])?$/.exec(value.trim()) ?? [];
   const output = Number(number);
   return name === "" || output < 1 ? null : { name, output };
 }

@@ -56,11 +56,12 @@ export function isSavedPlan(document: unknown): boolean {
 /** Throws an error that describes the document's problem. */
 export function readSavedPlan(document: unknown): SavedPlan {
   const { version } = document as { version?: unknown };
-  if (version !== 1) throw new Error(`expected a saved plan of version 1, got version ${String(version)}`);
+  if (version !== 1)
+    throw new Error(`expected a saved plan of version 1, got version ${JSON.stringify(version ?? null)}`);
   const read = savedPlan.safeParse(document);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
-  throw new Error(`expected a saved plan, got ${issue?.path.join(".")}: ${issue?.message}`);
+  throw new Error(`expected a saved plan; its ${issue?.path.join(".")} is missing or damaged`);
 }
 
 export function savePlan(

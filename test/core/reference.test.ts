@@ -11,6 +11,7 @@ test.each([
   ["@cup[]", null],
   ["@cup[two]", null],
   ["@@cup", null],
+  ["@ @cup", null],
   ["@[1]", null],
 ])("a reference is a name with the number of an output: %s", (written, expected) => {
   expect(referenceIn(written)).toEqual(expected);

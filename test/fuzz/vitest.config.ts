@@ -4,6 +4,7 @@ import { fuzzTag } from "./amount.js";
 export default defineConfig({
   test: {
     include: [
+      "test/fuzz/parsers.test.ts",
       "test/job/archive/verify.test.ts",
       "test/manifest/formats/workbook.test.ts",
       "test/manifest/fuzz.test.ts",

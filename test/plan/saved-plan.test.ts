@@ -132,7 +132,7 @@ describe("a saved plan", () => {
 
   test.each([
     [{ bulkgen: "plan", version: 2 }, "expected a saved plan of version 1, got version 2"],
-    [{ bulkgen: "plan", version: 1 }, "expected a saved plan, got savedAt"],
+    [{ bulkgen: "plan", version: 1 }, "expected a saved plan; its savedAt is missing or damaged"],
   ])("refuses %j", (document, message) => {
     expect(() => readSavedPlan(document)).toThrow(message);
   });

@@ -175,7 +175,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
 const keysShown = 5;
 
 /** Leaves out models whose price is no amount. Of several models with one key the first counts. */
-function usableModels(list: ModelList, log: Log): ModelList {
+export function usableModels(list: ModelList, log: Log): ModelList {
   const models = new Map<string, Model>();
   const unpriced: string[] = [];
   const repeated: string[] = [];
