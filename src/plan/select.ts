@@ -55,7 +55,7 @@ export function matcherOf({
     [...keys].every(([key, patterns]) => patterns.some((one) => one.test(values.get(key) ?? "")));
 }
 
-/** DuePolls whether the keys of filters are those of some row. */
+/** Finds out whether the keys of filters are those of some row. */
 export class KeyWatch {
   private readonly wanted: Map<string, string>;
   private readonly known = new Set<string>();

@@ -20,7 +20,7 @@ test("a timer that fires a moment early costs a moment, not a long nap", async (
     );
     await carryOn(world, run);
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
-    // DuePolls come after 2, 3, 4.5 seconds: the third finds each task finished.
+    // Polls come after 2, 3, 4.5 seconds: the third finds each task finished.
     expect(now() - begun).toBeLessThan(15_000);
   } finally {
     await world.close();

@@ -190,8 +190,8 @@ function isMoved({ entries, baseline }: ChargeEvidence, reading: CounterReading)
 
 /** Whether more requests were counted between two readings than this machine can have sent. */
 function isForeign({ baseline, readings }: ChargeEvidence): boolean {
-  const looks = [baseline, ...readings];
-  return looks.some((later, at) => looks.slice(0, at).some((earlier) => foreignRequests(earlier, later) > 0));
+  const all = [baseline, ...readings];
+  return all.some((later, at) => all.slice(0, at).some((earlier) => foreignRequests(earlier, later) > 0));
 }
 
 /**
@@ -199,10 +199,10 @@ function isForeign({ baseline, readings }: ChargeEvidence): boolean {
  *
  * GET me reports how many credits and requests a key has used. A *reading* of it is taken only while no POST of the key
  * is in flight in any process (a bracket). Between two readings the spend log explains a part of the growth; the rest, the
- * *residual*, is what unknown requests were charged, provided that nothing else moves the counter. So a reading is *clear* only if every task that was open at it is known to have ended, or has
- * not been polled for as long as any task takes, and no failed task's credits may still be returned; "not charged" waits
- * until the counter has matched the spend log exactly over requests that moved it; and nothing is inferred once the key
- * was used from elsewhere.
+ * *residual*, is what unknown requests were charged, provided that nothing else moves the counter. So a reading is
+ * *clear* only if every task that was open at it is known to have ended, or has not been polled for as long as any task
+ * takes, and no failed task's credits may still be returned; "not charged" waits until the counter has matched the spend
+ * log exactly over requests that moved it; and nothing is inferred once the key was used from elsewhere.
  *
  * How a failed task shows in the counter is not documented. Both ways are carried as hypotheses, `net` (its credits
  * are taken off again) and `gross` (they stay), until a clear reading contradicts one of them; a verdict needs all

@@ -153,14 +153,14 @@ export function slotsReserved(
 ): number {
   if (free === Number.POSITIVE_INFINITY) return 0;
   const soon = later.filter((at) => at <= view.now + holdMs);
-  const places = slotsWithin(
+  const slots = slotsWithin(
     view.quota,
     view.now,
     soon.map((at) => at - view.now),
   );
   // The n-th poll from now must find a slot when it is due, whatever is submitted now.
   let kept = unserved;
-  for (const [index, within] of places.entries()) {
+  for (const [index, within] of slots.entries()) {
     const released = within - free;
     kept = Math.max(kept, unserved + index + 1 - Math.max(0, released));
   }
@@ -253,19 +253,19 @@ export interface Decision {
 
 /** Decides on one view. Pure: the same view gives the same decision. */
 export function next(view: View): Decision {
-  const looks = duePolls(view);
+  const polls = duePolls(view);
   const submits = dueSubmits(view);
-  const places = freeSlots(view.quota, view.now);
+  const slots = freeSlots(view.quota, view.now);
   const buying = view.holdsBack ? [] : submits.items.map((item) => ({ do: "submit" as const, item }));
-  const chosen = choose(view, looks, [...buying, ...dueRenewals(view)], places);
+  const chosen = choose(view, polls, [...buying, ...dueRenewals(view)], slots);
   const steps = [...downloads(view), ...chosen.steps];
-  const placeAt = nextSendAt(view.quota, view.now, chosen.steps.length);
+  const slotAt = nextSendAt(view.quota, view.now, chosen.steps.length);
   const wanted = submits.items.length + dueRenewals(view).length;
-  const unserved = looks.due.length + wanted > chosen.steps.length;
-  const short = shortage(view, { looks, submits: wanted, unserved, places, placeAt }, chosen);
+  const unserved = polls.due.length + wanted > chosen.steps.length;
+  const short = shortage(view, { polls, submits: wanted, unserved, slots, slotAt }, chosen);
   return {
     steps,
-    wakeAt: wakeTime(view, looks, { short, unserved, placeAt }),
+    wakeAt: wakeTime(view, polls, { short, unserved, slotAt }),
     done: isDone(view, steps),
     capped: submits.capped,
     cappedModels: submits.cappedModels,
@@ -274,46 +274,46 @@ export function next(view: View): Decision {
 }
 
 /** Why a request cannot be made when it is due: no slot in the quota, or the rest of the day is owed to open tasks. */
-type Shortage = "places" | "day" | null;
+type Shortage = "slots" | "day" | null;
 
 interface Wants {
-  looks: DuePolls;
+  polls: DuePolls;
   submits: number;
   /** Something is due but was not started. */
   unserved: boolean;
-  places: number;
-  placeAt: number;
+  slots: number;
+  slotAt: number;
 }
 
 function shortage(
   view: View,
-  { looks, submits, unserved, places, placeAt }: Wants,
+  { polls, submits, unserved, slots, slotAt }: Wants,
   { steps, room }: { steps: readonly NextStep[]; room: number },
 ): Shortage {
-  if (places - steps.length < 1) return unserved || soonest(view, looks) < placeAt ? "places" : null;
+  if (slots - steps.length < 1) return unserved || soonest(view, polls) < slotAt ? "slots" : null;
   return unserved && submits > 0 && room < 1 ? "day" : null;
 }
 
 /** When the next request becomes due (UTC ms). */
-function soonest(view: View, { later: [firstLook] }: DuePolls): number {
+function soonest(view: View, { later: [firstPoll] }: DuePolls): number {
   const submits = isOpen("submit", view.stops) ? future(view, [...view.planned, ...view.renewals]) : [];
-  return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
+  return Math.min(...(firstPoll === undefined ? [] : [firstPoll]), ...submits);
 }
 
 /** Polls and submits for the free slots, and how many submits the day's requests allow. */
 function choose(
   view: View,
-  looks: DuePolls,
+  polls: DuePolls,
   submits: readonly NextStep[],
-  places: number,
+  slots: number,
 ): { steps: NextStep[]; room: number } {
-  const looking = looks.due.slice(0, Math.min(placesForLooks(view, looks, submits, places), view.free.poll));
-  const free = places - looking.length;
-  const room = Math.max(0, dayRoom(view, looking.length));
-  const kept = looks.isTail ? 0 : slotsReserved(view, looks, free, looks.due.length - looking.length);
+  const starting = polls.due.slice(0, Math.min(slotsForPolls(view, polls, submits, slots), view.free.poll));
+  const free = slots - starting.length;
+  const room = Math.max(0, dayRoom(view, starting.length));
+  const kept = polls.isTail ? 0 : slotsReserved(view, polls, free, polls.due.length - starting.length);
   const sent = submits.slice(0, Math.max(0, Math.min(free - kept, view.free.submit, room)));
   return {
-    steps: [...looking.map((item) => ({ do: "poll" as const, item })), ...sent],
+    steps: [...starting.map((item) => ({ do: "poll" as const, item })), ...sent],
     room,
   };
 }
@@ -322,16 +322,16 @@ function choose(
  * At the end of a run the submits go first, and slots are reserved for submits that wait for a lane. A submit that the
  * day's requests do not allow reserves no slot, because the slot would stay unused.
  */
-function placesForLooks(
+function slotsForPolls(
   view: View,
   { isTail }: DuePolls,
   submits: readonly NextStep[],
-  places: number,
+  slots: number,
 ): number {
-  if (!isTail) return places;
+  if (!isTail) return slots;
   const going = Math.min(submits.length, Math.max(0, dayRoom(view, 0)));
   const now = Math.min(going, view.free.submit);
-  return Math.max(0, Math.min(places - now, freeInWindows(view.quota) - going));
+  return Math.max(0, Math.min(slots - now, freeInWindows(view.quota) - going));
 }
 
 /** URLs that expire first come first; URLs that seem to have expired are tried last. */
@@ -414,19 +414,19 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
 
 function wakeTime(
   view: View,
-  looks: DuePolls,
-  { short, unserved, placeAt }: { short: Shortage; unserved: boolean; placeAt: number },
+  polls: DuePolls,
+  { short, unserved, slotAt }: { short: Shortage; unserved: boolean; slotAt: number },
 ): number | null {
   const [release] = view.quota.releases;
-  const mayUsePlace = looks.later.length > 0 && (unserved || !looks.isPlenty);
+  const mayUseSlot = polls.later.length > 0 && (unserved || !polls.isPlenty);
   const requests = [
-    soonest(view, looks),
-    ...(mayUsePlace && release !== undefined && release > view.now ? [release] : []),
-    ...(short === "places" ? [placeAt] : []),
+    soonest(view, polls),
+    ...(mayUseSlot && release !== undefined && release > view.now ? [release] : []),
+    ...(short === "slots" ? [slotAt] : []),
   ];
   const at = Math.min(
     // An item due before a slot is free waits for the slot.
-    Math.max(placeAt, Math.min(...requests)),
+    Math.max(slotAt, Math.min(...requests)),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
     ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
   );

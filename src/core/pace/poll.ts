@@ -19,9 +19,9 @@ const overdueMsMax = 60 * 60_000;
 const growthMost = 4;
 const growth = 1.5;
 
-/** Milliseconds between polls without any duration estimate, after `looks` polls. */
-export function pollInterval(looks: number): number {
-  return Math.min(pollMsMax, pollMsMin * growth ** looks);
+/** Milliseconds between polls without any duration estimate, after `polls` polls. */
+export function pollInterval(polls: number): number {
+  return Math.min(pollMsMax, pollMsMin * growth ** polls);
 }
 
 /** The least time (whole ms) to the next poll of a task that was unfinished at this age. */
@@ -75,14 +75,14 @@ const shareMin = 0.001;
 /** The average number of polls per task if each is made at the age at which it succeeds with that chance. */
 export function expectedPolls(pace: DurationEstimate, threshold: number): number {
   let task: OpenTask = { id: 0, group: "", kind: "processing", since: 0, seenAt: null, nextAt: pollMsMin };
-  let looks = 0;
+  let polls = 0;
   for (let unfinished = 1; unfinished > shareMin && task.nextAt < pollWindowMs; ) {
-    looks += unfinished;
+    polls += unfinished;
     const { at } = pollAt(task, pace, threshold, task.nextAt);
     unfinished = survival(pace, at);
     task = { ...task, seenAt: at, nextAt: at + pollSpacing(at) };
   }
-  return looks;
+  return polls;
 }
 
 /** The poll of a task without any estimate, as the service's page recommends if slots are plentiful. */
@@ -121,13 +121,13 @@ export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): numb
   const age = Math.max(pollWindowMs, Math.abs(ageMs));
   const own = Math.ceil(Math.min(overdueMsMax, age * overdueGrowth));
   if (perDay === null) return own;
-  const looks = (perDay * overdueShare) / tasks;
+  const polls = (perDay * overdueShare) / tasks;
   const stretch = age < overdueEarlyMs ? pollWindowMs : overdueEarlyMs;
   const [ratio, share] =
     stretch === pollWindowMs
       ? [overdueEarlyMs / pollWindowMs, overdueEarlyShare]
       : [1 + dayMs / overdueEarlyMs, 1 - overdueEarlyShare];
-  return Math.min(overdueSpacingMax, Math.max(own, Math.ceil(age * (ratio ** (1 / (looks * share)) - 1))));
+  return Math.min(overdueSpacingMax, Math.max(own, Math.ceil(age * (ratio ** (1 / (polls * share)) - 1))));
 }
 
 /**

@@ -94,25 +94,25 @@ function load(work: Work): number {
   const { quota, now } = work;
   if (quota.minute.limit === null && quota.day.limit === null && quota.pacing.spacingMs === 0) return 0;
   const needs = needsOf(work).sort((a, b) => a.withinMs - b.withinMs);
-  const places = slotsWithin(
+  const slots = slotsWithin(
     quota,
     now,
     needs.map(({ withinMs }) => withinMs),
   );
-  let [looks, submits, worst] = [0, 0, 0];
+  let [polls, submits, worst] = [0, 0, 0];
   for (const [index, need] of needs.entries()) {
-    looks += need.looks;
+    polls += need.polls;
     submits += need.submits;
     // Needs of the same time count together.
     if (needs[index + 1]?.withinMs === need.withinMs) continue;
-    worst = Math.max(worst, looks / Math.max(0.5, (places[index] ?? 0) - submits));
+    worst = Math.max(worst, polls / Math.max(0.5, (slots[index] ?? 0) - submits));
   }
   return worst;
 }
 
 interface Need {
   withinMs: number;
-  looks: number;
+  polls: number;
   submits: number;
 }
 
@@ -121,10 +121,10 @@ function needsOf({ tasks, waiting, pace, now }: Work): Need[] {
   return [
     ...tasks
       .filter(({ kind }) => kind !== "overdue")
-      .map((task) => ({ withinMs: within(leftMs(task, pace(task.group), now)), looks: 1, submits: 0 })),
+      .map((task) => ({ withinMs: within(leftMs(task, pace(task.group), now)), polls: 1, submits: 0 })),
     ...waiting.map(({ group, items }) => ({
       withinMs: within(ageWhen(pace(group), 0.9, 0)),
-      looks: items,
+      polls: items,
       submits: items,
     })),
   ];
@@ -146,6 +146,6 @@ function slowestMs({ waiting, pace }: Work): number {
 export function isTail(work: Work): boolean {
   const items = work.waiting.reduce((sum, { items }) => sum + items, 0);
   if (items === 0) return false;
-  const [places = 0] = slotsWithin(work.quota, work.now, [slowestMs(work)]);
-  return places >= items + work.tasks.length;
+  const [slots = 0] = slotsWithin(work.quota, work.now, [slowestMs(work)]);
+  return slots >= items + work.tasks.length;
 }

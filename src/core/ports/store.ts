@@ -333,7 +333,7 @@ export interface Item extends NewItem {
   nextAt: number;
   /** When its task was last found unfinished (UTC ms). */
   seenAt: number | null;
-  /** DuePolls at the task so far; once it is ready, failed tries to fetch its outputs. */
+  /** Polls of its task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
   /** Tasks of this item that failed so far. */
   failures: number;

@@ -15,7 +15,7 @@ import type { StepKind } from "../../../src/core/stop.js";
 import type { Place } from "./ledger.js";
 import type { Run, Scene } from "./scene.js";
 
-/** DuePolls in flight at once, as the runner has them. */
+/** Polls in flight at once, as the runner has them. */
 const pollsMax = 32;
 /** Sleep after another run was quicker, as the loop has it. */
 const contendedMs = 1_000;
