@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   type Inspector,
   type InspectorSettings,
@@ -92,9 +94,13 @@ describe("a file that its library cannot get to the end of", () => {
   test.each([
     ["a WebM cut at byte 255", async () => (await media.webm()).subarray(0, 255)],
     ["an MP4 of a million boxes", async () => manyBoxes(1_000_000)],
-  ])("%s is taken by its type, and says so", async (name, bytes) => {
+  ])("%s is taken by its type, and says so; its thread ends", async (name, bytes) => {
     const path = join(folder, name);
     await writeFile(path, await bytes());
+    const ends: Promise<unknown>[] = [];
+    const watch = (thread: Worker) => ends.push(once(thread, "exit"));
+    process.on("worker", watch);
+    onTestFinished(() => void process.off("worker", watch));
     await using({}, async (inspector, clock) => {
       const looking = inspector.inspect(path, "video", 1);
       clock.advance(31_000);
@@ -103,6 +109,7 @@ describe("a file that its library cannot get to the end of", () => {
         check: "type",
         because: "the check took longer than 30 s",
       });
+      await ends[0];
     });
   });
 });
