@@ -4,11 +4,8 @@ export interface Exported {
   path: string;
   /** Its comment, without the marks of one. */
   doc: string;
-  /** The declaration with the comments inside it. */
-  full: string;
-  /** The same without. */
+  /** The declaration without comments. */
   text: string;
 }
 export function exportedNames(): Exported[];
 export function surface(): string;
-export function whole(declaration: Exported, exported: readonly Exported[]): string;

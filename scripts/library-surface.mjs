@@ -1,6 +1,6 @@
 /**
  * What `import "bulkgen"` offers, read from the compiled declarations (dist/index.d.ts and what it names): for the file
- * that keeps the surface (test/library/surface.txt) and for docs/library.md.
+ * that keeps the surface (test/library/surface.txt) and for docs/api.md.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("../dist/", import.meta.url));
 const files = new Map();
 
 /** A declaration file: what it declares, by name, and which names it takes from which file. */
-function declarations(path) {
+export function declarations(path) {
   let known = files.get(path);
   if (known !== undefined) return known;
   const text = readFileSync(path, "utf8");
@@ -47,7 +47,7 @@ export function exportedNames() {
   }));
 }
 
-function declared(path, name) {
+export function declared(path, name) {
   const file = declarations(path);
   const node = file.own.get(name);
   if (node === undefined) throw new Error(`${path} does not declare ${name}`);
@@ -56,7 +56,7 @@ function declared(path, name) {
   const full = file.text.slice(start, end);
   const lines = full.replace(/\/\*\*[\s\S]*?\*\//g, "").split("\n");
   const text = lines.filter((line) => line.trim() !== "").join("\n");
-  return { path, doc: doc.replace(/^ *\* ?/gm, "").trim(), full, text };
+  return { path, doc: doc.replace(/^ *\* ?/gm, "").trim(), text };
 }
 
 /** The declarations of ours that a declaration names, as `[path, name]`. */
@@ -72,22 +72,6 @@ function named({ path, text }) {
     if (other !== undefined) found.push([other.file, other.original]);
   }
   return found;
-}
-
-/** A declaration with those that it names of its own file and nobody can import, with the comments in them. */
-export function whole({ path, full, text }, exported) {
-  const parts = [full];
-  const seen = new Set(exported.map((each) => each.text));
-  const waiting = named({ path, text });
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const found = declared(...next);
-    if (found.path !== path || seen.has(found.text) || found.text.startsWith("export declare const"))
-      continue;
-    seen.add(found.text);
-    parts.push(found.full);
-    waiting.push(...named(found));
-  }
-  return parts.join("\n\n");
 }
 
 /** The exported declarations, and then those that they name, without comments. */

@@ -4,7 +4,8 @@
  * `<!-- end: NAME -->`. Reads the compiled program.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { exportedNames, whole } from "./library-surface.mjs";
+import { typesOfLibrary } from "./api-page.mjs";
+import { exportedNames } from "./library-surface.mjs";
 
 /** README.md, CONTRIBUTING.md and every page of docs/, as paths from the root of the checkout, the current folder. */
 export function pages() {
@@ -34,6 +35,7 @@ export async function sections() {
       "schemas/documents.js",
     ].map((path) => import(new URL(`../dist/${path}`, import.meta.url))),
   );
+  const library = await typesOfLibrary();
   const run = commandList.find(({ name }) => name === "run");
   const others = commandList.filter((command) => command !== run);
   return {
@@ -46,7 +48,8 @@ export async function sections() {
     settings: settings(run.flags, nameOf, variableOf),
     "json-documents": jsonDocuments(documents, JSON.parse(readFileSync("test/schemas/examples.txt", "utf8"))),
     "library-functions": libraryFunctions(exportedNames()),
-    "library-types": libraryTypes(exportedNames()),
+    "library-types": types(library.shown),
+    "library-parts": types(library.parts),
     ...examples(),
   };
 }
@@ -99,17 +102,12 @@ function libraryFunctions(exported) {
     .join("\n\n");
 }
 
-/** The exported types and errors that are written out, with the comments in them. */
-function libraryTypes(exported) {
-  return exported
-    .filter(({ text }) => !text.startsWith("export declare function ") && !text.includes("= z.infer<"))
-    .map((type) => {
-      const shown = whole(type, exported)
-        .replace(/^export (declare )?/gm, "")
-        .replace(/^( {4})+/gm, (indent) => " ".repeat(indent.length / 2))
-        .replace(/ +$/gm, "");
-      return [`### ${type.name}`, ...(type.doc === "" ? [] : [type.doc]), typescript(shown)].join("\n\n");
-    })
+/** Types with their comments. */
+function types(list) {
+  return list
+    .map(({ name, doc, code }) =>
+      [`### ${name}`, ...(doc === "" ? [] : [doc]), typescript(code)].join("\n\n"),
+    )
     .join("\n\n");
 }
 

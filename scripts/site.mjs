@@ -13,7 +13,17 @@ const groups = [
   ["Start", ["README", "tutorial", "recipes"]],
   [
     "Use",
-    ["manifests", "money-and-quota", "operations", "sandbox", "library", "agents", "json", "reference"],
+    [
+      "manifests",
+      "money-and-quota",
+      "operations",
+      "sandbox",
+      "library",
+      "api",
+      "agents",
+      "json",
+      "reference",
+    ],
   ],
   ["Trust", ["promises", "security"]],
   ["Change", ["architecture", "decisions/README", "releasing"]],

@@ -34,6 +34,7 @@ export type { LocalSandbox, SandboxSettings } from "./library/sandbox.js";
 export type { ServiceAddress } from "./library/service.js";
 export type { ManifestRow, ReadManifest, ReadSettings, SheetSettings } from "./library/sheet.js";
 export type { WorkspaceItem, WorkspaceOutput, WorkspaceReader, WorkspaceRun } from "./library/workspace.js";
+export type { ReportDocument, StatusDocument } from "./schemas/run.js";
 
 /**
  * Opens a client for the four endpoints of the service: GET models, GET me, POST generate, GET task. Its requests keep

@@ -104,7 +104,7 @@ async function tryOn(version, tarball) {
   const demo = JSON.parse(
     await on("node", [command, "run", "demo.csv", "--sandbox", "--yes", "--json", "--quiet"]),
   );
-  expectEqual("the demo's exit code", demo.exitCode, 0);
+  expectEqual("the demo's end", `${demo.exit} ${demo.exitName}`, "0 done");
   writeFileSync(join(project, "library.mjs"), libraryProgram);
   expectEqual("the library's run", await on("node", ["library.mjs"]), "done 1");
   checkTypes(project);

@@ -10,24 +10,29 @@ export type Category = (typeof categories)[number];
 
 export const taskStatuses = ["processing", "completed", "failed"] as const;
 
+/** An amount or a count that may be malformed. */
+function asReceived(what: string) {
+  return z.unknown().optional().describe(`${what}; a number, unless the service is at fault`);
+}
+
 /** A string that is usually one of `known`, kept as it came. */
-function open<const Known extends string>(_known: readonly Known[]) {
-  return z.string() as z.ZodType<Known | (string & {})>;
+function open<const Known extends string>(known: readonly Known[]) {
+  return z.string().meta({ examples: [...known] }) as z.ZodType<Known | (string & {})>;
 }
 
 export const task = z.looseObject({
   task_id: z.string().min(1),
-  model: z.string(),
+  model: z.string().describe("the model's key"),
   category: open(categories),
   status: open(taskStatuses),
-  input: z.looseObject({}),
-  output_urls: z.array(z.string()).nullable(),
-  error: z.string().nullable(),
-  /** Credits; 0 when the task failed. */
-  credits_consumed: z.number(),
-  created_at: z.string(),
-  completed_at: z.string().nullable(),
+  input: z.looseObject({}).describe("what it was made from: the prompt, and each param under its own name"),
+  output_urls: z.array(z.string()).nullable().describe("signed URLs that expire; null unless completed"),
+  error: z.string().nullable().describe("why it failed; null unless it did"),
+  credits_consumed: z.number().describe("in credits; 0 when the task failed"),
+  created_at: z.string().describe("ISO 8601"),
+  completed_at: z.string().nullable().describe("ISO 8601; null while it is processing"),
 });
+/** A task as GET task returns it. */
 export type Task = z.infer<typeof task>;
 
 export const creation = z.looseObject({
@@ -41,31 +46,40 @@ export const creation = z.looseObject({
 });
 
 export const modelParameter = z.looseObject({
-  key: z.string(),
-  label: z.string(),
+  key: z.string().describe("its name in `params`"),
+  label: z.string().describe("its name for people"),
   type: open(["select"]),
-  options: z.array(z.looseObject({ value: z.string(), label: z.string() })).optional(),
-  default: z.string().optional(),
+  options: z
+    .array(z.looseObject({ value: z.string(), label: z.string() }))
+    .optional()
+    .describe("the values that it allows"),
+  default: z.string().optional().describe("the value when it is not given"),
 });
+/** A parameter of a model: what `params` may contain. */
 export type ModelParameter = z.infer<typeof modelParameter>;
 
 export const model = z.looseObject({
-  model_key: z.string(),
-  model_name: z.string(),
+  model_key: z.string().describe("the value to send as `model`"),
+  model_name: z.string().describe("its name for people"),
   category: open(categories),
-  /** Base cost of one generation in credits. */
-  credits_cost: z.number(),
-  input_type: open(["text", "image", "video", "text+image"]),
-  /** Absent or empty when the list was asked for without parameters. */
-  parameters: z.array(modelParameter).optional(),
+  credits_cost: z.number().describe("the base cost of one generation, in credits"),
+  input_type: open(["text", "image", "video", "text+image"]).describe(
+    "what a request needs: text is a prompt, image and video are URLs",
+  ),
+  parameters: z
+    .array(modelParameter)
+    .optional()
+    .describe("absent or empty when the list was asked for without parameters"),
 });
+/** A model in the list that GET models returns. */
 export type Model = z.infer<typeof model>;
 
 export const modelList = z.looseObject({
   models: z.array(model),
-  categories: z.record(z.string(), z.array(z.string())),
-  total: z.number(),
+  categories: z.record(z.string(), z.array(z.string())).describe("keys of models by category"),
+  total: z.number().describe("how many models there are"),
 });
+/** What GET models returns. */
 export type ModelList = z.infer<typeof modelList>;
 
 /** The same for reading: a price that is no number makes one model unusable, and not the list. */
@@ -82,31 +96,45 @@ export const me = z.looseObject({
       plan: open(["Starter", "Pro", "Enterprise"]),
       credits_per_month: z.number(),
       billing_interval: open(["month", "year"]),
-      current_period_end: z.string(),
-      cancel_at_period_end: z.boolean(),
+      current_period_end: z.string().describe("ISO 8601"),
+      cancel_at_period_end: z.boolean().describe("it ends with the current period"),
     })
-    .nullable(),
+    .nullable()
+    .describe("null without an active subscription"),
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-const anything = z.unknown().optional();
 /** The same for reading: amounts and counts are kept as received, so a malformed one does not make the account unusable. */
 export const meRead = me.extend({
-  credits: z.looseObject({ balance: anything, used_this_key: anything }),
-  subscription: me.shape.subscription.unwrap().extend({ credits_per_month: anything }).nullable(),
-  api_key: me.shape.api_key.extend({ requests_count: anything }),
+  credits: z.looseObject({
+    balance: asReceived("credits that are left"),
+    used_this_key: asReceived("credits that were charged to this key"),
+  }),
+  subscription: me.shape.subscription
+    .unwrap()
+    .extend({ credits_per_month: asReceived("credits that the plan adds each month") })
+    .nullable()
+    .describe("null without an active subscription"),
+  api_key: me.shape.api_key.extend({
+    requests_count: asReceived("requests that were made with this key"),
+  }),
 });
+/**
+ * What GET me returns. Amounts and counts are numbers by the service's documentation, and kept as received: check them
+ * before you calculate with them.
+ */
 export type Me = z.infer<typeof meRead>;
 
-/** The body of POST generate, as sent. Every param is a string. */
+/** As sent. Every param is a string. */
 export const generateRequest = z.looseObject({
-  model: z.string(),
-  prompt: z.string().optional(),
-  params: z.record(z.string(), z.string()).optional(),
-  image_url: z.string().optional(),
-  video_url: z.string().optional(),
+  model: z.string().describe("the model's key"),
+  prompt: z.string().optional().describe("needed by models whose input type has text"),
+  params: z.record(z.string(), z.string()).optional().describe("those that the model's `parameters` name"),
+  image_url: z.string().optional().describe("needed by models whose input type has image"),
+  video_url: z.string().optional().describe("needed by models whose input type is video"),
   audio_url: z.string().optional(),
 });
+/** The body of POST generate. */
 export type GenerateRequest = z.infer<typeof generateRequest>;
 
 /** The error body of the sandbox. The shape of the real service's is not documented: `errorFacts` reads several. */

@@ -1,5 +1,5 @@
 import { jobFolder } from "../archive/disk/names.js";
-import { EarlyExit } from "../core/exit.js";
+import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
 import { howToBegin, refuseLost } from "../job/workspace/history.js";
 import { historyOf, statusOf } from "../job/workspace/status.js";
@@ -7,6 +7,7 @@ import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace
 import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
+import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import {
   type BrowsedFile,
   type BrowsedItem,
@@ -32,10 +33,10 @@ export interface WorkspaceReader {
   ): { items: WorkspaceItem[]; total: number };
   /** Archived files, the newest first; at most 100, or `limit`. */
   outputs(wanted?: { run?: number; text?: string; limit?: number }): WorkspaceOutput[];
-  /** What `bulkgen status --json` prints: a run, the newest by default, with its items in trouble. Null if there is none. */
-  status(run?: number): Promise<Record<string, unknown> | null>;
-  /** What `bulkgen report --json` prints of the runs that have not ended before then, except due times that were missed. */
-  report(since: Date): Promise<Record<string, unknown>>;
+  /** A run as it stands, the newest by default, with its items in trouble. Null if there is none of that number. */
+  status(run?: number): Promise<StatusDocument | null>;
+  /** The runs that have not ended before `since`, with their sums. `notBegun` is empty: schedules are not read. */
+  report(since: Date): Promise<ReportDocument>;
   close(): void;
 }
 
@@ -51,7 +52,7 @@ export interface WorkspaceRun
   /** Null until it has ended. */
   endedAt: string | null;
   /** How it ended, by the name of its exit code; null until then. */
-  exit: string | null;
+  exit: ExitName | null;
   /** Charged for tasks that completed, in credits. */
   charged: number;
   /** In flight, at the service, unknown or held: charged, or possibly charged, in credits. */
@@ -86,7 +87,7 @@ export function openReader(
   refuseLost(workspace);
   if (!workspaceExists(workspace))
     throw new EarlyExit("usage", `no runs in ${workspace.root} yet. ${howToBegin}`);
-  return new BrowserReader(on, workspace, openBrowser(workspace));
+  return new BrowserReader(on, workspace, sandbox, openBrowser(workspace));
 }
 
 const runsMax = 50;
@@ -96,6 +97,7 @@ class BrowserReader implements WorkspaceReader {
   constructor(
     private readonly on: Pick<Host, "clock">,
     private readonly workspace: Workspace,
+    private readonly sandbox: boolean,
     private readonly browser: Browser,
   ) {}
 
@@ -124,14 +126,18 @@ class BrowserReader implements WorkspaceReader {
     return this.browser.files({ run: run ?? null, text, before: null, limit }).map(shownOutput);
   }
 
-  async status(run?: number): Promise<Record<string, unknown> | null> {
+  async status(run?: number): Promise<StatusDocument | null> {
     const facts = await statusOf(this.workspace, run ?? "newest", this.on.clock);
     return facts && statusJson(facts);
   }
 
-  async report(since: Date): Promise<Record<string, unknown>> {
+  async report(since: Date): Promise<ReportDocument> {
     const runs = await historyOf(this.workspace, this.on.clock, since.getTime());
-    return runsReportJson({ since: since.getTime(), runs, notBegun: [] });
+    return {
+      workspace: this.workspace.root,
+      sandbox: this.sandbox,
+      ...runsReportJson({ since: since.getTime(), runs, notBegun: [] }),
+    };
   }
 
   close(): void {

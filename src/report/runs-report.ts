@@ -195,7 +195,7 @@ export function runsReportJson({ since, runs, notBegun }: RunsReport) {
         lost: toNumber(lostCredits),
       },
     },
-    runs: runs.map((run) => ({ ...runJson(run), undecided: undecidedIn(run), failures: run.failures })),
+    runs: runs.map((run) => ({ ...runJson(run), undecided: undecidedIn(run), failures: [...run.failures] })),
     notBegun: notBegun.map(({ schedule, dueAt, state, exit, note }) => ({
       schedule,
       dueAt: iso(dueAt),

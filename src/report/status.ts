@@ -53,7 +53,7 @@ function overviewJson(facts: RunOverview) {
     endedAt: isoOrNull(endedAt),
     exit: exit === null ? null : exitCode(exit),
     exitName: exit,
-    stops: ending?.reasons ?? [],
+    stops: [...(ending?.reasons ?? [])],
     resumeAt: isoOrNull(ending?.resumeAt ?? null),
     resume,
     nextStep: facts.left && nextStep(facts.left),

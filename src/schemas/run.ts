@@ -173,6 +173,12 @@ export const status = z
   .nullable()
   .describe("null where nothing was run yet");
 
+/**
+ * A run as it stands, and its items in trouble: what `bulkgen status --json` prints. Credits are numbers, times ISO 8601 in
+ * UTC. `bulkgen/schemas/status.json` says what each field means.
+ */
+export type StatusDocument = NonNullable<z.output<typeof status>>;
+
 const line = {
   ...overview,
   archived: count("items that this run archived"),
@@ -217,6 +223,12 @@ export const report = z.strictObject({
   ),
   notBegun: z.array(notBegun),
 });
+
+/**
+ * Runs since a given time, and their sums: what `bulkgen report --json` prints. Credits are numbers, times ISO 8601 in UTC.
+ * `bulkgen/schemas/report.json` says what each field means.
+ */
+export type ReportDocument = z.output<typeof report>;
 
 const item = {
   rowId,

@@ -4,6 +4,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { listArchive } from "../../examples/archive.js";
 import { makeOne } from "../../examples/client.js";
 import { priceOf } from "../../examples/plan.js";
+import { reportSince } from "../../examples/report.js";
 import { makeSheet } from "../../examples/run.js";
 import { testLostAnswer } from "../../examples/sandbox.js";
 import { createSandbox, type LocalSandbox } from "../../src/index.js";
@@ -32,7 +33,7 @@ test("client.ts makes one picture", async () => {
   expect(address).toContain(sandbox.baseUrl);
 });
 
-test("plan.ts prices a sheet, run.ts makes it, and archive.ts lists what was made", async () => {
+test("plan.ts prices a sheet, run.ts makes it, archive.ts lists what was made, and report.ts sums it up", async () => {
   const manifest = join(place.folder, "cups.csv");
   expect(await priceOf(manifest, sandbox)).toBe(1);
   const [file = ""] = await makeSheet(manifest, sandbox, 5);
@@ -40,6 +41,10 @@ test("plan.ts prices a sheet, run.ts makes it, and archive.ts lists what was mad
   expect(await listArchive(place.folder, { sandbox: true })).toEqual([
     "cups, run 1: finished, 1 credits",
     expect.stringMatching(/^ {2}cup\.png {2}[0-9a-f]{8} {2}1 credits {2}a cup$/),
+  ]);
+  expect(await reportSince(new Date(0), place.folder, { sandbox: true })).toEqual([
+    "1 archived, 0 failed, 1 credits",
+    "cups, run 1: done",
   ]);
 });
 

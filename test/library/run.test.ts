@@ -9,6 +9,7 @@ import { type RunRequirements, runManifest } from "../../src/library/run.js";
 import { startSandbox } from "../../src/library/sandbox.js";
 import { readRows } from "../../src/library/sheet.js";
 import { openReader } from "../../src/library/workspace.js";
+import { documents } from "../../src/schemas/documents.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { all, libraryPlace } from "./place.js";
 
@@ -42,13 +43,15 @@ describe("a run by the library", () => {
     });
     const [output] = workspace.outputs({ text: "cup" });
     expect(existsSync(join(output?.folder ?? "", output?.file ?? ""))).toBe(true);
-    expect(await workspace.status()).toMatchObject({
+    expect(documents.status.schema.parse(await workspace.status())).toMatchObject({
       run: 1,
       exit: 0,
       exitName: "done",
       counts: { archived: 2 },
     });
-    expect(await workspace.report(new Date(0))).toMatchObject({ totals: { archived: 2 } });
+    expect(await workspace.status(2)).toBeNull();
+    const report = documents.report.schema.parse(await workspace.report(new Date(0)));
+    expect(report).toMatchObject({ workspace: place.folder, sandbox: true, totals: { archived: 2 } });
     workspace.close();
     const index = await readIndexOf(on, output?.folder ?? "");
     expect(index.map(({ item, credits }) => [item, credits]).toSorted()).toEqual([

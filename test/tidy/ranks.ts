@@ -28,10 +28,10 @@ export const ranks: Readonly<Record<string, number>> = {
   schemas: 6,
   dashboard: 6,
   mcp: 6,
-  library: 6,
-  cli: 7,
-  "index.ts": 7,
-  "system.ts": 7,
+  library: 7,
+  cli: 8,
+  "index.ts": 8,
+  "system.ts": 8,
 };
 
 /** The sub-folders of a room, each importing only those before it; "." is the room's own folder. */

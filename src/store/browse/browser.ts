@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import type { ExitName } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
@@ -46,7 +47,7 @@ export interface BrowsedRun {
   options: string;
   startedAt: number;
   endedAt: number | null;
-  exit: string | null;
+  exit: ExitName | null;
   ending: RunEnding | null;
   requests: number;
   counts: Partial<Record<ItemState, number>>;
