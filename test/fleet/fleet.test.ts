@@ -8,11 +8,11 @@ import { openSqlite } from "../../src/sqlite.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { claimOnServer } from "../../src/store/postgres/scheduled-runs.js";
 import { openSchedules } from "../../src/store/schedules.js";
+import { eventually, newPlace, type Place, type Running, run, start, started } from "../e2e/command.js";
+import { type Asked, type ScriptedService, startService } from "../e2e/service.js";
+import { sheet } from "../e2e/sheet.js";
 import { ManualClock } from "../manual-clock.js";
-import { startPostgres, type TestPostgres } from "../postgres.js";
-import { eventually, newPlace, type Place, type Running, run, start, started } from "./command.js";
-import { type Asked, type ScriptedService, startService } from "./service.js";
-import { sheet } from "./sheet.js";
+import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
 /** One that may be stopped: the same, unless it is somebody else's. */
