@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/ports/send.js";
-import { refusedByDisk } from "../store/open.js";
+import { DatabaseTrouble, refusedByDisk, wayOut } from "../store/open.js";
 import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../store/schedules.js";
 import { dueBetween, localText, nextDue } from "./due.js";
 import {
@@ -22,6 +22,11 @@ export interface DaemonPorts {
   schedules: Schedules;
   clock: Clock;
   log: Log;
+  /**
+   * Claims due times over all machines that share the database of a schedule's workspace. Returns those that another
+   * daemon has claimed before, with its name. Rejects with DatabaseTrouble.
+   */
+  claimForAll(schedule: Schedule, dueAt: readonly number[]): Promise<ReadonlyMap<number, string>>;
   /** Starts the process of a scheduled run. Never throws. */
   launch(command: ScheduledCommand, schedule: Schedule): ScheduledProcess;
   /** Sends a notification about something that no run can report itself. */
@@ -71,7 +76,7 @@ export class Daemon {
     return [...this.processes.keys()];
   }
 
-  /** What the disk refuses, in one line; null while it takes all writes. */
+  /** What cannot be recorded, in one line; null while everything can. */
   get trouble(): string | null {
     return this.writing.trouble;
   }
@@ -139,11 +144,15 @@ export class Daemon {
     const { schedules } = this.ports;
     const [newest, ...older] = due;
     if (newest === undefined) return;
+    // Before the claim here: this daemon may be killed between the two, and then has the due time as before.
+    const others = await this.ports.claimForAll(schedule, due);
+    const isOurs = (dueAt: number) => !others.has(dueAt);
+    await this.leave(schedule, others);
     const reason = this.reasonToMiss(schedule, newest, now);
-    const missed = reason === null ? older : due;
+    const missed = (reason === null ? older : due).filter(isOurs);
     const why = reason ?? "the daemon was not running; a later run takes its place";
     await this.miss(schedule, missed.toReversed(), why);
-    if (reason === null) await this.begin(schedule, newest);
+    if (reason === null && isOurs(newest)) await this.begin(schedule, newest);
     await schedules.seen(schedule.name, now);
   }
 
@@ -154,6 +163,20 @@ export class Daemon {
     const end = scheduledEnd(schedule, dueAt);
     if (end === null || now < end) return null;
     return `the daemon was not running before its end at ${localText(end, schedule.zone)}`;
+  }
+
+  /** Records due times that are another daemon's. It notifies, not this one. */
+  private async leave(schedule: Schedule, others: ReadonlyMap<number, string>): Promise<void> {
+    const { schedules, clock, log } = this.ports;
+    const { name, zone } = schedule;
+    for (const [dueAt, daemon] of others) {
+      const note = `the daemon on ${daemon} has it`;
+      if (await schedules.claim(name, dueAt, { state: "skipped", endedAt: clock.now(), note }))
+        log.info(
+          { schedule: name },
+          `${name}: the scheduled run of ${localText(dueAt, zone)} is skipped: ${note}`,
+        );
+    }
   }
 
   private async miss(schedule: Schedule, times: readonly number[], why: string): Promise<void> {
@@ -271,8 +294,8 @@ export class Daemon {
 }
 
 /**
- * The daemon's writes. A full or read-only disk does not end the daemon: a run starts only after it was recorded, each
- * failing run is reported once, and the write is tried again until it succeeds.
+ * The daemon's writes. A full or read-only disk, or a database that is away, does not end the daemon: a run starts only
+ * after it was recorded, each failing run is reported once, and the write is tried again until it succeeds.
  */
 export class Writing {
   /** Runs that could not be recorded, with the message about each. */
@@ -289,7 +312,7 @@ export class Writing {
     return message;
   }
 
-  /** False when the disk refused the write. Rethrows errors that are not disk errors. */
+  /** False when the disk or the database refused the write. Rethrows other errors. */
   async write(
     schedule: Pick<Schedule, "name"> | Schedule,
     dueAt: number,
@@ -299,12 +322,12 @@ export class Writing {
     try {
       await work();
     } catch (error) {
-      if (!refusedByDisk(error)) throw error;
+      if (!refusedByDisk(error) && !(error instanceof DatabaseTrouble)) throw error;
       if (!this.refused.has(scheduledRun)) this.tell(schedule, dueAt, scheduledRun, error);
       return false;
     }
     if (this.refused.delete(scheduledRun) && this.refused.size === 0)
-      this.log.info({}, "the disk accepts writes again");
+      this.log.info({}, "scheduled runs can be recorded again");
     return true;
   }
 
@@ -315,7 +338,8 @@ export class Writing {
     error: Error,
   ): void {
     const due = "zone" in schedule ? localText(dueAt, schedule.zone) : new Date(dueAt).toISOString();
-    const message = `${schedule.name}: could not record the scheduled run of ${due} (${error.message}); retrying until the disk takes it`;
+    const todo = wayOut(error);
+    const message = `${schedule.name}: could not record the scheduled run of ${due} (${error.message}); retrying until it is recorded${todo === null ? "" : `. To continue: ${todo}`}`;
     this.refused.set(scheduledRun, message);
     this.log.error({ schedule: schedule.name }, message);
     // A removed schedule has no targets for notifications.

@@ -53,6 +53,7 @@ function start(): { stop: AbortController; over: Promise<void> } {
     schedules,
     clock,
     log: { debug() {}, info() {}, warn() {}, error() {} },
+    claimForAll: async () => new Map(),
     launch({ command, words }) {
       let end: (end: ScheduledRunEnd) => void = () => {};
       const ended = new Promise<ScheduledRunEnd>((resolve) => {

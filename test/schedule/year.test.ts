@@ -76,6 +76,7 @@ class Year {
       schedules,
       clock: this.clock,
       log: { debug() {}, info() {}, warn() {}, error() {} },
+      claimForAll: async () => new Map(),
       launch: (command, { name }) => this.process(life, `${name} ${command.words.join(" ")}`),
       notify: (_, { event, message }) => this.notifications.push(`${event} ${message}`),
     });

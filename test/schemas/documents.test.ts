@@ -28,9 +28,9 @@ import { type Ended, newPlace, type Place, run, started } from "../e2e/command.j
 import type { InProcess } from "../e2e/in-process.js";
 import { failedTask, type Script, type Scripted, startService } from "../e2e/service.js";
 import { cheapModel, sheet } from "../e2e/sheet.js";
+import { startPostgres } from "../fleet/postgres.js";
 import { ManualClock } from "../manual-clock.js";
 import { startHook } from "../notify/receivers.js";
-import { startPostgres } from "../postgres.js";
 import { me } from "../report/facts.js";
 import { Coverage } from "./coverage.js";
 import { exampleOf } from "./example.js";

@@ -1,6 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
-import { logFlags } from "./shared.js";
+import { logFlags, workspaceFlags } from "./shared.js";
 import { anyText, oneOf, wholeNumber } from "./values.js";
 
 /** Flags of every command about schedules. */
@@ -13,6 +13,7 @@ export const scheduleFlags = {
       inFiles: "never",
     },
   ),
+  databaseUrl: workspaceFlags.databaseUrl,
   json: toggle("print one JSON document on stdout", { inFiles: "never" }),
 };
 export type ScheduleFlags = FlagsOf<typeof scheduleFlags>;

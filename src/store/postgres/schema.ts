@@ -6,11 +6,24 @@ import { postgresTriggers } from "../triggers.js";
 import { knownTransitions, workspaceTables, workspaceTriggers } from "../workspace/workspace-schema.js";
 import { tablesOf } from "./dialect.js";
 
+/**
+ * Which daemon has which due time. Each keeps the schedules and their runs in a file of its own; this is what the daemons
+ * of several machines share.
+ */
+const scheduledRunsTable = `
+  CREATE TABLE scheduled_runs (
+    schedule TEXT COLLATE "C" NOT NULL,
+    due_at BIGINT NOT NULL,
+    daemon TEXT NOT NULL,
+    PRIMARY KEY (schedule, due_at)
+  );`;
+
 /** The workspace and its accounts in one schema, one text a version. A released version is never edited. */
 const versions: readonly string[] = [
   [
     // Both have it for SQLite's way to open a file.
     ...[workspaceTables, ...accountsTables].map((tables) => tablesOf(withoutOpened(tables))),
+    scheduledRunsTable,
     knownTransitions(),
     postgresTriggers([...workspaceTriggers, ...accountsTriggers]),
   ].join("\n"),

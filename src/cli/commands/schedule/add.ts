@@ -65,7 +65,12 @@ export async function addSchedule({
   } finally {
     schedules.close();
   }
-  const shown = { workspace: root, ...(flags.json ? { json: true } : {}) };
+  const { databaseUrl, json } = flags;
+  const shown = {
+    workspace: root,
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+    ...(json ? { json: true } : {}),
+  };
   await showSchedules({ flags: shown, args: { name }, machine });
   if (!flags.json)
     stdout.write(

@@ -6,7 +6,8 @@ import type { Machine } from "../../../machine.js";
 import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
-import { settledWorkspace } from "../../settings/workspace.js";
+import { configFiles, runFlagsOf } from "../../settings/settings.js";
+import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
 
 /** The schedules of a workspace, real ones and rehearsals together: the flags of each say which it is. */
 export function schedulesFile({ stateFile }: Pick<Workspace, "stateFile">): string {
@@ -20,7 +21,7 @@ export function daemonLock({ stateFile }: Pick<Workspace, "stateFile">): string 
 
 /** Opens the schedules of the workspace that the flags name. Throws EarlyExit if there are none. */
 export async function withSchedules<Result>(
-  flags: Pick<ScheduleFlags, "workspace">,
+  flags: Pick<ScheduleFlags, "workspace" | "databaseUrl">,
   machine: Machine,
   use: (schedules: Schedules, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
@@ -38,6 +39,20 @@ export async function withSchedules<Result>(
   } finally {
     schedules.close();
   }
+}
+
+/** The workspace of a schedule's runs: for rehearsals or not, in files or in a database. Throws EarlyExit. */
+export async function workspaceOfRuns(
+  { flags }: Schedule,
+  root: string,
+  machine: Machine,
+): Promise<Workspace> {
+  const { env } = machine;
+  const { sandbox = false, databaseUrl } = runFlagsOf(flags, await configFiles(root, env), env);
+  return workspaceOf(
+    { workspace: root, sandbox, ...(databaseUrl === undefined ? {} : { databaseUrl }) },
+    machine,
+  );
 }
 
 /** The schedule with this name. Throws EarlyExit, with the nearest name, if there is none. */

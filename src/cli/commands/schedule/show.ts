@@ -15,9 +15,9 @@ import type { TerminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { configFiles, heldSettings } from "../../settings/settings.js";
-import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { scheduleNamed, withSchedules } from "./place.js";
+import { scheduleNamed, withSchedules, workspaceOfRuns } from "./place.js";
 
 /** How many of its last runs are shown for a schedule. */
 const runsMax = 10;
@@ -77,8 +77,7 @@ async function upcomingOf(
   const { clock, env } = machine;
   const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
   const settings = heldSettings(schedule.flags, await configFiles(root, env), env);
-  const sandbox = settings.some(({ name }) => name === "sandbox");
-  const workspace = workspaceOf({ workspace: root, sandbox }, machine);
+  const workspace = await workspaceOfRuns(schedule, root, machine);
   const since = scheduledRuns.at(-1)?.dueAt ?? clock.now();
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock, since) : [];
   return { schedule, scheduledRuns: scheduledRuns.map((run) => asItStands(run, runs)), settings };

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Log } from "../../../core/ports/send.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
@@ -9,6 +10,7 @@ import { Daemon, type DaemonEvent } from "../../../schedule/daemon.js";
 import { serveHealth } from "../../../schedule/health.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
 import { takeLock } from "../../../store/lock.js";
+import { NewerDatabase } from "../../../store/open.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import type { ScheduleStartFlags } from "../../flags/schedule.js";
 import { openLog } from "../../output/log.js";
@@ -16,7 +18,7 @@ import { originOf } from "../../output/notifier.js";
 import { print } from "../../output/print.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import type { Call } from "../call.js";
-import { daemonLock, withSchedules } from "./place.js";
+import { daemonLock, withSchedules, workspaceOfRuns } from "./place.js";
 
 /** What the daemon works with. */
 interface DaemonPlace {
@@ -59,6 +61,7 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     schedules,
     clock,
     log,
+    claimForAll: (schedule, dueAt) => claimForAll(schedule, dueAt, place),
     launch: (command) =>
       launchScheduledRun(command, { program, root, environment: env, clock, watched: true }),
     notify(schedule, event) {
@@ -79,6 +82,28 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     await Promise.all(sending);
   } finally {
     await health.close();
+  }
+}
+
+/**
+ * The workspace of a schedule may be in a database that other machines share. Where it cannot be used at all, nobody has
+ * the due times: the process of the run says why.
+ */
+async function claimForAll(
+  schedule: Schedule,
+  dueAt: readonly number[],
+  { machine, workspace: { root } }: DaemonPlace,
+): Promise<ReadonlyMap<number, string>> {
+  const { clock } = machine;
+  try {
+    const { database } = await workspaceOfRuns(schedule, root, machine);
+    if (database === null) return new Map();
+    const { claimOnServer } = await import("../../../store/postgres/scheduled-runs.js");
+    const daemon = `${hostname()} (${root})`;
+    return await claimOnServer({ address: database, clock }, { schedule: schedule.name, dueAt, daemon });
+  } catch (error) {
+    if (error instanceof EarlyExit || error instanceof NewerDatabase) return new Map();
+    throw error;
   }
 }
 

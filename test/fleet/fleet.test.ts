@@ -2,11 +2,17 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openQueue, type Queue } from "../../src/fleet/queue.js";
+import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
+import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
-import { startPostgres, type TestPostgres } from "../postgres.js";
-import { eventually, newPlace, type Place, type Running, run, start, started } from "./command.js";
-import { type Asked, type ScriptedService, startService } from "./service.js";
-import { sheet } from "./sheet.js";
+import { claimOnServer } from "../../src/store/postgres/scheduled-runs.js";
+import { openSchedules } from "../../src/store/schedules.js";
+import { eventually, newPlace, type Place, type Running, run, start, started } from "../e2e/command.js";
+import { type Asked, type ScriptedService, startService } from "../e2e/service.js";
+import { sheet } from "../e2e/sheet.js";
+import { ManualClock } from "../manual-clock.js";
+import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
 /** One that may be stopped: the same, unless it is somebody else's. */
@@ -418,5 +424,145 @@ describe("a database that takes no more writes", () => {
     }
     expect(await queue.take(1)).toEqual([]);
     await queue.close();
+  });
+});
+
+describe("the daemons of several hosts", () => {
+  const minute = 60_000;
+  const nine = Date.UTC(2026, 10, 20, 9);
+
+  /** A daemon of a host that has the same schedule as the others, in a file of its own. */
+  async function host(
+    name: string,
+    {
+      url,
+      now = nine - minute,
+      seenUntil = nine - minute,
+    }: { url(): string; now?: number; seenUntil?: number },
+  ) {
+    const clock = new ManualClock(now);
+    const schedules = openSchedules(":memory:", clock);
+    const flags = [["--edition", "{{ time }}"] as const];
+    const schedule = { name: "hourly", manifest: "set.csv", cron: "0 * * * *", zone: "UTC", flags };
+    await schedules.add({ ...schedule, missed: "once", seenUntil });
+    const stop = new AbortController();
+    const began: string[] = [];
+    const notifications: DaemonEvent[] = [];
+    const end = { run: 1, credits: null, archived: 1, failed: 0, held: 0, resumeAt: null };
+    const ended: ScheduledRunEnd = { ...end, exit: 0, note: "1 of 1 archived" };
+    const daemon = new Daemon({
+      schedules,
+      clock,
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      claimForAll: ({ name: schedule }, dueAt) => {
+        const address = databaseAddress(url(), { sandbox: false });
+        return claimOnServer({ address, clock }, { schedule, dueAt, daemon: name });
+      },
+      launch({ words }) {
+        began.push(words.find((word) => word.startsWith("--edition")) ?? "");
+        return { ended: Promise.resolve(ended), stop() {} };
+      },
+      notify: (_, notification) => notifications.push(notification),
+    });
+    const over = daemon.go(stop.signal);
+    const runs = async () => (await schedules.scheduledRuns("hourly", 9)).toReversed();
+    return {
+      clock,
+      daemon,
+      began,
+      notifications,
+      runs,
+      /** Waits until the due time is on record here as something that is over. */
+      has: (dueAt: number) =>
+        eventually(async () => {
+          const found = (await runs()).find((run) => run.dueAt === dueAt);
+          return found === undefined || found.state === "running" ? null : found;
+        }),
+      async end() {
+        stop.abort();
+        await over;
+        schedules.close();
+      },
+    };
+  }
+
+  test("begin a scheduled run once, though their clocks are five minutes apart", async () => {
+    const workspace = postgres.newWorkspace();
+    const url = () => workspace;
+    const ahead = await host("ahead", { url, now: nine + 4 * minute });
+    expect(await ahead.has(nine)).toMatchObject({ state: "ended", exit: 0 });
+    const behind = await host("behind", { url });
+    behind.clock.advance(minute);
+    expect(await behind.has(nine)).toMatchObject({
+      state: "skipped",
+      note: "the daemon on ahead has it",
+    });
+    // The next one is the other's if that is first.
+    behind.clock.advance(60 * minute);
+    expect(await behind.has(nine + 60 * minute)).toMatchObject({ state: "ended" });
+    ahead.clock.advance(60 * minute);
+    expect(await ahead.has(nine + 60 * minute)).toMatchObject({ note: "the daemon on behind has it" });
+    expect([ahead.began, behind.began]).toEqual([["--edition=09:00"], ["--edition=10:00"]]);
+    expect([...ahead.notifications, ...behind.notifications]).toEqual([]);
+    await ahead.end();
+    await behind.end();
+  });
+
+  test("do not catch up, or report as missed, what another one had while they were off", async () => {
+    const workspace = postgres.newWorkspace();
+    const url = () => workspace;
+    const on = await host("on", { url });
+    for (const hours of [0, 1, 2]) {
+      on.clock.advance(hours === 0 ? minute : 60 * minute);
+      await on.has(nine + hours * 60 * minute);
+    }
+    const off = await host("off", { url, now: nine + 130 * minute });
+    await off.has(nine);
+    await off.has(nine + 120 * minute);
+    expect((await off.runs()).map(({ state }) => state)).toEqual(["skipped", "skipped", "skipped"]);
+    expect([on.began.length, off.began, off.notifications]).toEqual([3, [], []]);
+    await on.end();
+    await off.end();
+  });
+
+  test("ask the database of the workspace that the schedule's run would use", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const env = { BULKGEN_DATABASE_URL: postgres.newWorkspace() };
+    const when = ["--cron", "0 0 1 1 *", "--tz", "UTC", "--sandbox"];
+    const added = await run(place, ["schedule", "add", "yearly", "set.csv", ...when], { env });
+    expect([added.code, added.stderr]).toEqual([0, ""]);
+    const db = openSqlite(join(place.folder, ".bulkgen", "schedules.db"));
+    db.exec(`UPDATE schedules SET seen_until = seen_until - ${366 * 24 * 60 * minute}`);
+    db.close();
+    const address = databaseAddress(env.BULKGEN_DATABASE_URL, { sandbox: true });
+    const dueAt = [0, 1].map((years) => Date.UTC(new Date().getUTCFullYear() - years, 0, 1));
+    const claim = { schedule: "yearly", dueAt, daemon: "render-2 (/srv/autumn)" };
+    expect((await claimOnServer({ address, clock: new ManualClock() }, claim)).size).toBe(0);
+    const daemon = started(place, ["schedule", "start"], { env, serves: true });
+    await daemon.prints(/is skipped: the daemon on render-2 \(\/srv\/autumn\) has it/);
+    daemon.interrupt();
+    expect((await daemon.ended).code).toBe(0);
+    const shown = JSON.parse((await run(place, ["schedule", "show", "yearly", "--json"], { env })).stdout);
+    expect(shown.scheduledRuns).toMatchObject([{ state: "skipped" }]);
+  });
+
+  test("begin nothing while the database is away, say so once, and begin when it is back", async () => {
+    let url = "postgres://bulkgen@127.0.0.1:9/none";
+    const one = await host("one", { url: () => url });
+    one.clock.advance(minute);
+    await eventually(async () => one.daemon.trouble);
+    expect(await one.runs()).toEqual([]);
+    url = postgres.newWorkspace();
+    await eventually(async () => {
+      one.clock.advance(10_000);
+      return (await one.runs()).length > 0 || null;
+    });
+    expect(await one.has(nine)).toMatchObject({ state: "ended" });
+    expect(one.began).toEqual(["--edition=09:00"]);
+    expect(one.notifications).toMatchObject([
+      { event: "trouble", message: expect.stringContaining("see that it runs") },
+    ]);
+    await one.end();
   });
 });

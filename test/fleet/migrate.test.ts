@@ -8,12 +8,12 @@ import { takeLock } from "../../src/store/lock.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { systemRandom } from "../../src/system.js";
+import { newPlace, type Place, run } from "../e2e/command.js";
+import { type ScriptedService, startService } from "../e2e/service.js";
+import { sheet } from "../e2e/sheet.js";
 import { ManualClock } from "../manual-clock.js";
-import { startPostgres, type TestPostgres } from "../postgres.js";
 import { wrongSums } from "../store/wrong-sums.js";
-import { newPlace, type Place, run } from "./command.js";
-import { type ScriptedService, startService } from "./service.js";
-import { sheet } from "./sheet.js";
+import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { startOwnPostgres } from "../scripts/postgres.mjs";
+import { startOwnPostgres } from "../../scripts/postgres.mjs";
 
 /**
  * A real PostgreSQL for tests: the one of TEST_DATABASE_URL, or one of their own on loopback. It keeps nothing safe, for

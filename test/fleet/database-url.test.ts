@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
+import { newPlace, type Place, run, started } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
-import { startPostgres, type TestPostgres } from "../postgres.js";
-import { newPlace, type Place, run, started } from "./command.js";
+import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
 beforeAll(async () => {

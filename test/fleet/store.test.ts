@@ -7,10 +7,10 @@ import { translated } from "../../src/store/postgres/dialect.js";
 import { lockSharedStore, openSharedAccounts, openSharedStore } from "../../src/store/postgres/ports.js";
 import { eventually } from "../e2e/process.js";
 import { ManualClock } from "../manual-clock.js";
-import { startPostgres, type TestPostgres } from "../postgres.js";
-import { newItem, runStart } from "./item-fixture.js";
-import { storeSuites } from "./suites/all.js";
-import { wrongSums } from "./wrong-sums.js";
+import { newItem, runStart } from "../store/item-fixture.js";
+import { storeSuites } from "../store/suites/all.js";
+import { wrongSums } from "../store/wrong-sums.js";
+import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
 beforeAll(async () => {
