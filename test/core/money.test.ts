@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  balanceTold,
   type Credits,
+  chargeTold,
   credits,
   creditsTold,
   inCredits,
@@ -41,6 +43,22 @@ test("what is not an amount is refused", () => {
 test("a service's answer has a valid amount or none", () => {
   expect(creditsTold(4.5)).toBe(credits(4.5));
   for (const odd of [1e10, -1e300, Number.NaN, "4", null, undefined, {}]) expect(creditsTold(odd)).toBeNull();
+});
+
+test("a negative charge counts as none, and a free one as 0", () => {
+  expect([4.5, 0, -1, Number.NaN].map(chargeTold)).toEqual([credits(4.5), noCredits, null, null]);
+});
+
+test("a balance too large to calculate with counts as the largest, and may be negative", () => {
+  const most = credits(9_000_000_000);
+  expect([9e9, 9e9 + 1, Number.POSITIVE_INFINITY].map(balanceTold)).toEqual([most, most, most]);
+  expect([4.5, -1, -1e300, Number.NaN, "1e300"].map(balanceTold)).toEqual([
+    credits(4.5),
+    credits(-1),
+    null,
+    null,
+    null,
+  ]);
 });
 
 test("taking away what was added, and multiplying, lose nothing", () => {

@@ -31,6 +31,9 @@ describe("lanes of 16", () => {
     ["after an answer that took far longer than usual", [...many(5, 700), ...many(1, 30_000)], 8],
     ["while answers take a little longer", [...many(5, 700), ...many(5, 1_900)], 16],
     ["where a quick answer took three times as long", [...many(5, 100), ...many(1, 1_000)], 16],
+    ["after a first answer that is slow, with nothing to compare it with", many(2, 4_000), 16],
+    ["after an answer that took just three times as long", [...many(5, 1_000), ...many(1, 3_000)], 16],
+    ["where one answer among slow ones was quick", [...many(5, 3_000), [100, "good"], [6_000, "good"]], 16],
     ["where slow answers have become usual", [...many(5, 700), ...many(16, 30_000)], 16],
   ] satisfies [string, [number, "good" | "trouble"][], number][])("%s", (_, answers, lanes) => {
     expect(Math.floor(after(fullLanes(16), answers).lanes)).toBe(lanes);
