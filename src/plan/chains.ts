@@ -101,7 +101,7 @@ function oneOf(names: readonly string[]): string {
   return `one of: ${names.slice(0, listedMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** For more unknown names than this, the nearest one is not looked for: each look goes through all ids. */
+/** For more unknown names than this, the nearest one is not looked for: each search goes through all ids. */
 const nearestMax = 20;
 
 /**

@@ -86,13 +86,13 @@ export interface CoverageByCap {
   all: Coverage;
 }
 
-export function coverageByCap(draft: Draft, sums: readonly Sum[], purse: Budget): CoverageByCap {
+export function coverageByCap(draft: Draft, sums: readonly Sum[], budget: Budget): CoverageByCap {
   const unlimited = Number.POSITIVE_INFINITY as Credits;
-  const room = tightest(purse)?.room ?? unlimited;
+  const room = tightest(budget)?.room ?? unlimited;
   return {
-    models: reachOf(draft, sums, purse, unlimited),
-    caps: reachOf(draft, sums, purse, room),
-    all: reachOf(draft, sums, purse, Math.min(purse.balance ?? unlimited, room) as Credits),
+    models: reachOf(draft, sums, budget, unlimited),
+    caps: reachOf(draft, sums, budget, room),
+    all: reachOf(draft, sums, budget, Math.min(budget.balance ?? unlimited, room) as Credits),
   };
 }
 
@@ -206,16 +206,20 @@ export function modelBudgets({ models }: SpendingCaps): Map<string, Credits> {
 }
 
 /** A line for each cap that leaves items undone. */
-export function capWarnings(sums: readonly Sum[], purse: Budget, { models, caps }: CoverageByCap): Finding[] {
-  const found = tightest(purse);
+export function capWarnings(
+  sums: readonly Sum[],
+  budget: Budget,
+  { models, caps }: CoverageByCap,
+): Finding[] {
+  const found = tightest(budget);
   const undone = models.fit.items - caps.fit.items;
-  if (found === null || undone === 0) return modelWarnings(sums, purse, models.made);
+  if (found === null || undone === 0) return modelWarnings(sums, budget, models.made);
   const needed = plus(...sums.map((sum) => sum.credits));
   const today = found.cap === "max-credits-per-day" ? " today" : "";
   const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${coverageText(caps.fit)}; ${undoneText(undone)}.`;
   return [
     { kind: "over_cap", message, ...found, needed, undone, reaches: caps.fit },
-    ...modelWarnings(sums, purse, models.made),
+    ...modelWarnings(sums, budget, models.made),
   ];
 }
 

@@ -35,7 +35,7 @@ import { onSlow, showCarried } from "./pause.js";
  * the user pays for.
  */
 export async function orderItems(
-  wish: FindItems,
+  findItems: FindItems,
   what: string,
   flags: ItemOrderFlags,
   machine: Machine,
@@ -45,13 +45,15 @@ export async function orderItems(
   const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
   const consent = askedOnce((offer) => askPrice({ what, ...offer }, flags, prepared));
   const here = () =>
-    followed(prepared, carry, (show) => continueJob(prepared.options, continuationOf(wish, consent), show));
-  return ifLocked === "order" ? hereOrThere(here, wish, consent, flags, prepared) : here();
+    followed(prepared, carry, (show) =>
+      continueJob(prepared.options, continuationOf(findItems, consent), show),
+    );
+  return ifLocked === "order" ? hereOrThere(here, findItems, consent, flags, prepared) : here();
 }
 
 async function hereOrThere(
   here: () => Promise<ExitName>,
-  wish: FindItems,
+  findItems: FindItems,
   consent: PriceConsent,
   flags: ItemOrderFlags,
   { options, machine }: PreparedRun,
@@ -61,7 +63,7 @@ async function hereOrThere(
     { ...options, signal: options.interrupt, onSlow: slow },
     async (store) => {
       // The process that applies the order submits the rest of its run anyhow.
-      const wanted = await wish(store);
+      const wanted = await findItems(store);
       return { run: wanted.run, order: await agreedTo(wanted, consent) };
     },
     // If it cannot start here because another process took the workspace, that process gets the order.
@@ -113,13 +115,13 @@ export async function redo({
     throw new EarlyExit("usage", "expected items or --from FILE, got both");
   const names =
     from === undefined ? args.items : await reviewedNames(resolvePath(machine.cwd, from), ["redo"]);
-  const wish = redoItems(names, selectionOf(flags), machine.cwd);
-  return orderItems(wish, "made again", flags, machine);
+  const findItems = redoItems(names, selectionOf(flags), machine.cwd);
+  return orderItems(findItems, "made again", flags, machine);
 }
 
 export async function retry({ flags, args, machine }: Call<RetryFlags, { run?: number }>): Promise<ExitName> {
-  const wish = retryFailed(args.run, flags.only ?? failureKinds, selectionOf(flags));
-  return orderItems(wish, "submitted again", flags, machine);
+  const findItems = retryFailed(args.run, flags.only ?? failureKinds, selectionOf(flags));
+  return orderItems(findItems, "submitted again", flags, machine);
 }
 
 export async function resolve({
@@ -133,8 +135,10 @@ export async function resolve({
     selection: selectionOf(flags),
     cwd: machine.cwd,
   };
-  const wish = resolveHeld(which, wayOf(flags));
-  return flags.skip ? changeOnly(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
+  const findItems = resolveHeld(which, wayOf(flags));
+  return flags.skip
+    ? changeOnly(findItems, flags, machine)
+    : orderItems(findItems, "submitted again", flags, machine);
 }
 
 function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
@@ -162,8 +166,10 @@ export async function reject({
 }: Call<RejectFlags, { items: string[] }>): Promise<ExitName | undefined> {
   const decision = flags.again ? "again" : "reject";
   const which = await decidedItems(args.items, flags, machine, [flags.again ? "redo" : "reject"]);
-  const wish = decideItems(which, decision);
-  return flags.again ? orderItems(wish, "made again", flags, machine) : changeOnly(wish, flags, machine);
+  const findItems = decideItems(which, decision);
+  return flags.again
+    ? orderItems(findItems, "made again", flags, machine)
+    : changeOnly(findItems, flags, machine);
 }
 
 /** The items of a command that decides; those of a review file are the ones that it has for these decisions. */
@@ -182,7 +188,7 @@ async function decidedItems(
 
 /** An order that submits nothing, by the process with the workspace if there is one. Works offline and needs no key. */
 async function changeOnly(
-  wish: FindItems,
+  findItems: FindItems,
   flags: ItemOrderFlags,
   machine: Machine,
 ): Promise<ExitName | undefined> {
@@ -197,7 +203,7 @@ async function changeOnly(
   const { ifLocked } = flags;
   const carried: Carried | null =
     ifLocked === "order"
-      ? await giveOrder(options, wish, () => carriedOutHere(options, wish))
-      : await carriedOutHere(options, wish, await lockWorkspace({ ...options, ifLocked }));
+      ? await giveOrder(options, findItems, () => carriedOutHere(options, findItems))
+      : await carriedOutHere(options, findItems, await lockWorkspace({ ...options, ifLocked }));
   return carried ? endOf(carried, flags, machine) : undefined;
 }

@@ -56,16 +56,16 @@ export const observationsMax = 200;
  * unfinished: those count with their expected duration, given that they have lasted so long.
  */
 export function durationEstimateOf(
-  guess: PriorEstimate,
+  prior: PriorEstimate,
   finishedMs: readonly number[],
   unfinishedMs: readonly number[],
 ): DurationEstimate {
   const values = sinceChange(finishedMs.slice(-observationsMax).map(Math.log));
   const ages = unfinishedMs.map((ms) => Math.log(Math.max(1, ms)));
-  let fit = fitOf(guess, values, []);
+  let fit = fitOf(prior, values, []);
   for (let round = 0; round < (ages.length === 0 ? 0 : 3); round++) {
     fit = fitOf(
-      guess,
+      prior,
       values,
       ages.map((age) => expected(fit, age)),
     );
@@ -85,9 +85,9 @@ interface Expected {
   variance: number;
 }
 
-function fitOf(guess: PriorEstimate, values: readonly number[], open: readonly Expected[]): Fit {
-  let weight = guess.meanWeight;
-  let sum = guess.mean * guess.meanWeight;
+function fitOf(prior: PriorEstimate, values: readonly number[], open: readonly Expected[]): Fit {
+  let weight = prior.meanWeight;
+  let sum = prior.mean * prior.meanWeight;
   const add = (value: number, times: number) => {
     weight += times;
     sum += value * times;
@@ -96,10 +96,10 @@ function fitOf(guess: PriorEstimate, values: readonly number[], open: readonly E
   for (const [index, value] of values.entries()) add(value, timesOf(index));
   for (const { value } of open) add(value, 1);
   const mean = sum / weight;
-  let squares = guess.spread ** 2 * guess.spreadWeight;
+  let squares = prior.spread ** 2 * prior.spreadWeight;
   for (const [index, value] of values.entries()) squares += (value - mean) ** 2 * timesOf(index);
   for (const { value, variance } of open) squares += (value - mean) ** 2 + variance;
-  const spread = Math.sqrt(squares / (weight - guess.meanWeight + guess.spreadWeight));
+  const spread = Math.sqrt(squares / (weight - prior.meanWeight + prior.spreadWeight));
   return { mean, spread, weight };
 }
 
@@ -254,7 +254,7 @@ export class DurationEstimates {
   introduce(group: string, model: string, category: string): void {
     if (this.modelOf.has(group)) return;
     const known = this.models.get(model) ?? {
-      guess: priorOf(category),
+      prior: priorOf(category),
       all: new Durations(),
       groups: new Map(),
     };
@@ -282,8 +282,8 @@ export class DurationEstimates {
     const model = this.modelOf.get(group);
     const own = model?.groups.get(group);
     if (!model || !own) return nothingKnown;
-    if (model.groups.size === 1) return own.pace(model.guess);
-    const whole = model.all.pace(model.guess);
+    if (model.groups.size === 1) return own.pace(model.prior);
+    const whole = model.all.pace(model.prior);
     const pace = own.pace(priorFrom(whole));
     return { ...pace, finished: Math.max(pace.finished, whole.finished) };
   }
@@ -298,7 +298,7 @@ export class DurationEstimates {
 const nothingKnown = durationEstimateOf(priorOf(""), [], []);
 
 interface Model {
-  guess: PriorEstimate;
+  prior: PriorEstimate;
   all: Durations;
   groups: Map<string, Durations>;
 }
@@ -307,7 +307,7 @@ interface Model {
 class Durations {
   private readonly done: number[] = [];
   private readonly open = new Map<number, number>();
-  private fit: { pace: DurationEstimate; guess: PriorEstimate } | null = null;
+  private fit: { pace: DurationEstimate; prior: PriorEstimate } | null = null;
 
   finished(item: number, ms: number): void {
     this.open.delete(item);
@@ -325,10 +325,10 @@ class Durations {
     if (this.open.delete(item)) this.fit = null;
   }
 
-  pace(guess: PriorEstimate): DurationEstimate {
+  pace(prior: PriorEstimate): DurationEstimate {
     const same =
-      this.fit !== null && this.fit.guess.mean === guess.mean && this.fit.guess.spread === guess.spread;
-    if (!same) this.fit = { pace: durationEstimateOf(guess, this.done, [...this.open.values()]), guess };
+      this.fit !== null && this.fit.prior.mean === prior.mean && this.fit.prior.spread === prior.spread;
+    if (!same) this.fit = { pace: durationEstimateOf(prior, this.done, [...this.open.values()]), prior };
     return (this.fit as { pace: DurationEstimate }).pace;
   }
 }

@@ -19,7 +19,7 @@ const overdueMsMax = 60 * 60_000;
 const growthMost = 4;
 const growth = 1.5;
 
-/** Milliseconds between polls without any duration estimate, after `polls` polls. */
+/** Milliseconds between polls without any duration estimate, after so many polls. */
 export function pollInterval(polls: number): number {
   return Math.min(pollMsMax, pollMsMin * growth ** polls);
 }

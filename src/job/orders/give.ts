@@ -40,9 +40,9 @@ export interface Carried extends OrderOutcome {
 
 /** Milliseconds between two checks whether an order was applied. */
 const pollMs = 100;
-/** Checks after which the running process is looked up again, and after which it counts as slow. */
-const freeLooks = 5;
-const slowLooks = 50;
+/** Reads of the outcome after which the running process is looked up again, and after which it counts as slow. */
+const ownerReads = 5;
+const slowReads = 50;
 
 /**
  * Has an order applied by the process that has the workspace's lock, within a second; if there is none, by `here`,
@@ -100,15 +100,15 @@ async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Ca
     const by = await lockOwnerOf(workspace);
     const { run, order } = await wanted(store, by);
     const id = await store.give(run.id, order);
-    for (let looks = 1; ; looks++) {
+    for (let reads = 1; ; reads++) {
       const outcome = await store.outcomeOf(id);
       if (outcome) return outcome.kind === "void" ? null : { ...outcome, run, order, by };
       if (signal.aborted && (await store.withdraw(id))) {
         throw new EarlyExit("interrupted", `interrupted; the order to ${order.do} was withdrawn`);
       }
-      if (looks % freeLooks === 0 && (await lockOwnerOf(workspace)) === null)
+      if (reads % ownerReads === 0 && (await lockOwnerOf(workspace)) === null)
         if (await store.withdraw(id)) return null;
-      if (looks === slowLooks)
+      if (reads === slowReads)
         onSlow("the running process has not applied the order yet; press Ctrl-C to withdraw it");
       await clock.sleep(pollMs, signal);
     }
@@ -116,11 +116,11 @@ async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Ca
 }
 
 /** Applies the order in this process, and continues its run. */
-export function continuationOf(wish: FindItems, consent: PriceConsent): Continuation {
+export function continuationOf(findItems: FindItems, consent: PriceConsent): Continuation {
   let wanted: ItemRequest | null = null;
   return {
     async choose(store) {
-      wanted = await wish(store);
+      wanted = await findItems(store);
       return wanted.run;
     },
     async change({ store, account }) {

@@ -225,8 +225,8 @@ async function close(
     ...(awaiting > 0 ? (["held"] as const) : []),
   ]);
   const open = [...openStates, "overdue", "unknown"] as const;
-  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that failed,
-  // and what waits for an approval.
+  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that
+  // failed, and what waits for an approval.
   const isCutShort =
     counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(run.id)));
   const unfinished = isCutShort || open.some((state) => counts[state] > 0);
