@@ -108,8 +108,12 @@ describe("a fleet", () => {
     const ended = await run(fleet.place, [...runArgs, "--no-work"], fleet.how);
     expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining("6 archived")]);
     expectWhole(fleet, 6);
-    const seen = await run(fleet.place, ["fleet", "--json"], fleet.how);
-    expect(JSON.parse(seen.stdout)).toMatchObject({
+    // A worker says only from time to time how many downloads it has.
+    const seen = await eventually(async () => {
+      const { stdout } = await run(fleet.place, ["fleet", "--json"], fleet.how);
+      return stdout.includes('"busy":0') ? stdout : null;
+    });
+    expect(JSON.parse(seen)).toMatchObject({
       workers: [{ downloads: 2, does: "archive", busy: 0 }],
       waiting: 0,
       active: 0,
