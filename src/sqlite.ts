@@ -39,7 +39,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
     Database ??= load();
     return new Database(path, options);
   } catch (error) {
-    if (!isMissing(error)) throw named(path, error);
+    if (!cannotLoad(error)) throw named(path, error);
     throw new SqliteMissing(
       `SQLite cannot be loaded by Node ${process.versions.node}: the install script of better-sqlite3 was not allowed to run, or Node has changed since. Nothing was sent. Run \`npm rebuild better-sqlite3\` where bulkgen is installed (with -g, if it was installed so)`,
       { cause: error },
@@ -47,8 +47,8 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
   }
 }
 
-/** The first is for a package that is not there; for the second case, the loader of the machine code has no code. */
-function isMissing(error: unknown): boolean {
+/** The package is not there, its machine code is another Node's, or it has none: of that, only the message is a sign. */
+function cannotLoad(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   return (
     code === "MODULE_NOT_FOUND" ||

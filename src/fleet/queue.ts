@@ -255,8 +255,8 @@ function newsOf(address: DatabaseAddress, channel: string) {
       await client.query(`LISTEN ${channel}`);
       return client;
     } catch {
-      hearing = null;
-      await client?.end();
+      if (client === null) hearing = null;
+      else await client.end();
       return null;
     }
   };

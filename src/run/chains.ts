@@ -20,8 +20,8 @@ const tooShort = "its addresses expire before they can be used";
 /**
  * Hands outputs on. An item whose inputs are outputs of other items, its parents, is blocked until all of them are ready.
  * It is sent with the signed URLs of that moment. A URL that is too old is renewed by one more poll of the parent's task
- * while its child waits; where the service has none any more, the parent's archived file is published. Nothing in here is needed to resume:
- * the parents are looked at again.
+ * while its child waits; where the service has none any more, the parent's archived file is published. Nothing in here is
+ * needed to resume: the parents are looked at again.
  */
 export class Chains {
   /** Parents to poll for new URLs, with the polls that were of no use. */
@@ -32,8 +32,8 @@ export class Chains {
   private readonly publishes = new Map<number, number>();
   /** Parents that are given up in this execution, with what their children are told. */
   private readonly givenUp = new Map<number, string>();
-  /** Parents whose files were to be published before they were archived. */
-  private readonly awaited = new Set<number>();
+  /** Parents of which publishing was put off once, because their files were not archived yet. */
+  private readonly putOff = new Set<number>();
 
   constructor(
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
@@ -174,9 +174,9 @@ export class Chains {
     } catch (error) {
       if (!(error instanceof PublishError)) throw error;
       if (this.publishing.interrupted) return null;
-      // They are being fetched, and the loop comes back when nothing else is left to do.
-      if (error instanceof NotArchivedError && !this.awaited.has(itemId)) {
-        this.awaited.add(itemId);
+      // It is being fetched. The loop asks for this parent again when nothing else is left to do.
+      if (error instanceof NotArchivedError && !this.putOff.has(itemId)) {
+        this.putOff.add(itemId);
         return null;
       }
       return `${reason}, nor can its archived file be published: ${error.message}): ${ownAdvice}`;

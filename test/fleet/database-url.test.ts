@@ -5,6 +5,7 @@ import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { newPlace, type Place, run, started } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
+import { intentLine } from "../receipt-line.js";
 import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
@@ -121,30 +122,8 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
 
   test("P2: a database that does not know what this folder has paid for is refused", async () => {
     sheet("a,aurora-image-mini,a cup");
-    const line = {
-      type: "intent",
-      at: "2026-01-05T09:00:00.000Z",
-      key: "k1:a",
-      attempt: 1,
-      spendLogId: null,
-      run: 1,
-      job: "set",
-      manifest: "./set.csv",
-      out: "./outputs",
-      edition: "",
-      origin: "https://s.example",
-      account: "user-1",
-      row: "a",
-      rowNumber: 2,
-      occurrence: 1,
-      variant: 1,
-      name: "a",
-      category: "image",
-      price: 4,
-      request: { model: "picture", prompt: "a cup", params: {} },
-    };
     mkdirSync(join(at.folder, ".bulkgen"));
-    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(line)}\n`);
+    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(intentLine)}\n`);
     const refused = await run(at, ["resume"], { env: { BULKGEN_DATABASE_URL: url } });
     expect([refused.code, refused.stderr]).toEqual([
       2,

@@ -161,4 +161,10 @@ describe("what once broke a promise", () => {
   test.each(shortestOfEach(kept))("$name", async ({ regression }) => {
     expect((await simulate(regression.scenario)).violation?.message ?? null).toBeNull();
   });
+
+  test("an item waits for its parent's file while that is still being fetched", async () => {
+    const [found] = kept.filter(({ name }) => name.includes("chain-seed-770002339"));
+    if (found === undefined) throw new Error("the regression of this seed is gone");
+    expect((await simulate(found.regression.scenario)).violation?.message ?? null).toBeNull();
+  });
 });

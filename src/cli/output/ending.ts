@@ -34,18 +34,18 @@ export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (name === "DatabaseTrouble") return "unreachable";
-  return isFamiliar(name) || refusals.test(code ?? "") ? "usage" : "crash";
+  return saysWhatToDo(name) || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
-/** Errors whose message says already what to do. */
-function isFamiliar(name: string | undefined): boolean {
+/** Whether the message of such an error says already what to do. */
+function saysWhatToDo(name: string | undefined): boolean {
   return name === "NewerDatabase" || name === "SqliteMissing";
 }
 
 /** The refusal and what to do about it. */
 async function refusal(error: unknown, message: string): Promise<string> {
   const { wayOut } = await import("../../store/open.js");
-  const todo = isFamiliar((error as Error).name) ? null : wayOut(error);
+  const todo = saysWhatToDo((error as Error).name) ? null : wayOut(error);
   return todo === null ? message : `${message}; ${todo}`;
 }
 

@@ -18,6 +18,7 @@ import { systemClock } from "../../../src/system.js";
 import { afterThisFile } from "../../after-file.js";
 import { media } from "../../archive/media.js";
 import { archivedPlace } from "../../job/archived-place.js";
+import { intentLine } from "../../receipt-line.js";
 import type { Outcome, Parser } from "../cases.js";
 import { fileOf, scratch } from "./scratch.js";
 
@@ -85,25 +86,9 @@ function readPlan(bytes: Buffer): Promise<Outcome> {
 }
 
 const intent = {
-  type: "intent",
-  at: "2026-11-20T00:00:00.000Z",
-  key: "k1:a",
-  attempt: 1,
-  sentAt: "2026-11-20T00:00:00.000Z",
+  ...intentLine,
+  sentAt: intentLine.at,
   spendLogId: 1,
-  run: 1,
-  job: "set",
-  manifest: "set.csv",
-  out: "outputs",
-  edition: "",
-  origin: "https://service.example",
-  account: "u",
-  row: "a",
-  rowNumber: 2,
-  occurrence: 1,
-  variant: 1,
-  name: "a",
-  category: "image",
   price: 4.5,
   request: { model: "paint", prompt: "x", params: { mood: "calm" } },
 };

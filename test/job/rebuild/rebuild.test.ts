@@ -27,6 +27,7 @@ import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
+import { intentLine } from "../../receipt-line.js";
 import { judgementOf } from "../../store/judgement-fixture.js";
 
 const clock = new ManualClock();
@@ -49,25 +50,16 @@ const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOSt
 function intent(id: string, attempt = 1, change: object = {}): void {
   lines.push(
     JSON.stringify({
+      ...intentLine,
       at: at(attempt),
-      type: "intent",
       key: `k1:${id}`,
       attempt,
       spendLogId: 70 + attempt,
-      run: 1,
       job: "demo",
-      edition: "",
       manifest: "/jobs/demo.csv",
       out: workspace.outFolder,
-      origin: "https://s.example",
-      account: "user-1",
       row: id,
-      rowNumber: 2,
-      occurrence: 1,
-      variant: 1,
       name: id,
-      category: "image",
-      price: 4,
       request: { model: "picture", prompt: `a ${id}`, params: { size: "big" }, image_url: "https://in/1" },
       ...change,
     }),

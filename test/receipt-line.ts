@@ -1,0 +1,23 @@
+/** The line of `receipts.jsonl` that precedes a paid request. */
+export const intentLine = {
+  type: "intent",
+  at: "2026-01-05T09:00:00.000Z",
+  key: "k1:a",
+  attempt: 1,
+  spendLogId: null,
+  run: 1,
+  job: "set",
+  manifest: "./set.csv",
+  out: "./outputs",
+  edition: "",
+  origin: "https://s.example",
+  account: "user-1",
+  row: "a",
+  rowNumber: 2,
+  occurrence: 1,
+  variant: 1,
+  name: "a",
+  category: "image",
+  price: 4,
+  request: { model: "picture", prompt: "a cup", params: {} },
+};
