@@ -55,8 +55,8 @@ export function bucketTarget(text: string): BucketTarget | null {
 
 /** An object of more bytes is uploaded in parts of so many. */
 const partBytes = 8 * 2 ** 20;
-/** For one request, a part at most (ms). */
-const requestMsMax = 300_000;
+/** For one request, a part at most. */
+const answerMsMax = 300_000;
 /** The longest time for which S3 signs an address (s). */
 export const linkSecondsMax = 604_800;
 
@@ -67,6 +67,7 @@ export function openBucket(
   { bucket, prefix }: BucketTarget,
   environment: Environment,
   signal?: AbortSignal,
+  requestMsMax = answerMsMax,
 ): Bucket {
   const name = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
   const access = accessTo(name, environment);
@@ -88,7 +89,7 @@ export function openBucket(
     }
   };
   const find = (key: string) =>
-    attempt(`to look for ${key}`, async (s3) => stored(await s3.getObjectRaw(keyOf(key), false, 0, 1)));
+    attempt(`the question for ${key}`, async (s3) => stored(await s3.getObjectRaw(keyOf(key), false, 0, 1)));
   return {
     name,
     find: (key) =>
@@ -114,7 +115,7 @@ export function openBucket(
         );
     },
     async *read(key) {
-      const what = `to read ${key}`;
+      const what = `the download of ${key}`;
       const answer = await attempt(what, (s3) => s3.getObjectRaw(keyOf(key)));
       if (answer.body === null) return;
       try {
@@ -124,7 +125,7 @@ export function openBucket(
       }
     },
     link: (key, seconds) =>
-      attempt(`to sign an address for ${key}`, (s3) =>
+      attempt(`the signing of an address for ${key}`, (s3) =>
         s3.getPresignedUrl("GET", keyOf(key), Math.min(seconds, linkSecondsMax)),
       ),
   };
@@ -202,6 +203,10 @@ function told(error: unknown, name: string, what: string): BucketError {
       options,
     );
   if (status !== undefined) return new BucketError(`${name} answered ${what} with ${status}${code}`, options);
-  const { code: cause } = ((error as Error).cause ?? error) as { code?: string };
-  return new BucketError(`${name} did not answer ${what} (${cause ?? (error as Error).name})`, options);
+  return new BucketError(`${name} did not answer ${what} (${whyNoAnswer(error as Error)})`, options);
+}
+
+function whyNoAnswer({ name, cause }: Error): string {
+  if (name === "TimeoutError") return "it took too long";
+  return (cause as { code?: string } | undefined)?.code ?? name;
 }

@@ -89,6 +89,22 @@ describe("a bucket", () => {
     );
   });
 
+  it("says that it waited long enough for one that takes the file and stays silent", async () => {
+    const environment = await answering((request) => void request.resume());
+    const silent = openBucket(inputs, environment, undefined, 50);
+    await expect(silent.put("a.png", fileOf(10).file)).rejects.toThrow(
+      /^s3:\/\/inputs\/photos did not answer the upload of \S+ \(it took too long\)$/,
+    );
+  });
+
+  it("is not waited for once the run is interrupted", async () => {
+    const interrupt = new AbortController();
+    const environment = await answering(() => interrupt.abort());
+    await expect(openBucket(inputs, environment, interrupt.signal).find("a.png")).rejects.toThrow(
+      /did not answer the question for a\.png/,
+    );
+  });
+
   it("does not believe a store that kept only a part", async () => {
     const environment = await answering((request, reply) => {
       const isPut = request.method === "PUT";
