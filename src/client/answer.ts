@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { meaningOf, type Refusal } from "../api/errors.js";
+import { meaningOf, type Refusal, rowOf } from "../api/errors.js";
 import { asRecord, type ErrorFacts, errorFacts, parseJson } from "../api/records.js";
 import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
@@ -86,7 +86,11 @@ export type TaskOutcome =
     }
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
   | ({ kind: "refused"; stop: Refusal } & ErrorFacts)
-  | { kind: "unclear"; reason: string; missing: boolean; reached: boolean };
+  /**
+   * `missing`: as if there were no such task, with or without a code. `gone`: with the service's own code, so that nothing
+   * in between has answered in its place.
+   */
+  | { kind: "unclear"; reason: string; missing: boolean; gone: boolean; reached: boolean };
 
 const finished = z.looseObject({
   status: z.string(),
@@ -100,15 +104,23 @@ const finished = z.looseObject({
 
 export function taskOutcome(reply: Reply): TaskOutcome {
   if (reply.kind !== "answer")
-    return { kind: "unclear", reason: reply.reason, missing: false, reached: false };
+    return { kind: "unclear", reason: reply.reason, missing: false, gone: false, reached: false };
   const body = parseJson(reply.body);
   const { poll, stop } = meaningOf(reply.status);
   if (poll === "refused" && stop !== null) return { kind: "refused", stop, ...errorFacts(body) };
   const missing = poll === "missing";
-  const unclear = (reason: string): TaskOutcome => ({ kind: "unclear", reason, missing, reached: true });
+  const { code } = errorFacts(body);
+  const gone = rowOf(code)?.poll === "missing";
+  const unclear = (reason: string): TaskOutcome => ({
+    kind: "unclear",
+    reason,
+    missing,
+    gone,
+    reached: true,
+  });
   if (reply.status !== 200) {
-    const answer = `answer ${answerStatus(reply)}${followed(" ", errorFacts(body).code)}`;
-    return unclear(missing ? `the service does not know the task any more (${answer})` : answer);
+    const answer = `answer ${answerStatus(reply)}${followed(" ", code)}`;
+    return unclear(gone ? `the service does not know the task any more (${answer})` : answer);
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");

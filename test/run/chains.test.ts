@@ -143,6 +143,18 @@ describe("a URL that is too old", () => {
     expect(await states(world, run)).toEqual({ cup: "archived", clip: "archived" });
   });
 
+  test("is asked for again where something in between answers 404 in the service's place", async () => {
+    const run = await archived();
+    let polls = 0;
+    world.tamper = async (request, pass) =>
+      request.startsWith("GET /api/v1/task") && ++polls < 3
+        ? { ...notFound, body: "<h1>Not Found</h1>" }
+        : pass();
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ cup: "archived", clip: "archived" });
+    expect(posts()).toBe(1);
+  });
+
   test("is not renewed for ever where every new one is too old as well", async () => {
     const run = await archived();
     world.tamper = async (_, pass) => {
