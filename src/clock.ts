@@ -6,6 +6,11 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /**
+   * Told what a database's clock showed at some moment of the last `withinMs` milliseconds. From then on `now` goes by that
+   * clock, which all machines of a fleet share, and the machine's own may be wrong or be set.
+   */
+  follow?(time: number, withinMs: number): void;
 }
 
 /** A clock that can wait for a time of day. */
@@ -15,6 +20,25 @@ export interface AlarmClock extends Clock {
    * that the caller checks the time again. Returns a function that cancels the alarm.
    */
   alarm(at: number, ring: () => void): () => void;
+}
+
+/** The machine's clock, until it is told of a shared one. */
+export function followingClock(own: AlarmClock): AlarmClock {
+  /** What the shared clock shows, less the monotonic time; null before the first word of it. */
+  let offset: number | null = null;
+  const monotonic = () => own.monotonic();
+  const now = () => (offset === null ? own.now() : Math.floor(monotonic() + offset));
+  return {
+    now,
+    monotonic,
+    sleep: (ms, signal) => own.sleep(ms, signal),
+    alarm: (at, ring) => own.alarm(own.now() + at - now(), ring),
+    follow(time, withinMs) {
+      // The shared clock shows something from `time` to `time + withinMs` now. What agrees with that is left as it is.
+      const shown = offset === null ? time : monotonic() + offset;
+      offset = Math.min(Math.max(shown, time), time + withinMs) - monotonic();
+    },
+  };
 }
 
 /** Randomness as an argument. */

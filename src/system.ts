@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import type { AlarmClock, Random } from "./clock.js";
+import { type AlarmClock, followingClock, type Random } from "./clock.js";
 import { exitCode } from "./core/exit.js";
 import type { Host, Machine } from "./machine.js";
 
@@ -66,7 +66,7 @@ function systemMachine(main: string): Machine {
     stdin,
     stdout,
     stderr,
-    clock: systemClock,
+    clock: followingClock(systemClock),
     random: systemRandom,
     interrupt: interruption,
     program: [process.execPath, main],
@@ -78,7 +78,7 @@ function systemMachine(main: string): Machine {
 export function systemHost(): Host {
   // The library is told the key; what it starts must not inherit one.
   const { BULKGEN_API_KEY: _, ...env } = process.env;
-  return { cwd: process.cwd(), env, clock: systemClock, random: systemRandom, mounts: mountTable };
+  return { cwd: process.cwd(), env, clock: followingClock(systemClock), random: systemRandom, mounts: mountTable };
 }
 
 /** Runs the program with the arguments of this process, and sets the code that the process ends with. */

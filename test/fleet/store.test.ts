@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Clock } from "../../src/clock.js";
+import { type Clock, followingClock } from "../../src/clock.js";
 import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { DatabaseTrouble } from "../../src/store/open.js";
 import { type DatabaseAddress, databaseAddress } from "../../src/store/postgres/address.js";
@@ -196,6 +196,45 @@ describe("a workspace on PostgreSQL", () => {
     const given = (await Promise.all(asked)).filter((reservation) => reservation?.ticket);
     expect(given.length).toBeLessThanOrEqual(5);
     expect(given.length).toBeGreaterThan(0);
+  });
+});
+
+describe("machines whose clocks are wrong", () => {
+  const dayMs = 86_400_000;
+
+  function machine(aheadMs: number): Clock {
+    return followingClock(new ManualClock(Date.now() + aheadMs));
+  }
+
+  test("go by the database's clock", async () => {
+    const url = postgres.newWorkspace();
+    const shown = async () => {
+      const [row] = await postgres.query(url, "SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now");
+      return Number(row?.["now"]);
+    };
+    const clocks = [machine(2 * dayMs), machine(-2 * dayMs)];
+    const workers = await Promise.all(clocks.map((clock) => openAt(url, clock)));
+    const before = await shown();
+    for (const { store } of workers) await store.job("demo");
+    const after = await shown();
+    for (const clock of clocks) {
+      expect(clock.now()).toBeGreaterThanOrEqual(Math.floor(before));
+      expect(clock.now()).toBeLessThanOrEqual(after);
+    }
+  });
+
+  test("P9: count the requests of the day alike, so one that is days ahead does not send them again", async () => {
+    const url = postgres.newWorkspace();
+    const [right, ahead] = await Promise.all([openAt(url, machine(0)), openAt(url, machine(2 * dayMs))]);
+    const { id } = await right.accounts.accountOf("https://service.example", "f1");
+    await right.accounts.setLimits(id, { perMinute: null, perDay: 2 });
+    const caller = { accountId: id, fingerprint: "f1" };
+    const tickets = async ({ accounts }: SharedWorkspace) => {
+      const { ticket } = await accounts.reserve(caller, "task");
+      return ticket === null || ticket === undefined ? 0 : 1;
+    };
+    expect([await tickets(right), await tickets(right), await tickets(right)]).toEqual([1, 1, 0]);
+    expect(await tickets(ahead)).toBe(0);
   });
 });
 

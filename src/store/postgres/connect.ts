@@ -1,4 +1,4 @@
-import type { Client, ClientConfig, Pool, PoolClient } from "pg";
+import type { Client, ClientConfig, Pool, PoolClient, QueryResult as PgResult } from "pg";
 import type { Clock } from "../../clock.js";
 import type { Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
 import type { DatabaseAddress } from "./address.js";
@@ -29,8 +29,8 @@ export async function openPostgres({ address, clock }: PostgresOptions): Promise
     sql: postgresQueries(),
     clock,
     // One writer at a time, as in SQLite: what the store's scripts decide by what they have read stays true until their end.
-    atomic: (script) => pooled(pool, address, beginWriting(address), script),
-    read: (script) => pooled(pool, address, beginReading, script),
+    atomic: (script) => pooled(pool, { address, clock }, beginWriting(address), script),
+    read: (script) => pooled(pool, { address, clock }, beginReading, script),
     close: () => pool.end(),
   };
 }
@@ -86,11 +86,11 @@ export async function lockPostgres(
   return {
     sql: postgresQueries(),
     clock,
-    atomic: (script) => inTurn(() => within(client, address, beginWriting(address), script)),
+    atomic: (script) => inTurn(() => within(client, { address, clock }, beginWriting(address), script)),
     // Others connect again by themselves. A process that waits for nothing but them would not hear that its lock is gone.
     async read(script) {
       if (lost !== null) throw explained(lost, address);
-      return pooled(pool, address, beginReading, script);
+      return pooled(pool, { address, clock }, beginReading, script);
     },
     says: (said) =>
       inTurn(async () => {
@@ -140,10 +140,12 @@ function lockKey({ schema }: DatabaseAddress): string {
   return `hashtextextended('${schema}', 2)`;
 }
 
-const beginReading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/** The database's clock (UTC ms), which all machines go by. */
+const shownNow = "floor(extract(epoch FROM clock_timestamp()) * 1000) AS now";
+const beginReading = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT ${shownNow}`;
 
 function beginWriting({ schema }: DatabaseAddress): string {
-  return `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0))`;
+  return `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0)), ${shownNow}`;
 }
 
 /** Its connections are made when they are needed. The first makes the schema. */
@@ -206,9 +208,11 @@ function parserOf(type: number): (text: string) => unknown {
   return numbers.includes(type) ? Number : (text) => text;
 }
 
+type Opened = Pick<PostgresOptions, "address" | "clock">;
+
 async function pooled<Result>(
   pool: Pool,
-  address: DatabaseAddress,
+  opened: Opened,
   begin: string,
   script: () => Script<Result>,
 ): Promise<Result> {
@@ -216,11 +220,11 @@ async function pooled<Result>(
   try {
     client = await pool.connect();
   } catch (error) {
-    throw explained(error, address);
+    throw explained(error, opened.address);
   }
   let broken = false;
   try {
-    return await within(client, address, begin, script, () => {
+    return await within(client, opened, begin, script, () => {
       broken = true;
     });
   } finally {
@@ -231,13 +235,15 @@ async function pooled<Result>(
 
 async function within<Result>(
   client: Pick<Client, "query">,
-  address: DatabaseAddress,
+  { address, clock }: Opened,
   begin: string,
   script: () => Script<Result>,
   onBroken: () => void = () => undefined,
 ): Promise<Result> {
   try {
-    await client.query(begin);
+    const asked = clock.monotonic();
+    const [, shown] = (await client.query(begin)) as unknown as PgResult<{ now: number }>[];
+    if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
     const result = await drive(client, script());
     await client.query("COMMIT");
     return result;
