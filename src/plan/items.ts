@@ -1,5 +1,6 @@
 import type { Model } from "../api/records.js";
-import { itemKeys, shortId } from "../core/identity.js";
+import { itemKeys, outputOf, shortId } from "../core/identity.js";
+import type { ItemState } from "../core/item.js";
 import { type Credits, credits, inCredits, noCredits, plus, times, toNumber } from "../core/money.js";
 import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
@@ -9,7 +10,7 @@ import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
 import type { PlanPrices } from "./cost.js";
-import type { Duplicates, Finding } from "./plan.js";
+import type { Duplicates, Existing, Finding } from "./plan.js";
 
 /** A good row: one that has a model and no problem. */
 export interface GoodRow extends CheckedRow {
@@ -36,7 +37,9 @@ const groupsMax = 100;
 const numbersKept = 1_000;
 const none: Problem[] = [];
 
-type Requested = Pick<DraftItem, "prompt" | "contents" | "kind">;
+interface Requested extends Pick<DraftItem, "prompt" | "contents"> {
+  kind: Pick<DraftItem["kind"], "model" | "params">;
+}
 
 /** An item among others that ask for the very same thing. */
 interface Counted {
@@ -64,6 +67,11 @@ export class Items {
   ) => string;
   private readonly seen = new CompactTextMap();
   private readonly identicalChildren = new Set<number>();
+  /**
+   * Later occurrences that the job has and no row asks for, by the key of the first one. A row that is alone now may have
+   * been one of several.
+   */
+  private readonly later = new Map<string, number[]>();
   /** Items of a group so far, by the position of its first one; 0 where only one row asks for it. */
   private slots = new Uint32Array(1_024);
   private readonly groups: Group[] = [];
@@ -120,6 +128,7 @@ export class Items {
       return record?.key === first;
     });
     let occurrence = 1;
+    if (head === null && this.later.has(first)) this.identicalChildren.add(position);
     if (head !== null) {
       const before = this.slotsOf(head) || 1;
       const other = record?.number ?? 0;
@@ -149,10 +158,64 @@ export class Items {
     return null;
   }
 
-  /** The same for items that `finish` has finished since the last call: see `keepOccurrences`. */
+  /** Notes an item that the job has. All rows are in the draft by then. */
+  know(known: Existing): void {
+    const { key, occurrence, prompt, model, params } = known;
+    // Merged rows are one item, and its occurrences are counted from 1.
+    if (occurrence === 1 || this.scope.duplicates === "merge" || this.draft.holds(key)) return;
+    const contents = { ...known.inputs, ...known.files };
+    for (const parent of known.parents ?? []) contents[parent.field] = outputOf(parent);
+    const same = requestOf({ prompt, contents, kind: { model, params } });
+    // A variant has another key.
+    if (this.keyOf(same, occurrence) !== key) return;
+    const first = this.keyOf(same, 1);
+    const others = this.later.get(first);
+    if (others === undefined) this.later.set(first, [occurrence]);
+    else others.push(occurrence);
+  }
+
+  /**
+   * An occurrence that a row's id had before stays with it, so that its file stays its own when rows change places or one
+   * of them goes. The others take what is left, first of all what was made.
+   */
+  keepOccurrences(): void {
+    const { draft } = this;
+    for (const first of this.later.keys()) {
+      const position = draft.positionOf(first);
+      if (position !== null && draft.group(position).length === 1) this.keepOccurrencesOf(position);
+    }
+    for (const head of draft.groups()) this.keepOccurrencesOf(head);
+  }
+
+  /** The same for items that `finish` has finished since the last call. */
   keepOccurrencesOfChildren(): void {
-    for (const head of this.identicalChildren) keepOccurrencesOf(this.draft, head, this.keyOf);
+    for (const head of this.identicalChildren) this.keepOccurrencesOf(head);
     this.identicalChildren.clear();
+  }
+
+  private keepOccurrencesOf(head: number): void {
+    const { draft } = this;
+    const slots = draft.group(head);
+    const [first] = slots;
+    if (first === undefined) return;
+    const same = requestOf(first.item);
+    const others = this.later.get(this.keyOf(same, 1)) ?? [];
+    const occurrences = [
+      ...slots.map((_, index) => index + 1),
+      ...others.filter((occurrence) => occurrence > slots.length).sort((a, b) => a - b),
+    ].map((occurrence) => {
+      const key = this.keyOf(same, occurrence);
+      return { occurrence, key, known: draft.knownOf(key) };
+    });
+    const free = new Set(occurrences);
+    const before = new Map(occurrences.map((each) => [each.known?.rowId, each]));
+    const chosen = new Map<DraftSlot, Occurrence>();
+    for (const slot of slots) {
+      const own = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
+      if (own !== undefined && free.delete(own)) chosen.set(slot, own);
+    }
+    const rest = mostMade([...free], slots.length - chosen.size).values();
+    for (const slot of slots) take(draft, slot, chosen.get(slot) ?? (rest.next().value as Occurrence));
   }
 
   /** Findings on rows that ask for the very same thing. */
@@ -295,29 +358,22 @@ function shortList(numbers: readonly number[], count: number): string {
   return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/**
- * An occurrence that a row's id had before stays with it, so that its file stays its own when rows change places; the
- * others take the next that is free.
- */
-export function keepOccurrences(draft: Draft, keyOf: Items["keyOf"]): void {
-  for (const head of draft.groups()) keepOccurrencesOf(draft, head, keyOf);
+interface Occurrence {
+  occurrence: number;
+  key: string;
+  /** The item of the job that has this key. */
+  known: ReturnType<Draft["knownOf"]>;
 }
 
-function keepOccurrencesOf(draft: Draft, head: number, keyOf: Items["keyOf"]): void {
-  const slots = draft.group(head);
-  const [first] = slots;
-  if (first === undefined) return;
-  const same = requestOf(first.item);
-  const keys = slots.map((_, index) => keyOf(same, index + 1));
-  const free = new Set(keys.keys());
-  const before = new Map(keys.map((key, index) => [draft.rowIdOf(key), index]));
-  const chosen = new Map<DraftSlot, number>();
-  for (const slot of slots) {
-    const index = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
-    if (index !== undefined && free.delete(index)) chosen.set(slot, index);
-  }
-  const rest = free.values();
-  for (const slot of slots) take(draft, slot, keys, chosen.get(slot) ?? (rest.next().value as number));
+/** As many as are wanted, in their order: those that were made, then those that the job has, then new ones. */
+function mostMade(free: readonly Occurrence[], count: number): Occurrence[] {
+  if (free.length === count) return [...free];
+  const unmade: ItemState[] = ["failed", "dropped", "planned", "blocked"];
+  const rank = ({ known }: Occurrence) => (known === null ? 2 : unmade.includes(known.state) ? 1 : 0);
+  return free
+    .toSorted((a, b) => rank(a) - rank(b))
+    .slice(0, count)
+    .sort((a, b) => a.occurrence - b.occurrence);
 }
 
 /** What an item asks for, as its key is made of. */
@@ -325,11 +381,10 @@ function requestOf({ prompt, contents, kind: { model, params } }: Requested): Go
   return { row: { prompt }, model: { model_key: model }, params, contents } as GoodRow;
 }
 
-function take(draft: Draft, { position, id, item }: DraftSlot, keys: readonly string[], index: number): void {
-  const key = keys[index] as string;
-  if (item.occurrence === index + 1) return;
+function take(draft: Draft, { position, id, item }: DraftSlot, { key, occurrence }: Occurrence): void {
+  if (item.occurrence === occurrence) return;
   const rowId = id === null ? shortId(key) : item.rowId;
   // A name that was not given holds the id from the key.
   const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
-  draft.rename(position, { key, occurrence: index + 1, rowId, name });
+  draft.rename(position, { key, occurrence, rowId, name });
 }

@@ -2,7 +2,7 @@ import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import { normalText, shortId } from "../core/identity.js";
 import { balanceTold } from "../core/money.js";
-import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
+import type { ChangedRow, Comparison, Draft, Known, RowContent } from "../core/ports/draft.js";
 import { type Problem, partOf } from "../core/problem.js";
 import { hasReference, isReference } from "../core/reference.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
@@ -12,7 +12,7 @@ import { finishChains, References } from "./chains.js";
 import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
 import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
-import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
+import { type GoodRow, Items, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
 import type { Existing, Plan, PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
@@ -172,9 +172,13 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
     return null;
   }
   draft.refuseWithout([...planning.doubted].filter((key) => !planning.taken.has(key)));
-  for await (const page of input.existing) draft.know(ofEdition(page, edition), input.missing ?? new Set());
+  for await (const page of input.existing) {
+    const ours = page.filter((item) => item.edition === edition);
+    draft.know(ours.map(knownItem), input.missing ?? new Set());
+    for (const item of ours) planning.items.know(item);
+  }
   const { known } = draft.counts();
-  if (known > 0) keepOccurrences(draft, planning.items.keyOf);
+  if (known > 0) planning.items.keepOccurrences();
   planning.references.flush();
   const chained = finishChains(draft, planning.items, known > 0);
   const { selection, notes } = planning.choosing.settle(draft);
@@ -220,11 +224,9 @@ async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Pr
   }
 }
 
-function* ofEdition(existing: readonly Existing[], edition: string) {
-  for (const item of existing) {
-    const { edition: own, name, vanished = false, attempted = false } = item;
-    if (own === edition) yield { ...item, name: name ?? null, vanished, attempted };
-  }
+function knownItem(item: Existing): Known {
+  const { name, vanished = false, attempted = false } = item;
+  return { ...item, name: name ?? null, vanished, attempted };
 }
 
 function publishOf({ publish }: Manifest): Plan["publish"] {

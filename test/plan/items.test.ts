@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { shortId } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
-import { contentOf, planOf } from "./account.js";
+import type { Existing } from "../../src/plan/plan.js";
+import { contentOf, kept, planOf } from "./account.js";
 
 test("a row becomes an item with everything that its submission needs", async () => {
   const { items } = await planOf(
@@ -131,4 +132,63 @@ test("keys and ids of a plan's items are all different, whatever rows repeat", a
     }),
     { numRuns: 40 },
   );
+});
+
+describe("identical rows of which one goes", () => {
+  const two = "id,model,prompt\na,paint,x\nb,paint,x\n";
+  const standings = ({ items }: Awaited<ReturnType<typeof planOf>>) =>
+    items.map(({ rowId, occurrence, standing, due }) => ({ rowId, occurrence, standing, due }));
+
+  test("P2: the one that was made alone is not paid again when its twin goes", async () => {
+    const [, b] = kept(await planOf(two), "archived") as [Existing, Existing];
+    const alone = await planOf("id,model,prompt\nb,paint,x\n", { existing: [b] });
+    expect(standings(alone)).toEqual([{ rowId: "b", occurrence: 2, standing: "archived", due: false }]);
+    expect(alone.vanished).toEqual([]);
+    // Another id is the same row still.
+    const renamed = await planOf("id,model,prompt\nc,paint,x\n", { existing: [b] });
+    expect(standings(renamed)).toEqual([{ rowId: "c", occurrence: 2, standing: "archived", due: false }]);
+    // Beside a new twin as well.
+    const again = await planOf(two, { existing: [b] });
+    expect(standings(again)).toMatchObject([
+      { rowId: "a", standing: "new" },
+      { rowId: "b", standing: "archived" },
+    ]);
+  });
+
+  test("P2: two of three that were made keep what they have", async () => {
+    const [, b, c] = kept(await planOf(`${two}c,paint,x\n`), "archived") as [Existing, Existing, Existing];
+    const left = await planOf("id,model,prompt\nb,paint,x\nc,paint,x\n", { existing: [b, c] });
+    expect(standings(left)).toEqual([
+      { rowId: "b", occurrence: 2, standing: "archived", due: false },
+      { rowId: "c", occurrence: 3, standing: "archived", due: false },
+    ]);
+  });
+
+  test("P2: what was made is taken before what failed, also without ids", async () => {
+    const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
+    const [failed, made] = kept(await planOf(rows(2)), "failed", "archived") as [Existing, Existing];
+    const left = await planOf(rows(1), { existing: [failed, made] });
+    expect(left.items).toMatchObject([{ key: made.key, standing: "archived" }]);
+    const named = await planOf("id,model,prompt\nb,paint,x\n", {
+      existing: kept(await planOf(two), "failed", "archived"),
+    });
+    expect(standings(named)).toMatchObject([{ rowId: "b", standing: "archived" }]);
+  });
+
+  test("P2: local files and outputs of other items are known for what they are", async () => {
+    const localInputs = contentOf({ "cup.png": "sha256:01" });
+    const input = "id,model,prompt,image_url\n";
+    const files = { image_url: "sha256:01" };
+    const [, b] = kept(
+      await planOf(`${input}a,edit,x,cup.png\nb,edit,x,cup.png\n`, { localInputs }),
+      "archived",
+    ) as [Existing, Existing];
+    const alone = await planOf(`${input}b,edit,x,cup.png\n`, { localInputs, existing: [{ ...b, files }] });
+    expect(standings(alone)).toMatchObject([{ rowId: "b", standing: "archived" }]);
+
+    const cup = `${input}cup,paint,c,\n`;
+    const [parent, , d] = kept(await planOf(`${cup}c,edit,x,@cup\nd,edit,x,@cup\n`), "archived") as Existing[];
+    const child = await planOf(`${cup}d,edit,x,@cup\n`, { existing: [parent as Existing, d as Existing] });
+    expect(standings(child)).toMatchObject([{ rowId: "cup" }, { rowId: "d", standing: "archived", due: false }]);
+  });
 });

@@ -26,8 +26,10 @@ export interface Draft {
   groups(): Iterable<number>;
   /** The group of that first item. */
   group(head: number): DraftSlot[];
-  /** The row id that an item of this key had before. */
-  rowIdOf(key: string): string | undefined;
+  /** The row id that an item of this key had before, and its state; null if the job has none. */
+  knownOf(key: string): Pick<Known, "rowId" | "state"> | null;
+  /** The position of the item of this key. */
+  positionOf(key: string): number | null;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
 
   /** An input of an item is the output of another item. Only for positions that were put away. */

@@ -8,7 +8,7 @@ export function draftHistory(
   db: Sqlite,
   sql: Sql,
   { tally }: DraftProgress,
-): Pick<Draft, "know" | "rowIdOf" | "stand" | "compare" | "comparison"> {
+): Pick<Draft, "know" | "knownOf" | "stand" | "compare" | "comparison"> {
   return {
     know(items, missing) {
       const insert = sql(
@@ -21,7 +21,10 @@ export function draftHistory(
       }
     },
 
-    rowIdOf: (key) => sql("SELECT row_id FROM known WHERE key = ?").value(key) as string | undefined,
+    knownOf: (key) =>
+      (sql("SELECT row_id AS rowId, state FROM known WHERE key = ?").get(key) as
+        | ReturnType<Draft["knownOf"]>
+        | undefined) ?? null,
 
     stand(again) {
       tally.spoil();

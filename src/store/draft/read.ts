@@ -36,7 +36,7 @@ export function listing<Thing>(
   };
 }
 
-type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
+type Facts = Pick<Draft, "counts" | "totals" | "missing" | "positionOf" | "holds">;
 type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
 
 /** The totals of a plan. */
@@ -46,6 +46,12 @@ export function draftReading(db: Sqlite, sql: Sql, progress: DraftProgress): Fac
 
 function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
   const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).value() as number;
+  let isIndexed = false;
+  const positionOf = (key: string) => {
+    if (!isIndexed) db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
+    isIndexed = true;
+    return (sql("SELECT position FROM drafted WHERE key = ?").value(key) as number | undefined) ?? null;
+  };
   return {
     counts: () => ({
       rows: progress.rows,
@@ -63,10 +69,8 @@ function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
          WHERE k.missing AND d.wanted ORDER BY d.position`,
       ).all() as { rowId: string; key: string; price: Credits }[],
 
-    holds(key) {
-      db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
-      return sql("SELECT 1 FROM drafted WHERE key = ?").get(key) !== undefined;
-    },
+    positionOf,
+    holds: (key) => positionOf(key) !== null,
   };
 }
 
