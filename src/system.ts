@@ -78,7 +78,13 @@ function systemMachine(main: string): Machine {
 export function systemHost(): Host {
   // The library is told the key; what it starts must not inherit one.
   const { BULKGEN_API_KEY: _, ...env } = process.env;
-  return { cwd: process.cwd(), env, clock: followingClock(systemClock), random: systemRandom, mounts: mountTable };
+  return {
+    cwd: process.cwd(),
+    env,
+    clock: followingClock(systemClock),
+    random: systemRandom,
+    mounts: mountTable,
+  };
 }
 
 /** Runs the program with the arguments of this process, and sets the code that the process ends with. */

@@ -72,8 +72,8 @@ async function freeName(
   }
 }
 
-/** On a filesystem without hard links the old name is already gone. */
-async function gone(disk: Disk, path: string): Promise<void> {
+/** Removes a name, which may be gone already: on a filesystem without hard links, or by another process. */
+export async function gone(disk: Disk, path: string): Promise<void> {
   try {
     await disk.unlink(path);
   } catch (error) {

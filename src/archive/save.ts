@@ -87,7 +87,7 @@ export interface Archive {
   save(request: SaveRequest, signal?: AbortSignal): Promise<SaveResult>;
   /** The first half of a save, on any host that shares the folder; see ReceivedFile. */
   receive(request: SaveRequest, signal: AbortSignal): Promise<Reception>;
-  /** The output, if it is in the archive already. Rejects with errors of the disk. */
+  /** The output, if it is in the archive already; null if it is not. */
   known(request: SaveRequest): Promise<SaveResult | null>;
   /** The second half, in the process with the workspace's lock. */
   place(request: SaveRequest, received: ReceivedFile): Promise<SaveResult>;
@@ -104,7 +104,13 @@ export function openArchive(ports: Omit<SavePorts, "indexes" | "partials" | "sig
   return {
     save: (request, signal) => saveOutput(request, signal === undefined ? shared : { ...shared, signal }),
     receive: (request, signal) => receiveOutput(request, { ...shared, signal }),
-    known: async (request) => knownFile(request, ports.disk, await shared.indexes.of(request.jobFolder)),
+    async known(request) {
+      try {
+        return await knownFile(request, ports.disk, await shared.indexes.of(request.jobFolder));
+      } catch (error) {
+        return refusalOf(error, request.jobFolder);
+      }
+    },
     place: (request, received) => placeReceived(request, received, shared),
     refusal: (jobFolder) => refusalNow(ports.disk, jobFolder),
     indexOf: (jobFolder) => shared.indexes.of(jobFolder),

@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
 import type { BrowsedFile } from "../store/browse/browser.js";
 import type { Zipped } from "./asked.js";
@@ -54,6 +54,8 @@ export class Zips {
     if (zip === undefined) throw new Refused("this ZIP is no longer prepared; ask for it again", "missing");
     const { ZipFile } = await import("yazl");
     const archive = new ZipFile();
+    // It tells of a file that it cannot read by an event of its own.
+    archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
     const names = new Set<string>();
     for (const file of zip.files) {
       const name = `${safeName(file.job)}/${file.file}`;

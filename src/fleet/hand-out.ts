@@ -154,8 +154,12 @@ class Waiting implements HandOut {
     for (const id of failed) this.take(id)?.end({ kind: "failed" });
     // The queue was dropped: nothing is lost with it.
     for (const id of lost) {
-      const pending = this.take(id);
-      if (pending) this.pending.set(await queue.put(pending.job), pending);
+      const pending = this.pending.get(id);
+      if (pending === undefined) continue;
+      const again = await queue.put(pending.job);
+      // It may have been interrupted in the meantime.
+      if (this.take(id) === undefined) await queue.remove(again);
+      else this.pending.set(again, pending);
     }
   }
 
@@ -173,6 +177,10 @@ class Waiting implements HandOut {
       id = await queue.put(job);
     } catch (error) {
       return { kind: "try_again", reason: `it cannot be handed out: ${(error as Error).message}` };
+    }
+    if (signal.aborted) {
+      void queue.remove(id).catch(() => undefined);
+      return interrupted;
     }
     return new Promise((resolve) => {
       const cancel = () => {

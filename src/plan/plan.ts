@@ -65,7 +65,17 @@ export type OnMissing = "report" | "fetch" | "pay";
 /** An item of the job as the store keeps it; any `Item` will do. */
 export type Existing = Pick<
   Item,
-  "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "files" | "parents" | "edition" | "occurrence"
+  | "key"
+  | "state"
+  | "rowId"
+  | "model"
+  | "prompt"
+  | "params"
+  | "inputs"
+  | "files"
+  | "parents"
+  | "edition"
+  | "occurrence"
 > & {
   /** Whether it was ever submitted. A dropped item that was is not submitted again. */
   attempted?: boolean;

@@ -105,6 +105,26 @@ test("P13: two that received the same output do not have it in the archive twice
   expect(await filesBelow()).toEqual(["index.jsonl", "pots/teapot.png"]);
 });
 
+test("P17: an index that cannot be read is trouble with the disk, which passes", async () => {
+  await writeFile(folder, "a file in place of the folder");
+  const known = await anArchive().known(wanted());
+  await rm(folder);
+  expect(known).toMatchObject({ kind: "disk" });
+});
+
+test("temporary files that go while they are removed are no trouble", async () => {
+  await received(anArchive());
+  const disk = {
+    ...nodeDisk,
+    async list(path: string) {
+      const entries = await nodeDisk.list(path);
+      for (const entry of entries) if (!entry.endsWith("/")) await rm(join(path, entry));
+      return entries;
+    },
+  };
+  expect(await removeLeftovers(disk, folder)).not.toEqual([]);
+});
+
 test("a received file that is gone or not whole is fetched again", async () => {
   const archive = anArchive();
   const gone = await received(archive);

@@ -89,7 +89,8 @@ describe("copies in a bucket", () => {
       "--archive: s3://inputs/campaign/sandbox cannot be used: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     );
     const status = await run(place, ["status", "--sandbox", "--json"]);
-    expect(JSON.parse(status.stdout)).toMatchObject({ credits: { spent: 0 } });
+    // A run that could not start is not in progress: a worker would go on with it.
+    expect(JSON.parse(status.stdout)).toMatchObject({ state: "interrupted", credits: { spent: 0 } });
     const misspelt = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--archive", "others"]);
     expect(misspelt).toMatchObject({
       code: 2,

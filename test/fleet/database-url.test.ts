@@ -1,8 +1,10 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { newPlace, type Place, run, started } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 import { intentLine } from "../receipt-line.js";
@@ -118,6 +120,54 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
         "SELECT item_id, count(task_id) AS paid FROM attempts GROUP BY item_id ORDER BY 1",
       ),
     ).toEqual([1, 2, 3].map((item_id) => ({ item_id, paid: 1 })));
+  });
+
+  test("a workspace whose state is in files stays there until it is moved", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const state = join(at.folder, ".bulkgen", "state.db");
+    await openWorkspace({ stateFile: state, root: at.folder }, new ManualClock()).close();
+    const refused = await run(at, ["pause"], { env: { BULKGEN_DATABASE_URL: url } });
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /the state of .* is in .*state\.db, not in the database postgres:.*bulkgen migrate --from/,
+      ),
+    ]);
+    const here = await run(at, ["pause"], {});
+    expect(here.stderr).not.toContain("is in the database");
+    // A note that names a database without the state must not put the file aside.
+    const note = {
+      id: "1",
+      state: null,
+      host: hostname(),
+      why: null,
+      database: databaseAddress(url, { sandbox: false }).shown,
+    };
+    writeFileSync(join(at.folder, ".bulkgen", "workspace.json"), JSON.stringify(note));
+    for (const ends of [
+      ["--from", state, "--to", url],
+      ["--from", url, "--to", state],
+    ]) {
+      const moved = await run(at, ["migrate", ...ends], {});
+      expect([moved.code, moved.stderr]).toEqual([2, expect.stringContaining("has no state")]);
+      expect(existsSync(state)).toBe(true);
+    }
+  });
+
+  test("doctor counts its request where the runs count theirs, and knows the history there", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const env = {
+      BULKGEN_DATABASE_URL: url,
+      BULKGEN_BASE_URL: "http://127.0.0.1:9",
+      BULKGEN_API_KEY: `svc_${"a".repeat(32)}`,
+    };
+    const told = JSON.parse((await run(at, ["doctor", "--json"], { env })).stdout) as {
+      checks: { name: string; got: string }[];
+    };
+    const shown = databaseAddress(url, { sandbox: false }).shown;
+    const got = new Map(told.checks.map((check) => [check.name, check.got]));
+    expect([got.get("history"), got.get("accounts")]).toEqual([shown, shown]);
+    expect(await postgres.query(url, "SELECT count(*) AS keys FROM keys")).toEqual([{ keys: 1 }]);
   });
 
   test("P2: a database that does not know what this folder has paid for is refused", async () => {

@@ -1,6 +1,10 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { undiciDownloads } from "../../src/archive/download/download.js";
+import { openArchive } from "../../src/archive/save.js";
+import { openHandOut } from "../../src/fleet/hand-out.js";
 import { openQueue, type Queue } from "../../src/fleet/queue.js";
 import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
 import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
@@ -273,6 +277,46 @@ describe("the queue", () => {
     expect(await queue.take(1)).toEqual([]);
     await queue.put(job);
     expect(await queue.take(1)).toHaveLength(1);
+    await queue.close();
+  });
+});
+
+describe("a download that is handed out", () => {
+  test("ends with the run's interruption, also while it is on its way into the queue", async () => {
+    const queue = await openQueue(databaseAddress(postgres.newWorkspace(), { sandbox: false }));
+    if (queue === null) throw new Error("pg-boss is not installed");
+    const disk = { disk: nodeDisk, download: undiciDownloads({ baseUrl: "http://127.0.0.1:9" }).download };
+    const clock = new ManualClock();
+    const archive = openArchive({
+      ...disk,
+      clock,
+      inspect: async () => ({ kind: "ok" }) as never,
+      version: "1",
+    });
+    const interrupt = new AbortController();
+    const put = async (job: Parameters<Queue["put"]>[0]) => {
+      const id = await queue.put(job);
+      interrupt.abort();
+      return id;
+    };
+    const handOut = await openHandOut({
+      queue: Object.assign(Object.create(queue), { put }) as Queue,
+      archive,
+      outFolder: newPlace().folder,
+      proof: "p",
+      hasProof: async () => true,
+      baseUrl: "http://127.0.0.1:9",
+      clock,
+      log: { info: () => {}, warn: () => {} } as never,
+      onOffer: () => {},
+    });
+    const save = handOut.save(
+      { url: "http://127.0.0.1:9/out", jobFolder: newPlace().folder, name: "a", index: {} } as never,
+      interrupt.signal,
+    );
+    // No worker is there.
+    expect(await save).toMatchObject({ kind: "try_again" });
+    await handOut.close();
     await queue.close();
   });
 });

@@ -120,6 +120,15 @@ describe("a workspace on PostgreSQL", () => {
     await postgres.query(url, "UPDATE schema_version SET version = 99");
     await expect(openAt(url)).rejects.toThrow("expected schema 1 or older, got 99; update bulkgen");
     expect(() => addressOf(url.replace(/schema=.*/, "schema=x;drop"))).toThrow("expected a schema of");
+    // The driver would take it in place of the schema.
+    expect(() => addressOf(`${url}&options=-c%20work_mem%3D1MB`)).toThrow("an address without ?options=");
+  });
+
+  test("keeps what a service says with a NUL in it, which PostgreSQL has no room for", async () => {
+    const { store } = await openAt(postgres.newWorkspace());
+    const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+    await store.enroll(runId, [newItem("a", { prompt: "a\0cup" })]);
+    expect(await store.items(runId)).toMatchObject([{ prompt: "a\ufffdcup" }]);
   });
 
   test("P1: nothing of a transaction is left when its connection is lost, and the next one has another", async () => {

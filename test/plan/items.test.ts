@@ -187,8 +187,14 @@ describe("identical rows of which one goes", () => {
     expect(standings(alone)).toMatchObject([{ rowId: "b", standing: "archived" }]);
 
     const cup = `${input}cup,paint,c,\n`;
-    const [parent, , d] = kept(await planOf(`${cup}c,edit,x,@cup\nd,edit,x,@cup\n`), "archived") as Existing[];
+    const [parent, , d] = kept(
+      await planOf(`${cup}c,edit,x,@cup\nd,edit,x,@cup\n`),
+      "archived",
+    ) as Existing[];
     const child = await planOf(`${cup}d,edit,x,@cup\n`, { existing: [parent as Existing, d as Existing] });
-    expect(standings(child)).toMatchObject([{ rowId: "cup" }, { rowId: "d", standing: "archived", due: false }]);
+    expect(standings(child)).toMatchObject([
+      { rowId: "cup" },
+      { rowId: "d", standing: "archived", due: false },
+    ]);
   });
 });

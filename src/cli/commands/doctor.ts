@@ -84,10 +84,9 @@ async function service(
   // The checks above report problems with the settings.
   const { connection, close } = await connect(flags, machine, place, { warn: () => {} });
   try {
-    const { accountsFile } = place;
     const options = {
       connection,
-      accountsFile,
+      place,
       clock: machine.clock,
       log: await openLog(flags, machine),
       signal: machine.interrupt(),
@@ -105,6 +104,7 @@ function withoutTraces(workspace: Workspace): Workspace {
     ...workspace,
     serviceFile: kept(workspace.serviceFile),
     accountsFile: kept(workspace.accountsFile),
+    database: null,
   };
 }
 

@@ -1,7 +1,9 @@
 import { createWriteStream, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { ZipFile } from "yazl";
 import { mediaFields } from "../../api/inputs.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
@@ -195,9 +197,33 @@ export interface Pack {
  */
 export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
   const found = located(files, [...new Set(runs.map(jobFolder))].toReversed());
-  const { ZipFile } = await import("yazl");
-  const archive = new ZipFile();
-  const mtime = new Date(clock.now());
+  const { ZipFile: NewZip } = await import("yazl");
+  const archive = new NewZip();
+  const part = `${zip}.part`;
+  const over = new AbortController();
+  const written = pipeline(archive.outputStream, createWriteStream(part, { flush: true }), {
+    signal: AbortSignal.any([signal, over.signal]),
+  });
+  // It tells of a file that it cannot read by an event of its own.
+  archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
+  try {
+    await Promise.all([written, addTo(archive, found, { sheet, mtime: new Date(clock.now()) })]);
+    await rename(part, zip);
+  } catch (error) {
+    over.abort();
+    await written.catch(() => undefined);
+    await rm(part, { force: true });
+    if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was packed");
+    throw error;
+  }
+}
+
+/** The files, their lines of the index, and the sheet. */
+async function addTo(
+  archive: ZipFile,
+  found: readonly { folder: string; file: string }[],
+  { sheet, mtime }: Pick<Pack, "sheet"> & { mtime: Date },
+): Promise<void> {
   const lines: string[] = [];
   const indexes = new Indexes(nodeDisk);
   for (const { folder, file } of found) {
@@ -213,15 +239,6 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
     archive.addBuffer(Buffer.from(sheet.content), sheet.name, { mtime });
   }
   archive.end();
-  const part = `${zip}.part`;
-  try {
-    await pipeline(archive.outputStream, createWriteStream(part, { flush: true }), { signal });
-    await rename(part, zip);
-  } catch (error) {
-    await rm(part, { force: true });
-    if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was packed");
-    throw error;
-  }
 }
 
 /** The path of each file. */

@@ -235,6 +235,7 @@ async function giveBack(store: Store, run: Run, { folder, output, reason }: Brok
   if (reason !== null) await setAside(nodeDisk, folder, knownFile(output), reason);
   if (output.item.runId === null) await store.add(run.id, [output.item]);
   await store.lost(output.item.id, output.number);
+  if (output.item.state === "held") return askAgain(store, output.item);
   // Its URL has probably expired; asking for a new one is quicker than trying it.
   await store.expire(output.item.id, "its file is downloaded again");
 }

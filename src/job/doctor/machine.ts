@@ -3,12 +3,11 @@ import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
-import { openAccounts } from "../../store/accounts/accounts.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
 import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
-import { withStore } from "../workspace/state.js";
+import { openSharedData, withStore } from "../workspace/state.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
 /** One check. */
@@ -161,12 +160,13 @@ export async function history(workspace: Workspace, clock: Clock): Promise<Check
   const expected = "a readable history, or none yet";
   const lost = lostHistory(workspace);
   if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
-  if (!existsSync(stateFile)) return fine("history", expected, "none yet");
+  if (workspace.database === null && !existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
     return await withStore(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
       if (outdated !== null) return problem("history", { expected, got: outdated, todo: rebuild });
-      return (await withoutReceipts(workspace, store)) ?? fine("history", expected, stateFile);
+      const where = workspace.database?.shown ?? stateFile;
+      return (await withoutReceipts(workspace, store)) ?? fine("history", expected, where);
     });
   } catch (error) {
     const todo = wayOut(error) ?? systemTodo(error) ?? rebuild;
@@ -283,11 +283,11 @@ function lock(folder: string, locks: (folder: string) => LockTrouble): Check {
 
 /** Whether what accounts share, in a database beside no workspace, can be read and written. */
 export async function accountsData(
-  { accountsFile, stateFile }: Pick<Workspace, "accountsFile" | "stateFile">,
+  { accountsFile, stateFile, database }: Pick<Workspace, "accountsFile" | "stateFile" | "database">,
   clock: Clock,
 ): Promise<Check> {
   const expected = "a quota ledger and a spend log that can be read, or none yet";
-  if (!existsSync(accountsFile)) {
+  if (database === null && !existsSync(accountsFile)) {
     const folder = dirname(accountsFile);
     const code = refusalToWrite(folder);
     if (code === null) return fine("accounts", expected, "none yet");
@@ -295,8 +295,8 @@ export async function accountsData(
     return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
   }
   try {
-    await openAccounts(accountsFile, clock).close();
-    return fine("accounts", expected, accountsFile);
+    await (await openSharedData({ accountsFile, database }, clock)).close();
+    return fine("accounts", expected, database?.shown ?? accountsFile);
   } catch (error) {
     const todo = wayOut(error);
     if (todo === null) throw error;

@@ -9,13 +9,14 @@ import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
-import { openAccounts } from "../../store/accounts/accounts.js";
 import type { ServiceConnection } from "../workspace/account.js";
+import { type AccountsPlace, openSharedData } from "../workspace/state.js";
 import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
 export interface ServiceCheckOptions {
   connection: ServiceConnection;
-  accountsFile: string;
+  /** Where requests are counted. */
+  place: Pick<AccountsPlace, "accountsFile" | "database">;
   clock: Clock;
   log: Log;
   signal: AbortSignal;
@@ -37,7 +38,7 @@ type Name = keyof typeof expectations;
 
 /** Checks made with one GET me, which counts against the quota like any other and is not repeated. */
 export async function examineService(options: ServiceCheckOptions): Promise<Check[]> {
-  const accounts = openAccounts(options.accountsFile, options.clock);
+  const accounts = await openSharedData(options.place, options.clock);
   try {
     const { origin, key } = options.connection;
     const account = await accounts.accountOf(origin, fingerprint(key));

@@ -57,7 +57,8 @@ export async function pollOrders(options: AttendOptions): Promise<OrderPolling> 
       await clock.sleep(pollMs, over.signal);
       // The loop reports a database that cannot be read.
       const orders = over.signal.aborted ? [] : await store.waitingOrders().catch(() => [null]);
-      for (const given of orders) if (given && !over.signal.aborted) await facts.ask(given);
+      for (const given of orders)
+        if (given && !over.signal.aborted) await facts.ask(given).catch(() => undefined);
       if (orders.length === 0) continue;
       waiting = true;
       session.ports.bell.ring();

@@ -8,7 +8,7 @@ import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { isOwn } from "./prepare.js";
-import type { JobOptions, Outcome } from "./run-job.js";
+import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
@@ -40,7 +40,14 @@ export async function continueJob<Result>(
     const { forecast: _, ...own } = withDaily(changed.options, options);
     const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
     const before = (await opened.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, ...reading, opened, run, inOrder: false, leftOut: 0 });
+    const execution = await execute({
+      ...options,
+      ...reading,
+      opened,
+      run,
+      inOrder: false,
+      leftOut: 0,
+    }).catch((error: unknown) => leaveUnstarted(error, opened.store, found));
     return await use({ execution, skipped: null, before, startedAt, opened });
   } finally {
     await opened.close();

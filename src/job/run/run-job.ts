@@ -102,11 +102,23 @@ export async function runJob<Result>(
     const enrolled = await enrolledRun(options, opened);
     const { run, skipped } = enrolled;
     const before = (await opened.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, ...enrolled, opened });
+    const execution = await execute({ ...options, ...enrolled, opened }).catch((error: unknown) =>
+      leaveUnstarted(error, opened.store, { ...run, state: "interrupted", endedAt: options.clock.now() }),
+    );
     return await use({ execution, skipped, before, startedAt, opened });
   } finally {
     await opened.close();
   }
+}
+
+/** A run that could not start is not in progress: a worker that stands by would go on with it. */
+export async function leaveUnstarted(
+  error: unknown,
+  store: Store,
+  { id, state, exit, endedAt }: Run,
+): Promise<never> {
+  if (error instanceof EarlyExit && error.exit === "usage") await store.setRun(id, { state, exit, endedAt });
+  throw error;
 }
 
 interface Enrolled extends AccountReading {

@@ -60,7 +60,7 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
         "done",
         `the state of ${workspace.root} is in ${address.shown} already; nothing was changed`,
       );
-    throw refused(`there is no state in ${stateFile}`, "Name the state.db of a workspace with --");
+    throw refused(`there is no state in ${stateFile}`, "Name the state.db of a workspace with --from.");
   }
   const release = lockState(dirname(stateFile), dirname(stateFile), clock);
   try {
@@ -68,7 +68,10 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
     try {
       if (identity?.database === address.shown) {
         // It was cut short after the folder's note was written: the copy is complete.
-        await server.atomic(() => unmark(server.sql));
+        await server.atomic(function* () {
+          yield* refuseEmpty(server.sql, address);
+          yield* unmark(server.sql);
+        });
       } else {
         if (identity?.database !== undefined)
           throw refused(
@@ -123,6 +126,11 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
   }
 }
 
+/** A folder's note may name a database that never had its state: then the file beside the note is all there is. */
+function* refuseEmpty(sql: Queries, { shown }: DatabaseAddress): Script<void> {
+  if (yield* isEmpty(sql)) throw refused(`${shown} has no state`, "Check the address.");
+}
+
 /** Database → files. Throws EarlyExit for each refusal. */
 export async function migrateToFiles({
   workspace,
@@ -148,7 +156,7 @@ export async function migrateToFiles({
   if (identity?.database !== undefined && identity.database !== address.shown)
     throw refused(
       `the state of ${root} is in ${identity.database}, not in ${address.shown}`,
-      "Name that address with --",
+      "Name that address with --from.",
     );
   const release = lockState(dirname(stateFile), dirname(stateFile), clock);
   try {
@@ -164,6 +172,7 @@ export async function migrateToFiles({
           // The folder's note says that the file is not in use: it is left from a move that was cut short.
           if (identity?.database === undefined && !isRehearsal(workspace))
             throw refused(`${stateFile} has a state already`, "Name another folder with --to.");
+          yield* refuseEmpty(server.sql, address);
           renameSync(stateFile, freePath(`${stateFile}.unused`));
         }
         refuseSubmitting(yield* submitting(server.sql));

@@ -5,6 +5,7 @@ import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
 import { copyDatabase, madeWritable } from "../../store/open.js";
+import { shellWord } from "../../text/shell.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
 import { noteLockOwner } from "../workspace/lock.js";
 import {
@@ -88,8 +89,14 @@ function onServer(workspace: Workspace, database: string, { random }: PlaceOptio
   const { markerFolder, stateFile } = workspace;
   mkdirSync(dirname(stateFile), { recursive: true });
   if (isRehearsal(workspace)) return workspace;
+  const known = readIdentity(markerFolder);
+  if (known?.database === undefined && existsSync(stateFile))
+    throw new EarlyExit(
+      "usage",
+      `the state of ${workspace.root} is in ${stateFile}, not in the database ${database}. Nothing was sent. Move it with \`bulkgen migrate --from ${shellWord(stateFile)} --to ADDRESS\`, or unset BULKGEN_DATABASE_URL`,
+    );
   const first = { id: random.uuid(), state: null, host: hostname(), why: null, database };
-  const own = readIdentity(markerFolder) ?? createIdentity(markerFolder, first);
+  const own = known ?? createIdentity(markerFolder, first);
   if (own.database !== database) writeIdentity(markerFolder, { ...own, database });
   return workspace;
 }

@@ -6,7 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { madeWritable, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
-import { refuseOutdated } from "./history.js";
+import { refuseLost, refuseOutdated } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
 
@@ -45,6 +45,8 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
     while (undo.length > 0) await undo.pop()?.();
   };
   try {
+    // It may have been moved while this process waited for the lock.
+    refuseLost(workspace);
     const store = await lock.openStore();
     undo.push(() => store.close());
     await refuseOutdated(workspace, store);

@@ -27,7 +27,17 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
     return yield* sql(
       `INSERT INTO spend_log (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
        VALUES (max(?, 1 + coalesce((SELECT max(id) FROM spend_log), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ).insert(firstNumber(clock.now()), origin, fingerprint, workspace, itemKey, price, seq, clock.now(), at);
+    ).insert(
+      firstNumber(clock.now()),
+      origin,
+      fingerprint,
+      workspace,
+      itemKey,
+      price,
+      seq,
+      clock.now(),
+      Math.round(at),
+    );
   }
 
   return {

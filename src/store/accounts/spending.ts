@@ -60,10 +60,13 @@ const isIn = `
   coalesce(outcome <> 'unknown' AND ended_seq <= @seq, FALSE)
     OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), FALSE)`;
 
+// SQLite is given numbers with a fraction.
+const blockOfSeq = `CAST(@seq / ${seqBlock} AS INTEGER)`;
+
 const since = `
-  SELECT ${sumOf("seq", `block > @seq / ${seqBlock}`)}
+  SELECT ${sumOf("seq", `block > ${blockOfSeq}`)}
     + (SELECT coalesce(sum(${cost}), 0) ${ofAccount("spend_log")}
-        AND intended_seq > @seq AND intended_seq < (@seq / ${seqBlock} + 1) * ${seqBlock})`;
+        AND intended_seq > @seq AND intended_seq < (${blockOfSeq} + 1) * ${seqBlock})`;
 
 const begunBefore = `
   SELECT spend_log.id ${ofAccount("spend_log")} AND sent_at > @dayBefore AND intended_seq <= @seq AND NOT (${isIn})`;

@@ -24,6 +24,10 @@ export function databaseAddress(text: string, { sandbox }: { sandbox: boolean })
     throw new Error(
       `expected a schema of at most 36 lower-case letters, digits and _, got ${JSON.stringify(schema)}`,
     );
+  // They would take the place of the schema, and of the name by which others see who has the lock.
+  for (const name of ["options", "application_name"])
+    if (url.searchParams.has(name))
+      throw new Error(`expected an address without ?${name}=, which bulkgen sets`);
   url.searchParams.delete("schema");
   const shown = new URL(url);
   shown.password = "";

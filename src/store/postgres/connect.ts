@@ -1,4 +1,4 @@
-import type { Client, ClientConfig, Pool, PoolClient, QueryResult as PgResult } from "pg";
+import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
 import type { Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
 import type { DatabaseAddress } from "./address.js";

@@ -74,7 +74,7 @@ export function bound(
   const used: unknown[] = [];
   let text = pieces[0] ?? "";
   for (const [index, name] of values.entries()) {
-    const value = typeof name === "number" ? given[name] : named[name];
+    const value = storable(typeof name === "number" ? given[name] : named[name]);
     let number = numbers.get(name);
     if (number === undefined) {
       used.push(value);
@@ -84,6 +84,11 @@ export function bound(
     text += `$${number}${typeOf(value)}${pieces[index + 1]}`;
   }
   return { text, values: used };
+}
+
+/** PostgreSQL keeps no NUL in text, and whatever comes from outside may have one. */
+export function storable(value: unknown): unknown {
+  return typeof value === "string" ? value.replaceAll("\0", "\ufffd") : value;
 }
 
 function typeOf(value: unknown): string {

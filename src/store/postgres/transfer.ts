@@ -1,6 +1,7 @@
 import { type Sqlite, statements } from "../../sqlite.js";
 import { costOf } from "../accounts/accounts-schema.js";
 import type { Queries, Script } from "../script.js";
+import { storable } from "./dialect.js";
 
 /**
  * Copies a state between SQLite files and PostgreSQL. What a workspace has is copied as it is, with the sums that triggers
@@ -323,7 +324,9 @@ function* filled(
 
 /** SQLite keeps fractions in whole-number columns, such as of a time by the service's clock; PostgreSQL rounds them. */
 function jsonOf(rows: readonly Row[]): string {
-  return JSON.stringify(rows, (_, value) => (typeof value === "number" ? Math.round(value) : value));
+  return JSON.stringify(rows, (_, value) =>
+    typeof value === "number" ? Math.round(value) : storable(value),
+  );
 }
 
 /** Counts what has arrived, and the sums that came along. Throws where something is missing. */

@@ -45,7 +45,15 @@ export function attemptMethods(connection: Database): AttemptMethods {
         yield* sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
-        ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.spendLogId, itemId);
+        ).run(
+          intent.runId,
+          number,
+          clock.now(),
+          Math.round(intent.sentAt),
+          intent.bodySha256,
+          intent.spendLogId,
+          itemId,
+        );
         yield* applyTransition(connection, itemId, "intended");
         return (yield* newest(itemId)) as Attempt;
       }),
@@ -101,6 +109,8 @@ export function attemptMethods(connection: Database): AttemptMethods {
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
         yield* sql("UPDATE items SET polls = 0, note = NULL WHERE id = ?").run(itemId);
+        // Those of an earlier task of the item: its files stay in the archive, under their own lines of the index.
+        yield* sql("DELETE FROM outputs WHERE item_id = ?").run(itemId);
         yield* address(connection, itemId, facts);
         yield* releaseChildren(connection, itemId);
       }),
@@ -182,7 +192,8 @@ export function attemptMethods(connection: Database): AttemptMethods {
         const { state } = (yield* sql("SELECT state FROM items WHERE id = ?").get(itemId)) as {
           state: string;
         };
-        if (state !== "ready") yield* applyTransition(connection, itemId, "file_lost");
+        // In any other state the item has no file that counts, or other outputs to come.
+        if (state === "archived") yield* applyTransition(connection, itemId, "file_lost");
         yield* sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
           itemId,
           number,

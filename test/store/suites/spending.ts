@@ -5,6 +5,7 @@ import { credits, noCredits, showCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark, SpendLog } from "../../../src/core/ports/spend-log.js";
 import { type Day, dayOf } from "../../../src/core/quota/quota.js";
+import { seqBlock } from "../../../src/store/accounts/accounts-schema.js";
 import { ManualClock } from "../../manual-clock.js";
 import type { OpenDatabase } from "./open.js";
 
@@ -148,6 +149,19 @@ export function spendingSuite(open: OpenDatabase): void {
       // A clock that is behind by years does not hide it.
       await spend(7, noon - years);
       expect(await taken()).toEqual(["7", "0"]);
+    });
+
+    test("each of many requests once, however many have been before", async () => {
+      // Sums are kept for blocks of requests: the balance is read in the middle of one, and others follow.
+      for (let begun = 0; begun < 1_500; begun++)
+        await spendLog.answered(await spend(0), { outcome: "free" });
+      await read();
+      const before = mark.seq;
+      await spend(1);
+      const next = (Math.floor(before / seqBlock) + 1) * seqBlock;
+      while ((await spendLog.seq()) < next) await spendLog.answered(await spend(0), { outcome: "free" });
+      await spend(2);
+      expect(await taken()).toEqual(["3", "0"]);
     });
 
     test("requests that were in flight then, whenever their answer comes", async () => {

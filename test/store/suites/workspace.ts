@@ -181,6 +181,32 @@ export function workspaceSuite(open: OpenDatabase): void {
       expect((await store.item(item.id)).state).toBe("archived");
     });
 
+    test("P4: a task that was paid again has its outputs fetched, all of them and no others", async () => {
+      await enrolled("a");
+      const { id } = await submitted("a", "t1");
+      await store.complete(id, { ...facts, urls: ["https://a/1", "https://a/2", "https://a/3"] });
+      await store.saved(id, 1, savedFile);
+      await store.apply(id, "unfetchable", { note: "gone" });
+      await store.apply(id, "resubmit", { nextAt: 0 });
+      await submitted("a", "t2");
+      await store.complete(id, { ...facts, urls: ["https://b/1", "https://b/2"] });
+      expect(await store.outputs(id)).toEqual([
+        { number: 1, url: "https://b/1", file: null, sha256: null },
+        { number: 2, url: "https://b/2", file: null, sha256: null },
+      ]);
+    });
+
+    test("P16: the file of an item that is held can be lost; the item stays held", async () => {
+      await enrolled("a");
+      const { id } = await submitted("a", "t1");
+      await store.complete(id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+      await store.saved(id, 1, savedFile);
+      await store.apply(id, "unfetchable", { note: "gone" });
+      await store.lost(id, 1);
+      expect(await store.item(id)).toMatchObject({ state: "held" });
+      expect(await store.outputs(id)).toMatchObject([{ file: null }, { file: null }]);
+    });
+
     test("P15: what is to be fetched comes in the order in which its addresses end", async () => {
       const ids: number[] = [];
       for (const name of ["a", "b", "c"]) {

@@ -62,7 +62,7 @@ async function takeOver(
   const flags = { ...called, ifLocked: "fail" as const, work: false };
   const prepared = await jobOptions(flags, { ...machine, interrupt: () => stop }, workspace);
   const exit = await followed(prepared, flags, (show) =>
-    continueJob(prepared.options, { choose: async () => run }, async (outcome) => {
+    continueJob(prepared.options, { choose: async () => here(run, called, workspace) }, async (outcome) => {
       const ended = await show(outcome);
       // A worker that is drained leaves the run to others that stand by.
       if (stop.aborted && outcome.execution.run.state === "interrupted")
@@ -71,6 +71,11 @@ async function takeOver(
     }),
   );
   say(`run ${run.id} ended: ${exit}`);
+}
+
+/** The run with the output folder that is shared with the others, by the name that it has on this machine. */
+function here(run: Run, { out }: WorkerFlags, { outFolder }: Workspace): Run {
+  return out === undefined ? run : { ...run, outFolder };
 }
 
 /** Throws EarlyExit if the key is not of the account whose run this worker may have to continue. */
