@@ -1,6 +1,7 @@
 import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
 import type { Disk } from "../core/ports/disk.js";
+import { LineSplitter } from "../text/lines.js";
 import { foldName } from "./disk/names.js";
 
 /**
@@ -78,19 +79,20 @@ export class JobIndex {
   }
 
   private async read(path: string): Promise<void> {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of this.disk.read(path)) pieces.push(piece);
-    const text = Buffer.concat(pieces).toString("utf8");
-    this.endsInLine = text === "" || text.endsWith("\n");
-    for (const row of text.split("\n")) {
-      const line = parse(row);
-      if (line === null) continue;
-      const before = this.lines.get(identityOf(line));
-      this.know(line);
-      if (before && before.file !== line.file && this.identityAt(before.file) === identityOf(line)) {
-        this.free(before.file);
-      }
-    }
+    const splitter = new LineSplitter();
+    for await (const piece of this.disk.read(path)) for (const row of splitter.take(piece)) this.learn(row);
+    const last = splitter.last();
+    this.endsInLine = last === "";
+    this.learn(last);
+  }
+
+  private learn(row: string): void {
+    const line = parse(row);
+    if (line === null) return;
+    const before = this.lines.get(identityOf(line));
+    this.know(line);
+    if (before && before.file !== line.file && this.identityAt(before.file) === identityOf(line))
+      this.free(before.file);
   }
 
   /** The latest line of an output says where its file is; the latest line of a name says which output has it. */

@@ -30,6 +30,8 @@ export async function quarantine(
   const file = `${name.replaceAll("/", "-").slice(0, 60)}-${facts.sha256.slice(0, 12)}.bad`;
   try {
     await disk.link(from, join(folder, file));
+    // The damaged file loses its own name next.
+    await disk.syncFolder(folder);
     await disk.append(join(folder, "index.jsonl"), `${JSON.stringify({ file, ...facts })}\n`);
   } catch (error) {
     if ((error as { code?: unknown }).code !== "EEXIST") throw error;

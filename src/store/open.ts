@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { noFolderSync } from "../core/ports/disk.js";
 import { named, openSqlite, type Sqlite, statements } from "../sqlite.js";
 
 /** One version of a schema. A released version is never edited: the next change is another version. */
@@ -30,7 +31,7 @@ export class DatabaseTrouble extends Error {
  * database of a newer bulkgen.
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
-  if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
+  if (path !== ":memory:") makeFolder(dirname(path));
   let db: Sqlite | null = null;
   try {
     db = openSqlite(path);
@@ -188,7 +189,7 @@ export function copyInto(db: Sqlite, to: string): void {
   statements(db)("VACUUM INTO ?").run(part);
   syncPath(part);
   renameSync(part, to);
-  syncPath(dirname(to));
+  syncNames(dirname(to));
 }
 
 /** Makes a file, or the names in a folder, durable. */
@@ -199,6 +200,22 @@ export function syncPath(path: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Makes the names in a folder durable, where the file system can: without that a new name may be gone after a power cut. */
+export function syncNames(folder: string): void {
+  try {
+    syncPath(folder);
+  } catch (error) {
+    if (!noFolderSync.has(String((error as NodeJS.ErrnoException).code))) throw error;
+  }
+}
+
+/** A folder with all above it, whose names are durable. */
+export function makeFolder(path: string): void {
+  const first = mkdirSync(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) syncNames(dirname(made));
 }
 
 /** What to do about a damaged database, by its file name. */
@@ -245,7 +262,7 @@ export function wayOut(error: unknown): string | null {
 /** Whether the disk or another process keeps a database from being opened, so that its content is unknown. */
 export function isRefused(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  return /^SQLITE_(FULL|READONLY|CANTOPEN|PERM|BUSY)/.test(String(code));
+  return refusedByDisk(error) || /^SQLITE_(PERM|BUSY)/.test(String(code));
 }
 
 function damaged(message: string): string | null {

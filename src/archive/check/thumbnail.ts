@@ -76,6 +76,8 @@ export async function keepPreview(
   const temporary = await openTemporary(disk, folder, `preview ${path}`);
   try {
     await temporary.file.write(bytes);
+    // It is made once: an empty one after a power cut would stay.
+    await temporary.file.sync();
     await disk.link(temporary.path, path);
   } catch (error) {
     if ((error as { code?: unknown }).code !== "EEXIST") throw error;

@@ -13,7 +13,7 @@ import {
 } from "node:fs/promises";
 import { dirname } from "node:path";
 import { inBatches } from "../../core/batches.js";
-import type { ByteRange, Disk, NewFile } from "../../core/ports/disk.js";
+import { type ByteRange, type Disk, type NewFile, noFolderSync } from "../../core/ports/disk.js";
 
 /**
  * The disk of this machine. Two traps: a file's content and its name become durable separately (a synced file in an
@@ -103,9 +103,6 @@ export async function renameToFreeName(from: string, to: string): Promise<void> 
     throw error;
   }
 }
-
-/** The errors of filesystems that cannot sync a folder. Nothing more can be done on them. */
-const noFolderSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 
 /** The folders that are being synced, and how many wait for it. */
 const syncing = new Map<string, { sync: () => Promise<void>; callers: number }>();

@@ -98,7 +98,7 @@ async function askFor(url: string, from: Partial | null, means: Means): Promise<
   watch.moved(0);
   const early = judge(reply, from, limits);
   if (early !== null) {
-    await drop(reply.body);
+    await drop(reply.body).catch(() => undefined);
     return early;
   }
   try {

@@ -43,3 +43,6 @@ export interface NewFile {
   sync(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** The errors of file systems that cannot sync a folder. Nothing more can be done on them. */
+export const noFolderSync: ReadonlySet<string> = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);

@@ -284,7 +284,7 @@ function differingColumns(things: readonly Thing[]): ReadonlySet<string> {
 
 /** Replaces the page atomically, so a reader sees either the old page or the new one. */
 async function replace(path: string, text: string): Promise<void> {
-  const temporary = `${path}.new`;
+  const temporary = `${path}.${process.pid}.new`;
   await writeFile(temporary, text);
   await rename(temporary, path);
 }

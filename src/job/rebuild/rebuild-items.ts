@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
 import type { Category } from "../../api/records.js";
@@ -15,6 +15,7 @@ import {
   lineIn,
 } from "../../run/receipts/receipt-lines.js";
 import { toldPath } from "../../store/workspace/own-paths.js";
+import { fileLines } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 
 export interface ReceiptHistory {
@@ -32,13 +33,13 @@ export function readReceiptHistory({
 }: Pick<Workspace, "root" | "receiptsFile">): ReceiptHistory {
   const attempts = new KnownAttempts();
   const unreadable: number[] = [];
-  let lines = 0;
-  const text = existsSync(receiptsFile) ? readFileSync(receiptsFile, "utf8") : "";
-  for (const [index, row] of text.split("\n").entries()) {
+  let [lines, number] = [0, 0];
+  for (const row of existsSync(receiptsFile) ? fileLines(receiptsFile) : []) {
+    number++;
     if (row.trim() === "") continue;
     lines++;
     const line = lineIn(row);
-    if (line === null) unreadable.push(index + 1);
+    if (line === null) unreadable.push(number);
     else attempts.note(line.type === "intent" ? withPaths(line, root) : line);
   }
   return { attempts: attempts.all, lines, unreadable };

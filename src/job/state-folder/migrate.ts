@@ -5,7 +5,7 @@ import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Sqlite } from "../../sqlite.js";
 import { accountsMigrations } from "../../store/accounts/accounts-schema.js";
-import { openDatabase, syncPath } from "../../store/open.js";
+import { openDatabase, syncNames } from "../../store/open.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { LockedPostgres } from "../../store/postgres/connect.js";
 import {
@@ -117,6 +117,7 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
       // From here on the file must not be taken for a state.
       for (const end of ["-wal", "-shm"]) rmSync(`${stateFile}${end}`, { force: true });
       renameSync(stateFile, freePath(`${stateFile}.moved`));
+      syncNames(dirname(stateFile));
       return await server.read(() => amounts(server.sql));
     } finally {
       await server.release();
@@ -219,7 +220,7 @@ export async function migrateToFiles({
       state.pragma("journal_mode = DELETE");
       state.close();
       renameSync(part, file);
-      syncPath(dirname(file));
+      syncNames(dirname(file));
     } catch (error) {
       if (error instanceof UsedOnBothSides)
         throw refused(

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
-import { copyDatabase, madeWritable } from "../../store/open.js";
+import { copyDatabase, madeWritable, makeFolder } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
 import { noteLockOwner } from "../workspace/lock.js";
@@ -68,7 +68,7 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
     claimOrRefuse(workspace, identity);
     return workspace;
   }
-  mkdirSync(markerFolder, { recursive: true });
+  makeFolder(markerFolder);
   const why = troubleAt(markerFolder, options);
   const moves = why !== null && canHold(workspace, why, options);
   if (!moves && isRehearsal(workspace)) return workspace;
@@ -87,7 +87,7 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
 /** A state on a server may have many folders. They say where it is, so that no command begins another one here. */
 function onServer(workspace: Workspace, database: string, { random }: PlaceOptions): Workspace {
   const { markerFolder, stateFile } = workspace;
-  mkdirSync(dirname(stateFile), { recursive: true });
+  makeFolder(dirname(stateFile));
   if (isRehearsal(workspace)) return workspace;
   const known = readIdentity(markerFolder);
   if (known?.database === undefined && existsSync(stateFile))

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statSync,
-} from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { indexName } from "../../archive/index-file.js";
@@ -15,6 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
+import { LineSplitter } from "../../text/lines.js";
 import { identityFile, readIdentity, type Workspace, workspaceExists } from "./workspace.js";
 
 /** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
@@ -88,11 +80,25 @@ export function noRunsText(workspace: Workspace): string {
     : `no runs in ${root} yet. ${howToBegin}`;
 }
 
+/** The lines of a file, of which no more than a piece is in memory. */
+export function* fileLines(path: string): Generator<string> {
+  const splitter = new LineSplitter();
+  const piece = new Uint8Array(1 << 20);
+  const descriptor = openSync(path, "r");
+  try {
+    for (let bytes = readSync(descriptor, piece); bytes > 0; bytes = readSync(descriptor, piece))
+      yield* splitter.take(piece.subarray(0, bytes));
+    yield splitter.last();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /** The items whose outputs the index files of an output folder name. */
 function archivedItems(outFolder: string): number {
   const keys = new Set<unknown>();
   for (const file of indexFiles(outFolder))
-    for (const line of readFileSync(file, "utf8").split("\n")) {
+    for (const line of fileLines(file)) {
       try {
         keys.add((JSON.parse(line) as { key?: unknown }).key);
       } catch {

@@ -1,10 +1,10 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
-import { madeWritable, wayOut } from "../../store/open.js";
+import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseLost, refuseOutdated } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
@@ -103,7 +103,7 @@ export async function lockWorkspace({
 /** Ensures, before anything is paid, that the output folder is writable. Throws EarlyExit. */
 export function prepareOutFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -14,6 +14,7 @@ import { homedir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { EarlyExit } from "../../core/exit.js";
+import { syncNames } from "../../store/open.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
 
 /**
@@ -68,6 +69,7 @@ export function createIdentity(markerFolder: string, identity: WorkspaceIdentity
   } finally {
     rmSync(part, { force: true });
   }
+  syncNames(dirname(path));
   return identity;
 }
 
@@ -75,10 +77,11 @@ export function createIdentity(markerFolder: string, identity: WorkspaceIdentity
 export function writeIdentity(markerFolder: string, identity: WorkspaceIdentity): void {
   const path = identityFile(markerFolder);
   renameSync(writePart(path, identity), path);
+  syncNames(dirname(path));
 }
 
 function writePart(path: string, identity: WorkspaceIdentity): string {
-  const part = `${path}.${identity.id}.part`;
+  const part = `${path}.${identity.id}.${process.pid}.part`;
   writeFileSync(part, `${JSON.stringify(identity)}\n`, { flush: true });
   return part;
 }
@@ -118,8 +121,9 @@ export function claim(id: string, { root, sharedFolder }: Claimant): void {
   const path = claimFile(sharedFolder, id);
   if (readClaim(path)?.root === root) return;
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(`${path}.part`, JSON.stringify({ root } satisfies Claim), { flush: true });
-  renameSync(`${path}.part`, path);
+  const part = `${path}.${process.pid}.part`;
+  writeFileSync(part, JSON.stringify({ root } satisfies Claim), { flush: true });
+  renameSync(part, path);
 }
 
 function claimFile(sharedFolder: string, id: string): string {

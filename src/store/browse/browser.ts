@@ -310,7 +310,6 @@ function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile)
     sql(
       `SELECT i.id, i.row_id AS rowId, i.state, p.field FROM parents p JOIN items i ON ${where} LIMIT 200`,
     ).all(itemId) as BrowsedRelative[];
-  const own = "(SELECT key FROM items WHERE id = ?)";
   return {
     item,
     attempts: sql(
@@ -319,7 +318,7 @@ function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile)
          charged, created_at AS createdAt, completed_at AS completedAt
        FROM attempts WHERE item_id = ? ORDER BY number`,
     ).all(itemId) as BrowsedAttempt[],
-    // The newest events of an item have the highest numbers; the oldest that is kept is the first of the item.
+    // The first ones, should there be very many.
     events: sql(
       `SELECT e.at, e.from_state AS "from", e.event, t.to_state AS "to", e.attempt, e.run_id AS run
        FROM events e JOIN transitions t USING (from_state, event) WHERE e.item_id = ? ORDER BY e.id LIMIT 500`,
@@ -330,7 +329,10 @@ function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile)
     parents: relatives(
       "p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)",
     ),
-    children: relatives(`p.parent_key = ${own} AND i.id = p.item_id`),
+    // Another job may have an item of the same key.
+    children: relatives(
+      "(p.parent_key, i.job_id) = (SELECT key, job_id FROM items WHERE id = ?) AND i.id = p.item_id",
+    ),
   };
 }
 

@@ -57,7 +57,10 @@ export async function lockPostgres(
   holder: LockHolder,
 ): Promise<LockedPostgres | null> {
   const pool = await poolOf(address, evenIfMoved);
-  const client = await connected(address, nameOf(holder));
+  const client = await connected(address, nameOf(holder)).catch(async (error: unknown) => {
+    await pool.end();
+    throw error;
+  });
   const release = async () => {
     await client.end();
     await pool.end();

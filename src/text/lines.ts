@@ -1,0 +1,24 @@
+const newline = 0x0a;
+
+/** Splits a text into its lines while it comes in pieces: a whole file may be longer than a string can be. */
+export class LineSplitter {
+  /** The beginning of a line whose end has not come. */
+  private begun: Uint8Array[] = [];
+
+  /** The lines that end in this piece, without their ends. */
+  take(piece: Uint8Array): string[] {
+    const end = piece.lastIndexOf(newline);
+    if (end < 0) {
+      this.begun.push(piece.slice());
+      return [];
+    }
+    const whole = Buffer.concat([...this.begun, piece.subarray(0, end)]);
+    this.begun = end + 1 < piece.length ? [piece.slice(end + 1)] : [];
+    return whole.toString("utf8").split("\n");
+  }
+
+  /** The last line, if it has no end; else the empty text. */
+  last(): string {
+    return Buffer.concat(this.begun).toString("utf8");
+  }
+}
