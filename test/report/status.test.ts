@@ -195,7 +195,12 @@ describe("status", () => {
       .split("\n")
       .slice(-2);
     expect(last).toMatch(/^held +row 21 \(cover-9\): the POST was cut off;/);
-    expect(rest).toMatch(/^ +and 3 more: `bulkgen status --json` has every one$/);
+    expect(rest).toMatch(/^ +and 3 more: `bulkgen status 3 --json` has every one$/);
+  });
+
+  test("names the folder in which its advice is to be typed, where another workspace would be found", () => {
+    expect(statusText(facts, here, wide, "/srv/ads")).toMatch(/^next +in \/srv\/ads: find their tasks/m);
+    expect(statusText(facts, here, wide)).toMatch(/^next +find their tasks/m);
   });
 
   test("names the process that holds the workspace, and whether it works on this run", () => {
