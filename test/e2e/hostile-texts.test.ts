@@ -57,11 +57,15 @@ test("texts of the service reach no terminal with control characters: not the pl
 
 test("P24: a terminal gets no sequence of a row's id or cells: not from an order, not from an export", async () => {
   const env = { BULKGEN_BASE_URL: caller.sandbox.url, BULKGEN_API_KEY: caller.sandbox.key };
-  place.write("set.csv", `id,model,prompt,"note ${evil}"\n"a${evil}",aurora-image-mini,a cup,"${evil}"\n`);
+  place.write(
+    "set.csv",
+    `id,model,prompt,"note ${evil}"\n"a${evil}\npaid",aurora-image-mini,a cup,"${evil}"\n`,
+  );
   await run(place, ["run", "set.csv", "--yes"], { env });
-  for (const words of [["export"], ["export", "--columns", "x"], ["approve", `a${evil}`]]) {
+  for (const words of [["export"], ["export", "--columns", "x"], ["approve", `a${evil}\npaid`]]) {
     const { stdout, stderr } = await run(place, words, { env, columns: 80 });
     expect(control.exec(stdout + stderr), JSON.stringify([words, stdout, stderr])).toBeNull();
+    if (words[0] === "approve") expect(stderr).toMatch(/^bulkgen: ared paid needs no approval.*\n$/);
   }
   const written: string[] = [];
   const machine = { stdout: { write: (text: string) => written.push(text) }, env: {} } as unknown as Machine;
