@@ -181,9 +181,7 @@ export const commandList: readonly CommandDefinition[] = [
         "<percent>",
         "how far a saved plan may differ from the current state",
         percentOrZero,
-        {
-          default: 0,
-        },
+        { default: 0, inFiles: "never" },
       ),
     },
     examples: [

@@ -17,7 +17,7 @@ export function programHelp(commands: readonly CommandDefinition[], columns = 80
   return [
     "Usage: bulkgen <command> [options]",
     "",
-    "Bulk generation of images, video and audio from a spreadsheet.",
+    ...wrapped("Bulk generation of images, video and audio from a spreadsheet.", columns),
     ...commandGroups.flatMap((group) => list(`${group}:`, entries(group), columns)),
     "",
     ...section(
@@ -61,7 +61,7 @@ export function commandHelp(path: readonly CommandDefinition[], columns = 80): s
     ),
     ...groups.flatMap((group) => list(group, inGroup(group), columns)),
     ...(examples.length === 0 ? [] : ["", "Examples:", ...examples.map((line) => `  ${line}`)]),
-    ...(note === undefined ? [] : ["", note]),
+    ...(note === undefined ? [] : ["", ...wrapped(note, Math.min(columns, widthMax))]),
   ].join("\n");
 }
 
@@ -94,15 +94,17 @@ function list(heading: string, entries: readonly Entry[], columns: number): stri
 
 function section(heading: string, entries: readonly Entry[], columns: number): string[] {
   const longest = Math.max(...entries.map(([term]) => term.length));
-  const indent = Math.min(longest, termMax) + 4;
-  const width = Math.max(40, Math.min(columns, widthMax) - indent);
-  const lines = entries.flatMap(([term, text]) => {
+  // On a narrow terminal the descriptions have half of it, and a longer term a line of its own.
+  const term = Math.min(longest, termMax, Math.max(8, Math.floor(columns / 2) - 4));
+  const indent = term + 4;
+  const width = Math.max(20, Math.min(columns, widthMax) - indent);
+  const lines = entries.flatMap(([name, text]) => {
     const [first = "", ...more] = wrapped(text, width);
     const rest = more.map((line) => " ".repeat(indent) + line);
-    const isLong = term.length > termMax;
+    const isLong = name.length > term;
     return isLong
-      ? [`  ${term}`, " ".repeat(indent) + first, ...rest]
-      : [`  ${term}`.padEnd(indent) + first, ...rest];
+      ? [`  ${name}`, " ".repeat(indent) + first, ...rest]
+      : [`  ${name}`.padEnd(indent) + first, ...rest];
   });
   return [heading, ...lines];
 }

@@ -33,7 +33,7 @@ export function parseLine(commands: readonly CommandDefinition[], argv: readonly
 }
 
 /** yargs for one command: registering the commands there too would lay out the help text of each at every start. */
-function parserOf(flags: FlagSet): Argv {
+function parserOf(flags: FlagSet, hint: string): Argv {
   return yargs()
     .scriptName("bulkgen")
     .help(false)
@@ -42,7 +42,7 @@ function parserOf(flags: FlagSet): Argv {
     .detectLocale(false)
     .showHelpOnFail(false)
     .fail((message, error) => {
-      throw new EarlyExit("usage", yargsMessage(message ?? error.message));
+      throw new EarlyExit("usage", yargsMessage(message ?? error.message, flags, hint));
     })
     .parserConfiguration({
       "boolean-negation": false,
@@ -78,19 +78,41 @@ function yargsOptions(flags: FlagSet): [string, Options][] {
 }
 
 /** The only mistake that yargs itself finds is a flag without its value; the others are found below. */
-function yargsMessage(message: string): string {
-  const flag = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
-  if (flag === undefined) return message;
-  return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE. See \`bulkgen --help\`.`;
+function yargsMessage(message: string, flags: FlagSet, hint: string): string {
+  const word = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
+  if (word === undefined) return message;
+  const [attribute] = Object.entries(flags).find(([, { short }]) => short === word) ?? [];
+  const flag = attribute === undefined ? word : nameOf(attribute);
+  return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE. ${hint}`;
+}
+
+function seeHelp(path: readonly CommandDefinition[]): string {
+  return `See \`bulkgen ${path.map(({ name }) => name).join(" ")} --help\`.`;
+}
+
+/** The flags of all commands below: what stands before the name of one of them may be a flag of it. */
+function flagsBelow({ subcommands = [] }: CommandDefinition): FlagSet {
+  return Object.assign({}, ...subcommands.flatMap((each) => [flagsBelow(each), each.flags ?? {}]));
 }
 
 function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
   const command = path.at(-1) as CommandDefinition;
   const flags = command.flags ?? {};
-  const words = parserOf(flags).parse(withValues(flags, argv)) as unknown as Words;
+  const hint = seeHelp(path);
+  const read = (of: FlagSet, line: readonly string[]) =>
+    parserOf(of, hint).parse(withValues(of, line)) as unknown as Words;
   // Flags may come before the name of a subcommand, as in `sandbox --json account`.
-  const sub = command.subcommands?.find(({ name }) => name === words._[0]);
-  if (sub) return lineOf([...path, sub], argv.toSpliced(argv.indexOf(sub.name), 1));
+  const { subcommands = [] } = command;
+  if (subcommands.length > 0) {
+    const all = { ...flagsBelow(command), ...flags };
+    const { _: names } = read(all, argv);
+    const sub = subcommands.find(({ name }) => name === names[0]);
+    // The value of a flag may be the same word: the name is the first that is no value.
+    const isName = (word: string, at: number) =>
+      word === names[0] && read(all, argv.slice(0, at + 1))._.length === 1;
+    if (sub) return lineOf([...path, sub], argv.toSpliced(argv.findIndex(isName), 1));
+  }
+  const words = read(flags, argv);
   const line: Record<string, string[]> = {};
   const given: Flag[] = [];
   for (const [attribute, flag] of Object.entries(flags)) {
@@ -107,13 +129,15 @@ function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): Co
   const help = listOf(words["help"]).includes("true");
   if (help) return { path, help, line, given, args: {} };
   const mistake = mistakeIn(flags, line, words, argv);
-  const hint = `See \`bulkgen ${path.map(({ name }) => name).join(" ")} --help\`.`;
   if (mistake !== null) throw new EarlyExit("usage", `${mistake} ${hint}`);
   try {
     checkLine(flags, line);
     return { path, help, line, given, args: argsOf(command, words._.map(String)) };
   } catch (error) {
-    if (error instanceof EarlyExit) throw new EarlyExit("usage", `${error.message}. ${hint}`);
+    if (error instanceof EarlyExit) {
+      const end = /[.?]$/.test(error.message) ? "" : ".";
+      throw new EarlyExit("usage", `${error.message}${end} ${hint}`);
+    }
     throw error;
   }
 }

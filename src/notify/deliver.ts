@@ -173,7 +173,8 @@ function environmentOf(facts: Notification): Record<string, string> {
     BULKGEN_SCHEDULE: text(facts.schedule),
     BULKGEN_DUE: text(facts.due),
     BULKGEN_RUN: text(facts.run),
-    BULKGEN_JOB: text(facts.job),
+    // BULKGEN_JOB is a setting, which a bulkgen that the command starts would read.
+    BULKGEN_JOB_NAME: text(facts.job),
     BULKGEN_ITEMS: text(facts.items),
     BULKGEN_ARCHIVED: text(facts.archived),
     BULKGEN_FAILED: text(facts.failed),

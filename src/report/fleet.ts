@@ -3,6 +3,7 @@ import type { SeenWorker } from "../fleet/job.js";
 import type { fleetOf } from "../job/run/fleet-worker.js";
 import { count } from "../text/amounts.js";
 import { iso } from "../text/iso.js";
+import { terminalLines } from "../text/terminal.js";
 
 export type Fleet = Awaited<ReturnType<typeof fleetOf>>;
 
@@ -32,8 +33,9 @@ export function fleetText({ workers, waiting, active, lock }: Fleet): string {
     ({ host, pid, version, downloads, busy, does, startedAt }) =>
       `${host} (process ${pid}, bulkgen ${version}): ${downloads === 0 ? "finishing" : doing[does]}; ${busy} of ${downloads} downloads in progress, since ${localTime(startedAt)}`,
   );
-  return [
+  const text = [
     `${run}; ${count(active, "download")} in progress, ${waiting} waiting`,
     ...(lines.length === 0 ? ["no workers: start some with `bulkgen worker`"] : lines),
   ].join("\n");
+  return terminalLines(text);
 }

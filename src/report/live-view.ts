@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { showCredits } from "../core/money.js";
 import type { Window } from "../core/quota/quota.js";
 import { someOf } from "../job/workspace/evidence.js";
+import { statusCommand } from "../job/workspace/find-run.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
 import { count } from "../text/amounts.js";
 import { paint, type TerminalStyle, type Tone } from "../text/table.js";
@@ -20,6 +21,7 @@ import { countedStates, itemsOf, orderedStates } from "./state-words.js";
 /** What the live view shows of a run. */
 export interface LiveFacts extends ProgressNow, News {
   run: number;
+  sandbox: boolean;
   job: string;
   /** Of the run's files. */
   folder: string;
@@ -75,7 +77,7 @@ export function liveView(facts: LiveFacts, style: LiveStyle): string[] {
     ...bars(facts, style),
     row("items", fitting(countedStates(facts.counts, besidesArchived), style.width - labelWidth), 3, style),
     newest(facts, style),
-    ...troubles(facts.trouble, style),
+    ...troubles(facts, style),
     row("to approve", approvalText(facts.awaiting), 1, style, "warning"),
     ...obstacles(facts).map(({ text }) => row("now", text, 1, style)),
   ].filter(({ text }) => text !== "");
@@ -173,7 +175,7 @@ const tones: Readonly<Record<TroubleGroup["state"], Tone>> = {
 };
 
 /** What failed and what waits for a person, each with why; the largest groups first. */
-function troubles(groups: readonly TroubleGroup[], style: LiveStyle): Line[] {
+function troubles({ trouble: groups, run, sandbox }: LiveFacts, style: LiveStyle): Line[] {
   const states = Object.keys(tones) as TroubleGroup["state"][];
   const inOrder = states.flatMap((state) => groups.filter((group) => group.state === state));
   const shown = inOrder.length > reasonsMax ? inOrder.slice(0, reasonsMax - 1) : inOrder;
@@ -182,7 +184,8 @@ function troubles(groups: readonly TroubleGroup[], style: LiveStyle): Line[] {
     const text = troubleText(group, style.width - labelWidth);
     return row(group.state, text, 1, style, tones[group.state]);
   });
-  const rest = others === 0 ? "" : `${others} more for other reasons: \`bulkgen status\` lists them`;
+  const status = statusCommand({ id: run, options: { sandbox } });
+  const rest = others === 0 ? "" : `${others} more for other reasons: \`${status}\` lists them`;
   return [...lines, row("", rest, 3, style)];
 }
 

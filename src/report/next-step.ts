@@ -3,7 +3,7 @@ import { noCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import type { StopKind } from "../core/stop.js";
 import { afterText, heldAdvice } from "../job/workspace/evidence.js";
-import { isUnfinished, resumeCommand } from "../job/workspace/find-run.js";
+import { isUnfinished, resumeCommand, statusCommand } from "../job/workspace/find-run.js";
 import type { LeftToDo } from "../job/workspace/left-to-do.js";
 import { count } from "../text/amounts.js";
 import { shellWord } from "../text/shell.js";
@@ -27,7 +27,8 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   if (exit === "failed" && counts.failed + counts.planned > 0) return runFailedAgain(run, folder);
   if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
   if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
-  if (exit === "held" && counts.blocked > 0) return "`bulkgen status` says what the blocked items wait for";
+  if (exit === "held" && counts.blocked > 0)
+    return `\`${statusCommand(run)}\` says what the blocked items wait for`;
   if (exit === "credits" && ending !== null && ending.leftOut > 0)
     return `top up, then ${runAgain(run, folder)}`;
   if (!isOpen) return null;
@@ -38,6 +39,16 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   if (exit === "cap") return afterCap(left, folder);
   if (exit === "unfinished") return whenToResume(left, resume);
   return `${resume} continues it`;
+}
+
+/**
+ * The next step for somebody in `folder`. `elsewhere` is the workspace's folder where commands typed in `folder` find
+ * another workspace, or none.
+ */
+export function nextStepFrom(left: LeftToDo, folder: string, elsewhere: string | null): string | null {
+  if (elsewhere === null) return nextStep(left, folder);
+  const step = nextStep(left, elsewhere);
+  return step && `in ${shownPath(elsewhere, folder)}: ${step}`;
 }
 
 function decisionAdvice({ run, awaiting }: LeftToDo): string {

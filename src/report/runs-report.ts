@@ -41,11 +41,12 @@ export interface NotBegun {
 /** How many different reasons are named for a run. */
 const reasonsMax = 3;
 
-/** The totals first, then one line a run, then what needs a person. Manifests are named as seen from `folder`. */
+/** The totals first, then one line a run, then what needs a person. For `folder` and `elsewhere` see nextStepFrom. */
 export function runsReportText(
   report: RunsReport,
   folder: string,
   style: TerminalStyle = plainStyle,
+  elsewhere: string | null = null,
 ): string {
   const { since, runs, notBegun } = report;
   const total = labelled(
@@ -61,7 +62,7 @@ export function runsReportText(
     { text: notBegunText(scheduled), tone: "warning" },
   ]);
   const failures = runs.flatMap(({ run, failures }) => linesOf(run, groupedReasons(failures, reasonsMax)));
-  const todo = runs.flatMap((facts) => linesOf(facts.run, hintsOf(facts, folder)));
+  const todo = runs.flatMap((facts) => linesOf(facts.run, hintsOf(facts, folder, elsewhere)));
   return [
     total,
     ...(runs.length === 0 ? [] : ["", runsText(runs, style)]),

@@ -10,6 +10,7 @@ import {
   type SpentIn,
   waitingJson,
 } from "../job/workspace/evidence.js";
+import { statusCommand } from "../job/workspace/find-run.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
 import { iso, isoOrNull } from "../text/iso.js";
@@ -24,7 +25,7 @@ import {
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { comparedText, forecastText } from "./forecast.js";
-import { nextStep } from "./next-step.js";
+import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
 import { countedStates, itemsOf, stateWords } from "./state-words.js";
@@ -104,12 +105,13 @@ const columns: readonly Column[] = [
 
 /**
  * One line for each run, or a few where the terminal is too narrow; then why runs stopped that are not done, and what to
- * do about them. Manifests are named as seen from `folder`.
+ * do about them. Manifests are named as seen from `folder`; for `elsewhere` see nextStepFrom.
  */
 export function runsTable(
   runs: readonly RunLine[],
   folder: string,
   style: TerminalStyle = plainStyle,
+  elsewhere: string | null = null,
 ): string {
   const rows = runs.map(({ run, ...facts }): Cell[] => [
     run.id,
@@ -129,17 +131,17 @@ export function runsTable(
   const width = Math.max(...table(columns, rows).split("\n").map(textWidth));
   if (style.width !== null && width > style.width)
     return labelled(
-      runs.flatMap((run) => runLines(run, folder)),
+      runs.flatMap((run) => runLines(run, folder, elsewhere)),
       style,
     );
   const hints = runs.flatMap((run) =>
-    hintsOf(run, folder).map((hint) => terminalText(`run ${run.run.id}: ${hint}`)),
+    hintsOf(run, folder, elsewhere).map((hint) => terminalText(`run ${run.run.id}: ${hint}`)),
   );
   return [table(columns, rows, style), ...hints].join("\n");
 }
 
 /** A run on a few short lines. */
-function runLines(facts: RunLine, folder: string): [string, Cell][] {
+function runLines(facts: RunLine, folder: string, elsewhere: string | null): [string, Cell][] {
   const { run } = facts;
   const exit = run.exit === null ? "" : `, exit ${exitCode(run.exit)} ${run.exit}`;
   const ended = run.endedAt === null ? "" : `, ended ${localMinute(run.endedAt)}`;
@@ -151,15 +153,19 @@ function runLines(facts: RunLine, folder: string): [string, Cell][] {
     ["", `started ${localMinute(run.startedAt)}${ended}`],
     ["", `${facts.archived} archived${failed}${held}`],
     ["", creditsText(facts)],
-    ...hintsOf(facts, folder).map((hint): [string, Cell] => ["", hint]),
+    ...hintsOf(facts, folder, elsewhere).map((hint): [string, Cell] => ["", hint]),
   ];
 }
 
 const shortCharactersMax = 100;
 
 /** Why a run stopped, in short, and what to do about it; nothing if nothing is left to do. */
-export function hintsOf({ run, left }: Pick<RunOverview, "run" | "left">, folder: string): string[] {
-  const next = left && nextStep(left, folder);
+export function hintsOf(
+  { run, left }: Pick<RunOverview, "run" | "left">,
+  folder: string,
+  elsewhere: string | null,
+): string[] {
+  const next = left && nextStepFrom(left, folder, elsewhere);
   if (next === null) return [];
   const [reason] = run.ending?.reasons ?? [];
   return [...(reason === undefined ? [] : [`ended early: ${shortText(reason, shortCharactersMax)}`]), next];
@@ -233,8 +239,16 @@ const troubleShown = 20;
 const reasonCharactersMax = 240;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
-/** A run on a few lines, and below them the items in trouble. Its manifest is named as seen from `folder`. */
-export function statusText(facts: RunStatus, folder: string, style: TerminalStyle = plainStyle): string {
+/**
+ * A run on a few lines, and below them the items in trouble. Its manifest is named as seen from `folder`; for `elsewhere`
+ * see nextStepFrom.
+ */
+export function statusText(
+  facts: RunStatus,
+  folder: string,
+  style: TerminalStyle = plainStyle,
+  elsewhere: string | null = null,
+): string {
   const { run } = facts;
   const lines: [string, Cell][] = [
     ["run", { text: `${nameOf(run, folder)}: ${stateText(facts)}`, tone: "strong" }],
@@ -249,11 +263,14 @@ export function statusText(facts: RunStatus, folder: string, style: TerminalStyl
     ...facts.trouble.slice(0, troubleShown).map(troubleText),
   ];
   const more = facts.trouble.length - troubleShown;
-  if (more > 0) lines.push(["", `and ${more} more: \`bulkgen status --json\` has every one`]);
+  if (more > 0) lines.push(["", `and ${more} more: \`${statusCommand(run)} --json\` has every one`]);
   lines.push(
-    ...reasonLines(facts.lost).map((line): [string, Cell] => ["lost", { text: line, tone: "warning" }]),
+    ...reasonLines(facts.lost, statusCommand(run)).map((line): [string, Cell] => [
+      "lost",
+      { text: line, tone: "warning" },
+    ]),
   );
-  const next = facts.left && nextStep(facts.left, folder);
+  const next = facts.left && nextStepFrom(facts.left, folder, elsewhere);
   if (next !== null) lines.push(["next", next]);
   return labelled(lines, style);
 }

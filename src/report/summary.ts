@@ -15,6 +15,7 @@ import {
   waitingIn,
   waitingJson,
 } from "../job/workspace/evidence.js";
+import { statusCommand } from "../job/workspace/find-run.js";
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
@@ -62,6 +63,7 @@ export async function summaryOf(
   const { nextPollAt } = left;
   const facts: RunSummary = {
     run: run.id,
+    sandbox: run.options.sandbox,
     job: run.jobName,
     exit,
     counts,
@@ -110,9 +112,9 @@ export function summarise(
     const text = told[state] === undefined ? String(number) : `${number}, ${told[state]}`;
     lines.push([stateWords[state], tone === null ? text : { text, tone }]);
     if (state === "failed") lines.push(...grouped(facts.failures));
-    if (state === "unknown") lines.push(...waiting(facts.unknown));
-    if (state === "held") lines.push(...waiting(facts.held));
-    if (state === "overdue") lines.push(...waiting(facts.overdue));
+    if (state === "unknown") lines.push(...waiting(facts, facts.unknown));
+    if (state === "held") lines.push(...waiting(facts, facts.held));
+    if (state === "overdue") lines.push(...waiting(facts, facts.overdue));
     if (state === "blocked")
       lines.push(...grouped(facts.blocked.map(({ rowId, cause }) => ({ rowId, kind: "", reason: cause }))));
   }
@@ -123,7 +125,7 @@ export function summarise(
   }
   if (facts.lost.length > 0) {
     const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;
-    lines.push(["lost", { text, tone: "warning" }], ...waiting(facts.lost));
+    lines.push(["lost", { text, tone: "warning" }], ...waiting(facts, facts.lost));
   }
   lines.push(
     ["credits", creditsText(facts)],
@@ -190,10 +192,11 @@ function archived({ counts, before }: RunSummary): Cell {
 }
 
 /** Why items wait, and the evidence to find each at the service. */
-function waiting(items: readonly WaitingItem[]): [string, Cell][] {
+function waiting({ run, sandbox }: RunSummary, items: readonly WaitingItem[]): [string, Cell][] {
+  const status = statusCommand({ id: run, options: { sandbox } });
   return [
     ...grouped(items.map(({ rowId, reason }) => ({ rowId, reason, kind: "" }))),
-    ...evidenceLines(items).map((line): [string, Cell] => ["", line]),
+    ...evidenceLines(items, status).map((line): [string, Cell] => ["", line]),
   ];
 }
 

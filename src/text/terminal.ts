@@ -17,6 +17,14 @@ export function terminalText(text: string): string {
     .trim();
 }
 
+/** The same for several lines, which keep their indentation. */
+export function terminalLines(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => (/^ */.exec(line)?.[0] ?? "") + terminalText(line))
+    .join("\n");
+}
+
 /** The same, cut to that many characters. */
 export function shortText(text: string, charactersMax: number): string {
   return cutText(terminalText(text), charactersMax);

@@ -47,6 +47,7 @@ function opened(size?: { columns: number; rows: number }, env: Record<string, st
     begin: () =>
       display.begin({
         id: 3,
+        sandbox: false,
         jobName: "demo",
         folder: "/srv/outputs/demo",
         elapsedMs: 0,

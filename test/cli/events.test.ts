@@ -1,8 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { endOf } from "../../src/cli/commands/item-orders.js";
+import type { ItemOrderFlags } from "../../src/cli/flags/orders.js";
 import type { Stop } from "../../src/core/stop.js";
+import type { Carried } from "../../src/job/orders/give.js";
 import { openEvents } from "../../src/job/run/events.js";
+import type { Machine } from "../../src/machine.js";
 import type { Progress } from "../../src/run/loop.js";
 import { newPlace, type Place, run, start } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
@@ -163,4 +167,16 @@ test("a stop is reported once, and so is its withdrawal", async () => {
     ["stopped", "time"],
     ["stopped", "cap"],
   ]);
+});
+
+test("what another process answers to an order is no event, and goes to stderr", () => {
+  const written: string[] = [];
+  const stream = (name: string) => ({ write: (text: string) => written.push(`${name}: ${text}`) });
+  const machine = { stdout: stream("stdout"), stderr: stream("stderr"), env: {} } as unknown as Machine;
+  const order = { do: "retry", items: [] };
+  const carried = { run: { id: 1 }, order, kind: "done", by: null, message: "1 item is submitted again" };
+  const answer = (flags: Partial<ItemOrderFlags>) =>
+    endOf(carried as unknown as Carried, flags as ItemOrderFlags, machine);
+  expect([answer({ events: true }), answer({})]).toEqual(["done", "done"]);
+  expect(written).toEqual(["stderr: 1 item is submitted again\n", "stdout: 1 item is submitted again\n"]);
 });

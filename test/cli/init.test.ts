@@ -115,6 +115,10 @@ describe("init without a terminal", () => {
     }
   });
 
+  test("names a folder that begins with a dash so that cd takes it", async () => {
+    expect((await run(at, ["init", "--sandbox", "--", "-x"])).stdout).toContain("\n  cd ./-x\n");
+  });
+
   test("overwrites nothing, and adds only the lines that .gitignore lacks", async () => {
     mkdirSync(join(at.folder, "jobs"));
     writeFileSync(join(at.folder, ".env"), "MINE=1\n");

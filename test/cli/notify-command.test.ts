@@ -2,6 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { type FlagDefinition, nameOf, variableOf } from "../../src/cli/flags/definition.js";
+import { runFlags } from "../../src/cli/flags/run.js";
 import { deliver } from "../../src/notify/deliver.js";
 import { endNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
@@ -49,7 +51,7 @@ describe("the command of the built program", () => {
     expect(calls()).toBe("called\n");
     expect(environment()).toMatchObject({
       BULKGEN_RUN: "1",
-      BULKGEN_JOB: "set",
+      BULKGEN_JOB_NAME: "set",
       BULKGEN_EXIT: "5",
       BULKGEN_EXIT_NAME: "failed",
       BULKGEN_ITEMS: "2",
@@ -67,6 +69,11 @@ describe("the command of the built program", () => {
       BULKGEN_FOLDER: join(at.folder, "sandbox-outputs", "set"),
       BULKGEN_SUMMARY: "set, run 1: 1 of 2 archived, 1 failed, 1 credit spent (failed)",
     });
+    const settings = Object.entries<FlagDefinition>(runFlags).filter(
+      ([, { inFiles }]) => inFiles !== "never",
+    );
+    const names = settings.map(([attribute]) => variableOf(nameOf(attribute)));
+    expect(names.filter((name) => name in environment())).toEqual([]);
     expect(JSON.parse(ended.stdout).run).toBe(1);
     expect(ended.stderr).toContain("from the command");
   });

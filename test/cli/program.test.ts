@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { commandGroups, commandList } from "../../src/cli/command-list.js";
+import { commandGroups, commandList, leadingCommands } from "../../src/cli/command-list.js";
+import { commandHelp, programHelp } from "../../src/cli/help.js";
 import { parseLine } from "../../src/cli/parse.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
@@ -38,6 +39,21 @@ describe("help", () => {
     ]);
   });
 
+  test.each([60, 80])("fits a terminal of %i columns", (columns) => {
+    const texts = allCommands(commandList).map(([path]) => {
+      const commands = leadingCommands(
+        commandList,
+        path.filter((word) => typeof word === "string"),
+      );
+      const { examples = [] } = commands.at(-1) ?? {};
+      return commandHelp(commands, columns)
+        .split("\n")
+        .filter((line) => !examples.includes(line.trim()));
+    });
+    const lines = [...texts.flat(), ...programHelp(commandList, columns).split("\n")];
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+  });
+
   test("gives examples that can be typed", () => {
     const examples = allCommands(commandList).flatMap(([path, { examples: lines = [] }]) =>
       lines.map((line) => [path, line] as const),
@@ -68,6 +84,11 @@ describe("the command line", () => {
     ],
     [["plan", "set.csv", "--max-credits"], "--max-credits: expected a value, got none."],
     [["plan", "set.csv", "--rows=yes"], "--rows: expected no value."],
+    [["plan", "set.csv", "-o"], "--save: expected a value, got none."],
+    [["plan", "set.csv", "--max-credits", "9999999999"], "--max-credits: expected at most 9000000000"],
+    [["dashboard", "--port", "70000"], "--port: expected a port from 0 to 65535, got 70000"],
+    [["schedule", "start", "--port", "70000"], "--port: expected a port from 0 to 65535, got 70000"],
+    [["schedule", "lst"], 'unexpected argument "lst". Did you mean list? See'],
     [["status", "first"], "run: expected a whole number"],
     [["schedule", "add", "nightly", "set.csv"], "--cron <line> is missing."],
     [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
@@ -76,8 +97,29 @@ describe("the command line", () => {
     const { code, stdout, stderr } = await run(at, args);
     expect(stderr).toContain(`bulkgen: ${message}`);
     expect(stderr).toMatch(/ See `bulkgen .*--help`\.\n$/);
+    expect(stderr).not.toContain("?.");
     expect([code, stdout]).toEqual([2, ""]);
     expect(at.files()).toEqual(["here/set.csv"]);
+  });
+
+  test("takes flags before the name of a subcommand, also where only that one has them", () => {
+    const parsed = (line: string) => {
+      const { path, given, args } = parseLine(commandList, line.split(" "));
+      return [path.map(({ name }) => name).join(" "), given, args];
+    };
+    expect(parsed("schedule --json list")).toEqual(["schedule list", [["--json"]], {}]);
+    expect(parsed("sandbox --json keys list")).toEqual(["sandbox keys list", [["--json"]], {}]);
+    expect(parsed("sandbox keys --json create a")).toEqual([
+      "sandbox keys create",
+      [["--json"]],
+      { name: "a" },
+    ]);
+    expect(parsed("sandbox --state keys keys list")).toEqual([
+      "sandbox keys list",
+      [["--state", "keys"]],
+      {},
+    ]);
+    expect(() => parsed("schedule --fresh list")).toThrow("unknown option --fresh.");
   });
 
   test("takes words after -- as arguments, and values that start with a dash after =", async () => {

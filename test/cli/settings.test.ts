@@ -1,6 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { commandList } from "../../src/cli/command-list.js";
+import { exportFlags, verifyFlags } from "../../src/cli/flags/archive.js";
+import { approveFlags } from "../../src/cli/flags/orders.js";
+import { runFlags } from "../../src/cli/flags/run.js";
+import { configFiles, flagValues, heldSettings, runFlagsOf } from "../../src/cli/settings/settings.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 
 let at: Place;
@@ -118,6 +123,40 @@ describe("settings", () => {
     );
     expect(code).toBe(2);
   });
+
+  test("only flags of run are read from variables and files, and a flag of another command that is only called like one is not", async () => {
+    at.write("bulkgen.config.yaml", "repair: true\nif-locked: wait\n");
+    const files = await configFiles(at.folder, { XDG_CONFIG_HOME: at.root });
+    const environment = { BULKGEN_FAILED: "2", BULKGEN_ALL: "1", BULKGEN_TOLERANCE: "5" };
+    expect(flagValues(runFlags, {}, files, environment)).toMatchObject({ repair: true, ifLocked: "wait" });
+    expect(flagValues(exportFlags, {}, files, environment)).not.toHaveProperty("failed");
+    expect(flagValues(verifyFlags, {}, files, environment)).not.toHaveProperty("repair");
+    const approve = flagValues(approveFlags, {}, files, environment);
+    expect(approve).toMatchObject({ ifLocked: "order" });
+    expect(approve).not.toHaveProperty("all");
+    const { flags = {} } = commandList.find(({ name }) => name === "run") ?? {};
+    expect(flagValues(flags, {}, files, environment)).toMatchObject({ tolerance: 0 });
+  });
+
+  test("a switch that is turned off stays off where the flags are kept, as in a schedule", () => {
+    expect(runFlagsOf([["--no-work"]], [], {})).toMatchObject({ work: false });
+    expect(runFlagsOf([["--work"]], [], { BULKGEN_WORK: "0" })).toMatchObject({ work: true });
+  });
+
+  test("a message about your own settings names the file that is read", async () => {
+    at.write("bulkgen.config.yaml", "notify-command: true\n");
+    await expect(configFiles(at.folder, { XDG_CONFIG_HOME: "/x" })).rejects.toThrow(
+      "BULKGEN_NOTIFY_COMMAND, or /x/bulkgen/bulkgen.config.yaml), because",
+    );
+  });
+
+  test.each(["{url: https://x}", '{"url": 5}', '{"url": "{"}', "{oops"])(
+    "a target of notifications that cannot be read is not shown: %s",
+    (target) => {
+      const settings = heldSettings([], [], { BULKGEN_NOTIFY: target });
+      expect(settings).toContainEqual({ name: "notify", value: "…", from: "BULKGEN_NOTIFY" });
+    },
+  );
 
   test("the user is told when their own key goes to an address set by the folder", async () => {
     at.write("bulkgen.config.yaml", "base-url: http://127.0.0.1:1\n");

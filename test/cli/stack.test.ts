@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { stackWithModules } from "../../src/cli/output/ending.js";
+import { reportError, stackWithModules } from "../../src/cli/output/ending.js";
+import { EarlyExit } from "../../src/core/exit.js";
+import type { Machine } from "../../src/machine.js";
 
 let root: string;
 
@@ -37,4 +39,12 @@ test("positions in the bundle name their module, the others stay as they are", (
   ];
   const stack = (column: 0 | 1) => ["Error: no", ...places.map((place) => place[column])].join("\n    ");
   expect(stackWithModules(stack(0), (path) => join(root, path))).toBe(stack(1));
+});
+
+test("P24: a message shows names from outside without control characters, and keeps its own lines", async () => {
+  const written: string[] = [];
+  const stderr = { write: (text: string) => written.push(text) };
+  const error = new EarlyExit("usage", "which?\n  a\u001b]0;owned\u0007\u001b[2J\u202e\n  b");
+  expect(await reportError(error, { stderr, cwd: "/" } as unknown as Machine)).toBe(2);
+  expect(written.join("")).toBe("bulkgen: which?\n  a\n  b\n");
 });

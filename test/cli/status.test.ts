@@ -51,6 +51,24 @@ test("all runs are listed with what became of items in each, also when a later r
   expect(stdout).toMatch(/^ *1 +set +set\.csv +finished .* 1 +1 +0 +1 +5 failed$/m);
 });
 
+test("--all and the number of a run are refused together", async () => {
+  expect(await run(at, ["status", "3", "--all"])).toMatchObject({
+    code: 2,
+    stderr: "bulkgen: --all lists every run. Leave out the 3, or --all.\n",
+  });
+});
+
+test("what to do about a run of another workspace names its folder", async () => {
+  manifest("set.csv", "cup,aurora-image-mini,a cup", "jug,aurora-image-mini,a jug");
+  await begin("set.csv", "--max-credits", "1");
+  const elsewhere = ["--sandbox", "--workspace", at.folder];
+  for (const line of [["status"], ["status", "--all"], ["report"]]) {
+    const { stdout } = await run(at, [...line, ...elsewhere], { cwd: at.root });
+    expect(stdout).toMatch(/\bin here: 1 item is left: `bulkgen resume/);
+    expect((await run(at, [...line, "--sandbox"])).stdout).not.toContain("in here");
+  }
+});
+
 test("a workspace with rehearsals alone names the flag that shows them", async () => {
   manifest("set.csv", "cup,aurora-image-mini,a cup");
   await begin("set.csv");

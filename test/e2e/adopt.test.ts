@@ -30,7 +30,7 @@ test("files that were made elsewhere are taken for the rows that are called like
   expect((await run(place, ["export"], { env })).code).toBe(2);
 
   const end = await run(place, ["adopt", "stock", "new.csv"], { env });
-  expect(end.code, end.stderr).toBe(2);
+  expect(end.code, end.stderr).toBe(5);
   expect(end.stdout).toContain("new: 2 files taken into the archive at no cost");
   expect(end.stdout).toContain("- b: stock/cups/BLUE.png as cups/blue.png");
   expect(end.stdout).toMatch(/- broken: stock\/broken\.png: .*/);
@@ -56,6 +56,16 @@ test("files that were made elsewhere are taken for the rows that are called like
   });
   const verified = await run(place, ["verify", "--read-data"], { env });
   expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+
+  const blue = readFileSync(join(archive, "cups/blue.png"));
+  const flipped = Buffer.from(blue);
+  flipped[100] = (flipped[100] ?? 0) ^ 1;
+  writeFileSync(join(archive, "cups/blue.png"), flipped);
+  const damaged = await run(place, ["verify", "--read-data", "--repair"], { env });
+  expect(damaged.code, damaged.stderr).toBe(5);
+  expect(damaged.stdout).toMatch(/damaged +1, changed since it was archived\n.*blue\.png/);
+  expect(damaged.stdout).toMatch(/repaired +0 files/);
+  writeFileSync(join(archive, "cups/blue.png"), blue);
 
   rmSync(join(archive, "a01.png"));
   const repaired = await run(place, ["verify", "--repair"], { env });

@@ -37,7 +37,7 @@ describe.concurrent("commands that look after an archive", () => {
     expect(found.code).toBe(5);
     expect(found.stdout).toMatch(/missing +1, the file is gone\n.*a01\.png/);
     expect(found.stdout).toMatch(/damaged +1, changed since it was archived\n.*a02\.png: expected sha256/);
-    expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` downloads again");
+    expect(found.stdout).toContain("`bulkgen verify --sandbox --read-data --repair` downloads again");
     const repaired = await run(place, ["verify", "--sandbox", "--read-data", "--repair"]);
     expect(repaired.code, repaired.stdout).toBe(0);
     expect(repaired.stdout).toMatch(/repaired +2 files at no cost/);

@@ -164,6 +164,13 @@ describe.concurrent("bulkgen export", () => {
     place.write("retry.csv", place.read("retry.csv").replace("[[moderation]]", "retried"));
     const retried = await run(place, ["run", "retry.csv", "--sandbox", "--yes"]);
     expect(retried.stdout).toContain("archived  1 of 2 items");
+    for (const format of ["json", "jsonl"])
+      expect(await run(place, ["export", "--sandbox", "--failed", "--to", `r.${format}`])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(
+          `only csv and xlsx can name the job that the rows belong to, got ${format}`,
+        ),
+      });
     const none = await run(place, ["export", "--sandbox", "--failed", "--filter", "id=a"]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("no item of run 2 is selected") });
   });
@@ -233,6 +240,8 @@ describe.concurrent("bulkgen export", () => {
     expect(await says("--to", "no/such/folder.csv")).toContain("ENOENT");
     await exported(place, "--to", "x.csv");
     expect(await says("--to", "x.csv")).toContain("x.csv exists. Choose another file, or add --force");
+    expect(await says("--zip", "x.zip", "--to", "x.csv")).toContain("x.csv exists");
+    expect(place.files()).not.toContain("here/x.zip");
     await exported(place, "--to", "x.csv", "--force");
     expect(place.read("s.csv")).toBe(sheet(1));
     const none = await run(place, ["export", "--sandbox", "--failed"]);

@@ -1,5 +1,8 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { showCarried } from "../../src/cli/commands/pause.js";
+import type { Carried } from "../../src/job/orders/give.js";
+import type { Machine } from "../../src/machine.js";
 import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
 import { Screen } from "../cli/screen.js";
 import { Caller } from "../sandbox/caller.js";
@@ -50,6 +53,26 @@ test("texts of the service reach no terminal with control characters: not the pl
   expect(said.get("export")).toContain("refused red");
   expect(JSON.parse(said.get("status --json") ?? "").trouble[0].reason).toContain(`refused ${evil}`);
   expect(JSON.parse(said.get("account --json") ?? "").subscription.plan).toBe(evil);
+});
+
+test("P24: a terminal gets no sequence of a row's id or cells: not from an order, not from an export", async () => {
+  const env = { BULKGEN_BASE_URL: caller.sandbox.url, BULKGEN_API_KEY: caller.sandbox.key };
+  place.write(
+    "set.csv",
+    `id,model,prompt,"note ${evil}"\n"a${evil}\npaid",aurora-image-mini,a cup,"${evil}"\n`,
+  );
+  await run(place, ["run", "set.csv", "--yes"], { env });
+  for (const words of [["export"], ["export", "--columns", "x"], ["approve", `a${evil}\npaid`]]) {
+    const { stdout, stderr } = await run(place, words, { env, columns: 80 });
+    expect(control.exec(stdout + stderr), JSON.stringify([words, stdout, stderr])).toBeNull();
+    if (words[0] === "approve") expect(stderr).toMatch(/^bulkgen: ared paid needs no approval.*\n$/);
+  }
+  const written: string[] = [];
+  const machine = { stdout: { write: (text: string) => written.push(text) }, env: {} } as unknown as Machine;
+  const order = { do: "approve", items: [] };
+  const carried = { run: { id: 1 }, order, kind: "done", by: null, message: `a${evil} is approved` };
+  showCarried(carried as unknown as Carried, {}, machine);
+  expect(control.exec(written.join(""))).toBeNull();
 });
 
 test("on a terminal a live view of hostile names and errors fits its width, and has no sequence of theirs", async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
@@ -36,6 +37,92 @@ describe.concurrent("a saved plan", () => {
       ["--max-duration", "1m"],
       ["--rpm", "4"],
     ]);
+  });
+
+  test("is run with the flags that it was made with, save where the line gives another value", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const flags = [
+      "--sandbox",
+      "--out",
+      "elsewhere",
+      "--max-failures",
+      "5",
+      "--sidecars",
+      "--max-price",
+      "9",
+    ];
+    expect((await run(place, ["plan", "set.csv", ...flags, "-o", "plan.json"])).stdout).toContain(
+      "saved: `bulkgen run plan.json` runs it as planned. A plan does not keep --max-price: give it again",
+    );
+    expect(await run(place, ["run", "plan.json"])).toMatchObject({ code: 2 });
+    const ended = await run(place, ["run", "plan.json", "--yes", "--max-failures", "2"]);
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(place.files().filter((file) => file.endsWith("a01.json"))).toEqual([
+      "here/elsewhere/set/a01.json",
+    ]);
+    const { stdout } = await run(place, ["status", "--sandbox"]);
+    expect(stdout).toMatch(/^options +.*--max-failures 2/m);
+  });
+
+  test("keeps what the settings said of its rows and of the sandbox, and takes the other settings of its workspace", async () => {
+    const place = newPlace();
+    place.write("set.csv", "id,prompt\na,a cup\n");
+    place.write("bulkgen.config.yaml", "sandbox: true\nmodel: aurora-image-mini\nsidecars: true\n");
+    const env = { BULKGEN_DUPLICATES: "merge" };
+    const planned = await run(place, ["plan", "set.csv", "--first", "1", "-o", "../plan.json"], { env });
+    expect(planned, planned.stderr).toMatchObject({ code: 0 });
+    expect(JSON.parse(readFileSync(join(place.root, "plan.json"), "utf8"))).toMatchObject({
+      sandbox: true,
+      flags: [["--sandbox"], ["--model", "aurora-image-mini"], ["--duplicates", "merge"], ["--first", "1"]],
+    });
+    place.write("bulkgen.config.yaml", "model: aurora-image\nsidecars: true\n");
+    const ended = await run(place, ["run", "plan.json", "--yes"], { cwd: place.root });
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(place.files().filter((file) => file.endsWith("a.json"))).toEqual([
+      "here/sandbox-outputs/set/a.json",
+    ]);
+  });
+
+  test("of the real service is never run as a rehearsal, nor with a command that stands in it", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1, "plain-image"));
+    const service = await startService({ balance: 100 });
+    const flags = ["--notify-command", "true", "--no-work"];
+    const planned = await run(place, ["plan", "set.csv", "-o", "plan.json", ...flags], service);
+    expect(planned.stdout).toContain("A plan does not keep --notify-command: give it again");
+    const saved = JSON.parse(place.read("plan.json"));
+    expect(saved.flags).toEqual([["--no-work"]]);
+    const env = { ...service.env, BULKGEN_SANDBOX: "1" };
+    expect(await run(place, ["run", "plan.json", "--yes"], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        "the saved plan is for the real service, but your settings say sandbox",
+      ),
+    });
+    place.write("plan.json", JSON.stringify({ ...saved, flags: [["--notify-command", "touch owned"]] }));
+    expect(await run(place, ["run", "plan.json", "--yes"], service)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("has --notify-command, which a plan cannot set"),
+    });
+    expect(service.made).toEqual([]);
+    expect(place.files()).not.toContain("here/owned");
+  });
+
+  test("replaces no manifest, and leaves stdout to a diagram", async () => {
+    const place = newPlace();
+    const rows = JSON.stringify([{ id: "a", model: "aurora-image-mini", prompt: "a cup" }]);
+    place.write("jobs.json", rows);
+    expect(await run(place, ["plan", "jobs.json", "--sandbox", "-o", "jobs.json"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("-o: jobs.json is the manifest itself. Choose another file."),
+    });
+    expect(place.read("jobs.json")).toBe(rows);
+    const words = ["plan", "jobs.json", "--sandbox", "--graph", "mermaid", "-o", "my plan.json"];
+    const drawn = await run(place, words);
+    expect(drawn.stdout).not.toContain("saved:");
+    expect(drawn.stderr).toContain("saved: `bulkgen run 'my plan.json'` runs it as planned");
+    expect(place.files().filter((file) => file.endsWith(".part"))).toEqual([]);
   });
 
   test("that the credits do not cover is refused as its run would be: by --on-insufficient", async () => {

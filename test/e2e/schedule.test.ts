@@ -151,7 +151,7 @@ describe.concurrent("schedules of the built command", () => {
       code: 6,
       stdout: "",
       stderr: expect.stringMatching(
-        /^bulkgen: scheduled run of poor: 1 of 2 archived, 1 credit \(exit 6\): `bulkgen status --workspace \S+` says why/,
+        /^bulkgen: scheduled run of poor: 1 of 2 archived, 1 credit \(exit 6\): `bulkgen status --workspace \S+ --sandbox` says why/,
       ),
     });
     place.write("set.csv", "");

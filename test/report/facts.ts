@@ -46,6 +46,7 @@ export function countsOf(counts: Partial<Record<ItemState, number>>): Record<Ite
 export const runFacts: RunSummary = {
   job: "demo",
   run: 3,
+  sandbox: false,
   forecast: null,
   counts: countsOf({ archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 }),
   skipped: null,

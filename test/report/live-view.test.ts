@@ -19,6 +19,7 @@ const facts: LiveFacts = {
   now: 1_000_000,
   elapsedMs: 40_300,
   run: 3,
+  sandbox: true,
   job: "autumn",
   folder: "/srv/outputs/autumn",
   cwd: "/srv",
@@ -158,7 +159,7 @@ describe("the live view of a run", () => {
     }));
     const lines = liveView({ ...facts, trouble }, plain(79));
     expect(lines.filter((line) => line.startsWith("failed"))).toHaveLength(3);
-    expect(lines).toContain("            27 more for other reasons: `bulkgen status` lists them");
+    expect(lines).toContain("            27 more for other reasons: `bulkgen status 3 --sandbox` lists them");
   });
 });
 

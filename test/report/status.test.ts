@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { RunStatus } from "../../src/job/workspace/status.js";
+import { nextStep } from "../../src/report/next-step.js";
 import { changedFlags } from "../../src/report/run-options.js";
 import { statusJson, statusText } from "../../src/report/status.js";
 import { runStart } from "../store/item-fixture.js";
@@ -195,7 +196,20 @@ describe("status", () => {
       .split("\n")
       .slice(-2);
     expect(last).toMatch(/^held +row 21 \(cover-9\): the POST was cut off;/);
-    expect(rest).toMatch(/^ +and 3 more: `bulkgen status --json` has every one$/);
+    expect(rest).toMatch(/^ +and 3 more: `bulkgen status 3 --json` has every one$/);
+  });
+
+  test("says of blocked items which command shows what they wait for, with the run and --sandbox", () => {
+    const { options } = finishedRun;
+    const run = { ...finishedRun, exit: "held" as const, options: { ...options, sandbox: true } };
+    expect(nextStep(leftOf(run, { planned: 0, blocked: 2 }))).toBe(
+      "`bulkgen status 3 --sandbox` says what the blocked items wait for",
+    );
+  });
+
+  test("names the folder in which its advice is to be typed, where another workspace would be found", () => {
+    expect(statusText(facts, here, wide, "/srv/ads")).toMatch(/^next +in \/srv\/ads: find their tasks/m);
+    expect(statusText(facts, here, wide)).toMatch(/^next +find their tasks/m);
   });
 
   test("names the process that holds the workspace, and whether it works on this run", () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { digestOf } from "../../src/core/problem.js";
 import { accountText, modelsTable } from "../../src/report/account.js";
+import { type Fleet, fleetText } from "../../src/report/fleet.js";
 import { planText, rowsTable } from "../../src/report/plan-table.js";
 import { problemLine, problemsText, shownPath } from "../../src/report/problem-text.js";
 import { me, models, plan, quota } from "./facts.js";
@@ -324,6 +325,17 @@ test("a file is named as seen from the current folder, where that is shorter", (
   expect(shownPath("/studio/set.csv", here)).toBe("../set.csv");
   expect(shownPath("/a/set.csv", here)).toBe("/a/set.csv");
   expect(shownPath("jobs/set.csv", here)).toBe("jobs/set.csv");
+});
+
+test("P24: the list of workers has no sequence of another machine's name", () => {
+  const host = "studio\u001b]0;owned\u0007\u202e";
+  const worker = { host, pid: 7, version: "1.0.0", downloads: 4, busy: 1, does: "archive", startedAt: 0 };
+  const fleet = { workers: [worker], waiting: 0, active: 1, lock: { host, pid: 8, run: 3, since: 0 } };
+  const lines = fleetText(fleet as unknown as Fleet).split("\n");
+  expect(lines).toEqual([
+    expect.stringMatching(/^run 3 is in progress on studio \(process 8\)/),
+    expect.stringMatching(/^studio \(process 7, bulkgen 1\.0\.0\): downloads;/),
+  ]);
 });
 
 describe("bulkgen models", () => {

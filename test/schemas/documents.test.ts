@@ -290,7 +290,7 @@ steps:
     writeFileSync(join(stock, "stranger.png"), "x");
     place.write("one/new.csv", sheet(2).replaceAll("a0", "b0"));
     await call(place, "adopt stock new.csv --sandbox --json --dry-run", one);
-    await called(2, place, "adopt stock new.csv --sandbox --json", one);
+    await called(5, place, "adopt stock new.csv --sandbox --json", one);
     const service = await startService();
     place.write("one/paid.csv", sheet(1, picture));
     await called(0, place, "run paid.csv --yes --json", { ...one, ...service });

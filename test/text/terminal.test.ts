@@ -127,7 +127,7 @@ describe("text for a terminal (P24)", () => {
         const place = { file: text, row: 1, column: text, id: text };
         const shown = [
           ...summarise(facts, plainStyle).split("\n"),
-          ...reasonLines(held),
+          ...reasonLines(held, "bulkgen status 1"),
           ...statusText(
             {
               ...statusFacts,

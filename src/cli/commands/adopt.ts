@@ -26,5 +26,5 @@ export async function adopt({
   }).finally(display.end);
   const facts = { dryRun: flags.dryRun ?? false, ...adoption };
   print(flags, machine, "adopt", facts, () => adoptionText(facts, machine.cwd));
-  return adoption.refused.length > 0 ? "usage" : undefined;
+  return adoption.refused.length > 0 ? "failed" : undefined;
 }

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { EarlyExit } from "../../core/exit.js";
 import { type Export, exportRun, pack } from "../../job/archive/export.js";
 import { reviewedNames } from "../../job/orders/review.js";
@@ -20,6 +21,11 @@ export async function exportSheet({
   machine,
 }: Call<ExportFlags, { run?: number }>): Promise<undefined> {
   const format = formatOf(flags);
+  if (flags.failed && format !== "csv" && format !== "xlsx")
+    throw new EarlyExit(
+      "usage",
+      `--failed: only csv and xlsx can name the job that the rows belong to, got ${format}. Nothing was written.`,
+    );
   const made = await exportRun({
     workspace: workspaceOf(flags, machine),
     run: args.run,
@@ -43,9 +49,13 @@ export async function exportSheet({
     throw error;
   });
   const sheet = { format, content };
-  if (flags.zip !== undefined) await writeZip(made, sheet, flags.zip, flags, machine);
-  if (flags.to !== undefined) await writeSheet(made, content, flags.to, flags, machine);
-  else if (flags.zip === undefined) toStdout(sheet, machine);
+  const targetOf = (file: string | undefined) =>
+    file === undefined ? null : { file, path: checkTarget(file, made, flags, machine) };
+  const zip = targetOf(flags.zip);
+  const to = targetOf(flags.to);
+  if (zip !== null) await writeZip(made, sheet, zip, flags, machine);
+  if (to !== null) await writeSheet(made, content, to, flags, machine);
+  else if (zip === null) toStdout(sheet, machine);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command. */
@@ -92,7 +102,19 @@ function toStdout({ format, content }: EncodedSheet, { stdout }: Machine): void 
   if (format === "xlsx" && stdout.isTTY) {
     throw new EarlyExit("usage", "a workbook cannot be shown on a terminal. Add --to FILE.xlsx.");
   }
-  stdout.write(content);
+  stdout.write(stdout.isTTY && format === "csv" ? sheetOnTerminal(content) : content);
+}
+
+/** Cells may have sequences that change the terminal. The joiners that some scripts and emoji need stay. */
+function sheetOnTerminal(content: Uint8Array): string {
+  const text = stripVTControlCharacters(Buffer.from(content).toString());
+  return text.replace(/(?![\t\r\n\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "");
+}
+
+/** A file to write, as it was named and with its absolute path. */
+interface Target {
+  file: string;
+  path: string;
 }
 
 /** Existing files are replaced only with --force, and the run's own manifest never. Returns the absolute path. */
@@ -114,11 +136,10 @@ function checkTarget(file: string, { run }: Export, { force }: ExportFlags, { cw
 async function writeSheet(
   made: Export,
   content: Uint8Array,
-  file: string,
+  { file, path }: Target,
   flags: ExportFlags,
   machine: Machine,
 ): Promise<void> {
-  const path = checkTarget(file, made, flags, machine);
   try {
     await writeFile(`${path}.part`, content, { flush: true });
     await rename(`${path}.part`, path);
@@ -133,16 +154,15 @@ async function writeSheet(
 async function writeZip(
   made: Export,
   { format, content }: EncodedSheet,
-  file: string,
+  { file, path }: Target,
   flags: ExportFlags,
   machine: Machine,
 ): Promise<void> {
-  const zip = checkTarget(file, made, flags, machine);
   const { runs, files } = made;
   const { clock } = machine;
   const signal = machine.interrupt();
   const sheet = flags.filesOnly ? null : { name: `sheet.${format}`, content };
-  await pack({ zip, runs, files, sheet, clock, signal });
+  await pack({ zip: path, runs, files, sheet, clock, signal });
   report(
     flags,
     machine,

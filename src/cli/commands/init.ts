@@ -10,6 +10,7 @@ import { address, checkedKey, shapeOf } from "../../job/workspace/connection.js"
 import { firstJob, firstJobOf, makeStarter, type Started, sandboxJob } from "../../job/workspace/starter.js";
 import type { Machine } from "../../machine.js";
 import { accountText } from "../../report/account.js";
+import { shellWord } from "../../text/shell.js";
 import type { InitFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { envFile, keyFromFile } from "../settings/env.js";
@@ -119,9 +120,9 @@ function next(way: string, { isSandboxJob, isConnected, price }: Made): string[]
   return ["next:", ...steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`.trimEnd())];
 }
 
-/** A name as it can be pasted into a shell. */
+/** A folder as it can be pasted after `cd`, which would take a dash for an option. */
 function quoted(name: string): string {
-  return /^[\w./-]+$/.test(name) && !name.startsWith("-") ? name : `'${name.replaceAll("'", "'\\''")}'`;
+  return shellWord(name.startsWith("-") ? `./${name}` : name);
 }
 
 export interface Terminal {

@@ -89,7 +89,8 @@ function nullWhereLocked(error: unknown): null {
 /** A refusal is reported as if the command had done the work itself. */
 export function endOf(carried: Carried, flags: ItemOrderFlags, machine: Machine): ExitName {
   if (carried.kind === "refused" && !flags.json) throw new EarlyExit("usage", carried.message);
-  showCarried(carried, flags, machine);
+  // With --events stdout is for events alone.
+  showCarried(carried, flags, { ...machine, stdout: flags.events ? machine.stderr : machine.stdout });
   return carried.kind === "done" ? "done" : "usage";
 }
 

@@ -8,7 +8,7 @@ import { withStore } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
-import { terminalText } from "../../text/terminal.js";
+import { terminalLines, terminalText } from "../../text/terminal.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { answerTo } from "../output/consent.js";
 import { print } from "../output/print.js";
@@ -83,7 +83,7 @@ export function showCarried(
 ): void {
   const done = kind === "done";
   const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message };
-  print(flags, machine, "order", document, () => message);
+  print(flags, machine, "order", document, () => terminalLines(message));
 }
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;

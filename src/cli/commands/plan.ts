@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
 import { planJob } from "../../job/run/plan-job.js";
 import { refuseUnusable } from "../../job/state-folder/state-folder.js";
@@ -11,6 +10,7 @@ import { workflowDiagram, workflowText } from "../../report/workflow.js";
 import type { Flag } from "../../store/schedules.js";
 import { count } from "../../text/amounts.js";
 import { jsonPieces } from "../../text/json-stream.js";
+import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
@@ -19,24 +19,10 @@ import type { PlanFlags } from "../flags/setup.js";
 import { publishSettings } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
-import { writePlan } from "../settings/saved-plan.js";
+import { flagsToRepeat, flagsToSave, writePlan } from "../settings/saved-plan.js";
+import { configFiles } from "../settings/settings.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
-
-/** Flags that say how a plan is shown and made, not what it contains. */
-const notOfPlan = [
-  "--yes",
-  "--rows",
-  "--graph",
-  "--save",
-  "--json",
-  "--quiet",
-  "--log-level",
-  "--log-format",
-  "--workspace",
-  "--base-url",
-  "--api-key-file",
-];
 
 export async function plan({
   flags,
@@ -67,23 +53,21 @@ export async function plan({
     await print(made, flags, machine);
     if (flags.save !== undefined) {
       const how = { manifest, workspace: found.root, sandbox: flags.sandbox ?? false };
-      const kept = keptFlags(given, machine);
+      const kept = flagsToSave(given, await configFiles(found.root, machine.env), machine);
       writePlan(flags.save, made, { ...how, flags: kept }, machine);
-      if (!flags.json) machine.stdout.write(`\nsaved: \`bulkgen run ${flags.save}\` runs it as planned\n`);
+      if (!flags.json) saySaved(flags.save, flags, given, machine);
     }
     exit = exitOf(made, flags);
   });
   return exit;
 }
 
-/** The output folder stays the same wherever the plan is run from. */
-function keptFlags(given: readonly Flag[], { cwd }: Machine): Flag[] {
-  return given
-    .filter(([name]) => !notOfPlan.includes(name))
-    .map(
-      ([name, value]) =>
-        (name === "--out" && value !== undefined ? [name, resolve(cwd, value)] : [name, value]) as Flag,
-    );
+/** Says how the plan is run. The diagram of a workflow has stdout for itself. */
+function saySaved(file: string, flags: PlanFlags, given: readonly Flag[], machine: Machine): void {
+  const stream = flags.graph === "mermaid" ? machine.stderr : machine.stdout;
+  const again = flagsToRepeat(given);
+  const hint = again.length === 0 ? "" : `. A plan does not keep ${again.join(", ")}: give it again`;
+  stream.write(`\nsaved: \`bulkgen run ${shellWord(file)}\` runs it as planned${hint}\n`);
 }
 
 function exitOf({ problems, blockers }: Plan, { skipInvalid, onInsufficient }: PlanFlags): ExitName {

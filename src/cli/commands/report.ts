@@ -9,7 +9,7 @@ import { dueKey, dueOf } from "../../schedule/standing.js";
 import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
 import type { ReportFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
-import { workspaceOf } from "../settings/workspace.js";
+import { elsewhere, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 import { schedulesFile } from "./schedule/place.js";
 
@@ -29,7 +29,9 @@ export async function report({ flags, machine }: Call<ReportFlags>): Promise<und
     sandbox: flags.sandbox ?? false,
     ...runsReportJson(facts),
   };
-  print(flags, machine, "report", document, (style) => runsReportText(facts, machine.cwd, style));
+  print(flags, machine, "report", document, (style) =>
+    runsReportText(facts, machine.cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)),
+  );
 }
 
 /** The scheduled runs that came due since then and are not in progress, rehearsals apart. */

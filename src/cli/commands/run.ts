@@ -17,7 +17,9 @@ export async function run({
   machine,
 }: Call<RunFlags & { tolerance: number }, { manifest: string }>): Promise<ExitName> {
   const saved = savedPlanIn(args.manifest, machine);
-  const flags = saved ? flagsOfPlan(saved, called, given) : called;
+  const { flags, line } = saved
+    ? await flagsOfPlan(saved, called, given, machine)
+    : { flags: called, line: given };
   const manifest = saved?.manifest ?? args.manifest;
   const { schedule, due } = scheduledIn(machine.env);
   const workspace = settledWorkspace(flags, machine, { manifest, make: true });
@@ -29,10 +31,7 @@ export async function run({
         manifest: manifestPath(manifest, machine),
         ...sheetOptions(flags, machine),
         skipInvalid: flags.skipInvalid ?? false,
-        run: {
-          ...runOptions(flags),
-          sheetFlags: sheetFlagsOf([...(saved?.flags ?? []), ...given] as string[][]),
-        },
+        run: { ...runOptions(flags), sheetFlags: sheetFlagsOf(line) },
         scheduled: schedule === null || due === null ? null : { schedule, due },
         async consent(plan) {
           if (saved) checkDrift(saved, plan, called.tolerance, prepared.display.say);

@@ -6,7 +6,7 @@ import type { Machine } from "../../machine.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
 import type { StatusFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
-import { workspaceOf } from "../settings/workspace.js";
+import { elsewhere, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function status({
@@ -14,6 +14,8 @@ export async function status({
   args,
   machine,
 }: Call<StatusFlags, { run?: number }>): Promise<undefined> {
+  if (flags.all && args.run !== undefined)
+    throw new EarlyExit("usage", `--all lists every run. Leave out the ${args.run}, or --all.`);
   const workspace = workspaceOf(flags, machine);
   refuseLost(workspace);
   if (flags.watch && workspaceExists(workspace)) {
@@ -39,7 +41,9 @@ async function oneRun(
     );
   }
   print(flags, machine, "status", facts && statusJson(facts), (style) =>
-    facts === null ? noRunsText(workspace) : statusText(facts, cwd, style),
+    facts === null
+      ? noRunsText(workspace)
+      : statusText(facts, cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)),
   );
 }
 
@@ -49,6 +53,8 @@ async function everyRun(workspace: Workspace, flags: StatusFlags, machine: Machi
   const { root } = workspace;
   const document = { workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) };
   print(flags, machine, "runs", document, (style) =>
-    runs.length === 0 ? noRunsText(workspace) : runsTable(runs, cwd, style),
+    runs.length === 0
+      ? noRunsText(workspace)
+      : runsTable(runs, cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)),
   );
 }

@@ -9,6 +9,7 @@ import {
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
+import { shellWord } from "../../text/shell.js";
 import type { VerifyFlags } from "../flags/archive.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
 import { print } from "../output/print.js";
@@ -60,14 +61,19 @@ async function mended(
   const before = brokenCount(reports);
   if (before === 0) return { reports, repaired: 0 };
   await repair(reports, options);
-  // Repaired files were hashed when they arrived, and files that were read before need not be read again.
-  const after = (await check("sizes")).map((report) => asRead(report, reports));
+  // Files that were intact need not be read again. One that was damaged may still be, in its right size.
+  const after = (await check({ files: damagedIn(reports) })).map((report) => asRead(report, reports));
   return { reports: after, repaired: before - brokenCount(after) };
 }
 
 function asRead(report: FolderReport, before: readonly FolderReport[]): FolderReport {
   const { read = 0, bytesRead = 0 } = before.find(({ path }) => path === report.path)?.examination ?? {};
   return { ...report, examination: { ...report.examination, read, bytesRead } };
+}
+
+function damagedIn(reports: readonly FolderReport[]): Set<string> {
+  const findings = reports.flatMap(({ examination }) => examination.findings);
+  return new Set(findings.flatMap((finding) => (finding.kind === "damaged" ? [finding.identity] : [])));
 }
 
 function brokenCount(reports: readonly FolderReport[]): number {
@@ -84,11 +90,11 @@ interface Verified {
 }
 
 function show({ reports, repaired, removed }: Verified, flags: VerifyFlags, machine: Machine): ExitName {
-  const sandbox = flags.sandbox ? " --sandbox" : "";
-  const commands = {
-    repair: `bulkgen verify${sandbox} --repair`,
-    clean: `bulkgen verify${sandbox} --clean --yes`,
-  };
+  const workspace = flags.workspace === undefined ? "" : ` --workspace ${shellWord(flags.workspace)}`;
+  const verifies = `bulkgen verify${workspace}${flags.sandbox ? " --sandbox" : ""}`;
+  // A file may be damaged in its right size: a check of sizes would find nothing to repair. Another sample has other files.
+  const depth = flags.readData || flags.subset !== undefined ? " --read-data" : "";
+  const commands = { repair: `${verifies}${depth} --repair`, clean: `${verifies} --clean --yes` };
   const facts = (shown: (path: string) => string): VerifyReport => ({
     folders: reports.map(({ path, examination }) => ({ path: shown(path), ...examination })),
     repaired,

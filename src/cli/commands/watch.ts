@@ -27,6 +27,7 @@ export async function watch(
   try {
     display.begin({
       id: run.id,
+      sandbox: run.options.sandbox,
       jobName: run.jobName,
       folder: jobFolder(run),
       elapsedMs: clock.now() - since,

@@ -14,7 +14,7 @@ export const exportFlags = {
     oneOf("csv", "xlsx", "json", "jsonl"),
   ),
   to: option("<file>", "write to this file (default: stdout)", anyText),
-  failed: toggle("only the failed rows, with the reason, as a manifest that can be run", {
+  failed: toggle("only the failed rows, with the reason, as a manifest that can be run (csv or xlsx)", {
     conflicts: ["zip"],
   }),
   picked: toggle("only what is picked", { conflicts: ["failed"], inFiles: "never" }),
@@ -55,7 +55,10 @@ export type GalleryFlags = FlagsOf<typeof galleryFlags>;
 export const verifyFlags = {
   readData: toggle("read and hash every byte", { conflicts: ["subset"] }),
   subset: option("<share>", "read and hash a random share of the files, such as 10%", percentage),
-  repair: toggle("fetch missing and damaged files again (no credits) and repair the index"),
+  repair: toggle("fetch missing and damaged files again (no credits) and repair the index", {
+    // The setting `repair` is about manifests.
+    inFiles: "never",
+  }),
   clean: toggle("list leftovers of broken downloads; with --yes, remove them"),
   yes: toggle("remove what --clean lists", { inFiles: "never" }),
   ...serviceFlags,

@@ -1,9 +1,9 @@
 import { type FlagsOf, option } from "./definition.js";
 import { workspaceFlags } from "./shared.js";
-import { wholeNumber } from "./values.js";
+import { portNumber } from "./values.js";
 
 export const dashboardFlags = {
-  port: option("<n>", "port of the page on 127.0.0.1", wholeNumber, {
+  port: option("<n>", "port of the page on 127.0.0.1", portNumber, {
     default: 0,
     defaultText: "any free port",
   }),

@@ -6,6 +6,7 @@ import type { Machine } from "../../machine.js";
 import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
 import { allRows, type Filter, type Selection } from "../../plan/plan.js";
+import type { Flag } from "../../store/schedules.js";
 import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
 import { anyText, FlagError, jobName, oneOf, parameter, positive } from "./values.js";
 
@@ -111,9 +112,11 @@ export function sheetOptions(flags: ManifestFlags, machine: Machine): SheetOptio
 }
 
 /** The given flags that decide how the manifest is read, and which rows. The edition is on record with the run. */
-export function sheetFlagsOf(given: readonly (readonly string[])[]): (readonly string[])[] {
+export function sheetFlagsOf(given: readonly Flag[]): (readonly string[])[] {
   const names = [...Object.keys(manifestFlags), "skipInvalid"].map((attribute) => `--${nameOf(attribute)}`);
-  return given.filter(([name = ""]) => names.includes(name) && name !== "--edition" && name !== "--fresh");
+  return given
+    .filter(([name]) => names.includes(name) && name !== "--edition" && name !== "--fresh")
+    .map(([name, value]) => (value === undefined ? [name] : [name, value]));
 }
 
 /** The manifest's absolute path; standard input has none. */

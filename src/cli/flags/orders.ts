@@ -14,7 +14,8 @@ export const itemOrderFlags = {
     "<what>",
     "when a run is in progress: hand it the order, or fail, wait or skip",
     oneOf("order", "fail", "wait", "skip"),
-    { default: "order", group: "While it runs:" },
+    // The setting `if-locked` is about runs, and has no "order".
+    { default: "order", group: "While it runs:", inFiles: "never" },
   ),
   ...dailyCapFlags,
 };

@@ -1,6 +1,6 @@
 import { plans, subscriptionStatuses } from "../../api/plans.js";
 import { type FlagsOf, option, toggle } from "./definition.js";
-import { amount, anyText, FlagError, oneOf, wholeNumber } from "./values.js";
+import { amount, anyText, FlagError, oneOf, portNumber } from "./values.js";
 
 /** Flags that say where the state of a sandbox is. */
 export const stateFlags = {
@@ -60,12 +60,6 @@ export const sandboxAccountFlags = {
   ...stateFlags,
 };
 export type SandboxAccountFlags = FlagsOf<typeof sandboxAccountFlags>;
-
-function portNumber(text: string): number {
-  const port = wholeNumber(text);
-  if (port > 65_535) throw new FlagError(`expected a port from 0 to 65535, got ${text}`);
-  return port;
-}
 
 function milliseconds(text: string): { min: number; max: number } {
   const match = /^(\d+)(?:-(\d+))?$/.exec(text);

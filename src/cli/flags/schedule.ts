@@ -1,7 +1,7 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
 import { logFlags, workspaceFlags } from "./shared.js";
-import { anyText, oneOf, wholeNumber } from "./values.js";
+import { anyText, oneOf, portNumber } from "./values.js";
 
 /** Flags of every command about schedules. */
 export const scheduleFlags = {
@@ -43,7 +43,7 @@ export const scheduleRunFlags = {
 export type ScheduleRunFlags = FlagsOf<typeof scheduleRunFlags>;
 
 export const scheduleStartFlags = {
-  port: option("<n>", "port of /healthz on 127.0.0.1", wholeNumber, {
+  port: option("<n>", "port of /healthz on 127.0.0.1", portNumber, {
     default: 0,
     defaultText: "any free port",
     inFiles: "never",

@@ -36,11 +36,23 @@ export function positive(text: string): number {
   return value;
 }
 
+/** A port of this machine; 0 stands for any that is free. */
+export function portNumber(text: string): number {
+  const port = wholeNumber(text);
+  if (port > 65_535) throw new FlagError(`expected a port from 0 to 65535, got ${text}`);
+  return port;
+}
+
+/** More than any account has, and still an exact number of millionths. */
+const amountMax = 9_000_000_000;
+
 export function amount(text: string): number {
   if (!/^\d+(\.\d{1,6})?$/.test(text)) {
     throw new FlagError(`expected an amount with at most six decimals, got ${JSON.stringify(text)}`);
   }
-  return Number(text);
+  const value = Number(text);
+  if (value > amountMax) throw new FlagError(`expected at most ${amountMax}, got ${text}`);
+  return value;
 }
 
 /** A daily limit that leaves room for a submit, its poll and the account. */

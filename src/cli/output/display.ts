@@ -26,6 +26,7 @@ export interface Display {
 
 export interface DisplayedRun {
   id: number;
+  sandbox: boolean;
   jobName: string;
   /** Of its files. */
   folder: string;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import { packageFile } from "../../package-file.js";
+import { terminalLines } from "../../text/terminal.js";
 
 /**
  * Turns what a command throws into one clear message and the documented exit code. Errors that no command foresaw are
@@ -13,13 +14,13 @@ export async function reportError(error: unknown, { stderr, cwd }: Machine): Pro
       const { problemsText } = await import("../../report/problem-text.js");
       stderr.write(`${problemsText(error.problems, cwd)}\n`);
     }
-    stderr.write(`bulkgen: ${error.message}\n`);
+    stderr.write(`bulkgen: ${terminalLines(error.message)}\n`);
     return exitCode(error.exit);
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const exit = exitOf(error);
   const text = exit === "crash" ? stackWithModules(stack ?? message) : await refusal(error, message);
-  stderr.write(`bulkgen: ${text}\n`);
+  stderr.write(`bulkgen: ${terminalLines(text)}\n`);
   return exitCode(exit);
 }
 

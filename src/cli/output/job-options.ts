@@ -62,9 +62,9 @@ export async function jobOptions(
     ...(flags.work === false ? { work: false } : {}),
     ...dailyOf(flags),
     async onBegin(run) {
-      const { id, jobName } = run;
+      const { id, jobName, options } = run;
       const news = () => openNews(workspace, id, clock);
-      display.begin({ id, jobName, folder: jobFolder(run), elapsedMs: 0, news });
+      display.begin({ id, sandbox: options.sandbox, jobName, folder: jobFolder(run), elapsedMs: 0, news });
       await events?.begin(run);
       notifier?.begin(run);
       gallery?.begin(run);

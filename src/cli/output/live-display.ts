@@ -103,13 +103,13 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
   };
   const linesOf = (progress: Progress): string[] => {
     if (run === null) return [];
-    const { id, jobName: job, folder, beganAt } = run;
+    const { id, sandbox, jobName: job, folder, beganAt } = run;
     const times = { now: clock.now(), elapsedMs: clock.monotonic() - beganAt };
     void readNews(run, progress);
     const { newestFile } = news;
     if (drawPicture !== null && newestFile !== null && newestFile !== pictured)
       if (clock.monotonic() - picturedAt >= pictureMs) void showPicture(run, newestFile, drawPicture);
-    return liveView({ ...progress, ...news, ...times, run: id, job, folder, cwd }, style());
+    return liveView({ ...progress, ...news, ...times, run: id, sandbox, job, folder, cwd }, style());
   };
   const clear = () => {
     if (region !== null && region !== "loading") region.clear();

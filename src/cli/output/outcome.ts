@@ -1,12 +1,11 @@
 import type { RunEnd } from "../../job/run/events.js";
 import type { Outcome } from "../../job/run/run-job.js";
-import type { LeftToDo } from "../../job/workspace/left-to-do.js";
-import { findWorkspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { nextStep } from "../../report/next-step.js";
+import { nextStepFrom } from "../../report/next-step.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson, summaryOf } from "../../report/summary.js";
 import { shellWord } from "../../text/shell.js";
+import { elsewhere } from "../settings/workspace.js";
 import type { Display } from "./display.js";
 import { print } from "./print.js";
 
@@ -25,7 +24,11 @@ export async function showOutcome(
   const { skipped } = facts;
   const shown = {
     ...facts,
-    nextStep: nextStepHere(left, outcome, machine),
+    nextStep: nextStepFrom(
+      left,
+      machine.cwd,
+      elsewhere(outcome.opened.workspace, left.run.options.sandbox, machine),
+    ),
     skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
   };
   print(flags, { ...machine, stdout: stream }, "run", summaryJson(facts), (style) =>
@@ -34,26 +37,17 @@ export async function showOutcome(
   return { exit, facts, stops: outcome.execution.stops };
 }
 
-/** What to do next, and in which folder, where another workspace or none is found from the current one. */
-function nextStepHere(left: LeftToDo, { opened }: Outcome, { cwd, env }: Machine): string | null {
-  const { root } = opened.workspace;
-  if (findWorkspace({ cwd, sandbox: left.run.options.sandbox, env }).root === root)
-    return nextStep(left, cwd);
-  const step = nextStep(left, root);
-  return step && `in ${shownPath(root, cwd)}: ${step}`;
-}
-
 /** The command that makes the gallery of the run's job, from the current folder. */
-async function galleryCommand({ execution, opened }: Outcome, { cwd, env }: Machine): Promise<string> {
+async function galleryCommand({ execution, opened }: Outcome, machine: Machine): Promise<string> {
   const { run } = execution;
   const { sandbox } = run.options;
-  const { root } = opened.workspace;
+  const root = elsewhere(opened.workspace, sandbox, machine);
   const newest = await opened.store.run("newest");
   const words = [
     "bulkgen",
     "gallery",
     ...(newest?.jobId === run.jobId ? [] : [String(run.id)]),
-    ...(findWorkspace({ cwd, sandbox, env }).root === root ? [] : ["--workspace", shownPath(root, cwd)]),
+    ...(root === null ? [] : ["--workspace", shownPath(root, machine.cwd)]),
     ...(sandbox ? ["--sandbox"] : []),
   ];
   return words.map(shellWord).join(" ");

@@ -1,4 +1,14 @@
-import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
@@ -6,10 +16,53 @@ import type { Plan } from "../../plan/plan.js";
 import { driftOf, isSavedPlan, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/json-stream.js";
-import { nameOf } from "../flags/definition.js";
+import { terminalText } from "../../text/terminal.js";
+import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";
-import { capFlags, type RunFlags } from "../flags/run.js";
-import { runFlagsOf } from "./settings.js";
+import { type RunFlags, runFlags } from "../flags/run.js";
+import { serviceFlags } from "../flags/shared.js";
+import type { ConfigFile } from "./config-file.js";
+import { configFiles, flagAsGiven, runAttribute, runFlagsOf } from "./settings.js";
+import { workspaceOf } from "./workspace.js";
+
+/** What a plan is about: a run of it takes these as they were planned, whatever settings and environment say now. */
+const fixed = [...Object.keys(manifestFlags), "sandbox"];
+
+/**
+ * Whether a plan has this flag of its run. A plan may come from somebody else, so it is trusted as a settings file of
+ * the workspace is: it consents to nothing, names no key, service or database, and runs no command.
+ */
+function isKept(attribute: string): boolean {
+  const flag = (runFlags as FlagSet)[attribute];
+  return fixed.includes(attribute) || (flag?.inFiles === undefined && !(attribute in serviceFlags));
+}
+
+/** The flags that a plan is saved with: what decides about its rows from anywhere, the others as the line gives them. */
+export function flagsToSave(
+  given: readonly Flag[],
+  files: readonly ConfigFile[],
+  { cwd, env }: Machine,
+): Flag[] {
+  const ofRun = given.filter(([name]) => runAttribute(name) !== undefined);
+  const kept = Object.keys(runFlags).filter(isKept);
+  const flags = kept.flatMap((attribute) =>
+    fixed.includes(attribute)
+      ? flagAsGiven(attribute, ofRun, files, env)
+      : flagAsGiven(attribute, ofRun, [], {}),
+  );
+  // The output folder stays the same wherever the plan is run from.
+  return flags.map((flag) =>
+    flag[0] === "--out" && flag[1] !== undefined ? ["--out", resolve(cwd, flag[1])] : flag,
+  );
+}
+
+/** The given flags that a run of the plan needs again, because the plan does not keep them. */
+export function flagsToRepeat(given: readonly Flag[]): string[] {
+  const repeated = ["baseUrl", "maxPrice"];
+  const isRepeated = (attribute = "") =>
+    repeated.includes(attribute) || (runFlags as FlagSet)[attribute]?.inFiles === "own files";
+  return [...new Set(given.map(([name]) => name))].filter((name) => isRepeated(runAttribute(name)));
+}
 
 /** Writes a plan to the file of `-o`. Throws EarlyExit for a plan that cannot be run. */
 export function writePlan(
@@ -31,19 +84,31 @@ export function writePlan(
   const flags = how.flags.map(([name, value]) => (value === undefined ? [name] : [name, value]));
   const savedAt = new Date(clock.now()).toISOString();
   const pieces = jsonPieces(savePlan(plan, { ...how, flags, savedAt }), "\n");
+  const path = resolve(cwd, file);
+  if (existsSync(path) && realpathSync(path) === realpathSync(how.manifest))
+    throw new EarlyExit("usage", `-o: ${file} is the manifest itself. Choose another file.`);
   try {
-    writePieces(resolve(cwd, file), pieces);
+    writePieces(path, pieces);
   } catch (error) {
     throw new EarlyExit("usage", `-o: ${(error as Error).message}`);
   }
 }
 
+/** The file is there as a whole or not at all. */
 function writePieces(file: string, pieces: Iterable<string>): void {
-  const descriptor = openSync(file, "w");
+  const part = `${file}.part`;
   try {
-    for (const piece of pieces) writeSync(descriptor, piece);
-  } finally {
-    closeSync(descriptor);
+    const descriptor = openSync(part, "w");
+    try {
+      for (const piece of pieces) writeSync(descriptor, piece);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(part, file);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
   }
 }
 
@@ -65,29 +130,52 @@ export function savedPlanIn(file: string, { cwd }: Machine): SavedPlan | null {
   }
 }
 
-/** The flags of a run of a saved plan. Throws EarlyExit when the command line sets a flag that the plan has set. */
-export function flagsOfPlan<Flags extends RunFlags>(
+/**
+ * The flags of a run of a saved plan: those it was made with, except where the line gives another value, and the
+ * settings of its own workspace. `line` has the words of all of them. Throws EarlyExit when the line or the settings
+ * contradict what the plan is about.
+ */
+export async function flagsOfPlan(
   saved: SavedPlan,
-  flags: Flags,
+  { workspace = saved.workspace }: Pick<RunFlags, "workspace">,
   given: readonly Flag[],
-): Flags {
-  const planned = runFlagsOf(saved.flags as unknown as Flag[], [], {}) as unknown as Record<string, unknown>;
-  const merged = { ...flags } as unknown as Record<string, unknown>;
-  const isGiven = (attribute: string) => given.some(([name]) => name === `--${nameOf(attribute)}`);
-  for (const attribute of [...Object.keys(manifestFlags), "sandbox"]) {
-    if (isGiven(attribute)) {
-      const name = `--${nameOf(attribute)}`;
-      throw new EarlyExit("usage", `${name}: the saved plan has set it. To change it, plan again.`);
-    }
-    merged[attribute] = planned[attribute];
+  machine: Machine,
+): Promise<{ flags: RunFlags; line: Flag[] }> {
+  const planned = saved.flags.map(
+    ([name = "", value]): Flag => (value === undefined ? [name] : [name, value]),
+  );
+  for (const [name] of planned) {
+    const attribute = runAttribute(name);
+    if (attribute === undefined || !isKept(attribute))
+      throw new EarlyExit("usage", `the saved plan has ${name}, which a plan cannot set. Plan again.`);
   }
+  const ofLine = given.filter(([name]) => runAttribute(name) !== undefined);
+  for (const [name] of ofLine)
+    if (fixed.includes(runAttribute(name) ?? ""))
+      throw new EarlyExit("usage", `${name}: the saved plan has set it. To change it, plan again.`);
+  const isGiven = (attribute: string | undefined) =>
+    ofLine.some(([name]) => runAttribute(name) === attribute);
+  const line = [...planned.filter(([name]) => !isGiven(runAttribute(name))), ...ofLine];
+  const files = await configFiles(workspaceOf({ workspace }, machine).root, machine.env);
+  const flags = runFlagsOf(line, files, machine.env);
+  if (flags.sandbox && !saved.sandbox)
+    throw new EarlyExit(
+      "usage",
+      "the saved plan is for the real service, but your settings say sandbox (BULKGEN_SANDBOX or bulkgen.config.yaml). Nothing was submitted. Plan again to rehearse, or remove that setting to spend credits.",
+    );
+  const ofPlan = runFlagsOf(planned, [], {});
+  const merged = Object.fromEntries(
+    Object.entries(flags).filter(([attribute]) => !fixed.includes(attribute)),
+  ) as unknown as RunFlags;
+  for (const attribute of fixed as (keyof RunFlags)[])
+    if (ofPlan[attribute] !== undefined) Object.assign(merged, { [attribute]: ofPlan[attribute] });
+  merged.sandbox = saved.sandbox;
+  merged.workspace = workspace;
   // An edition that was numbered when it was planned is that one, not the next.
-  merged["fresh"] = undefined;
-  merged["edition"] = saved.edition === "" ? undefined : saved.edition;
-  merged["workspace"] ??= saved.workspace;
-  for (const attribute of Object.keys(capFlags))
-    if (!isGiven(attribute)) merged[attribute] = planned[attribute] ?? merged[attribute];
-  return merged as unknown as Flags;
+  delete merged.fresh;
+  delete merged.edition;
+  if (saved.edition !== "") merged.edition = saved.edition;
+  return { flags: merged, line };
 }
 
 /** Reports what has changed since the plan was saved. Throws EarlyExit if it is more than the tolerance allows. */
@@ -97,7 +185,10 @@ export function checkDrift(
   tolerance: number,
   say: (line: string) => void,
 ): void {
-  const drift = driftOf(saved, plan, tolerance);
+  const drift = driftOf(saved, plan, tolerance).map((each) => ({
+    ...each,
+    message: terminalText(each.message),
+  }));
   const refused = drift.filter((each) => each.refused);
   if (refused.length > 0) {
     const lines = drift.map(({ message }) => `  ${message}`).join("\n");

@@ -10,8 +10,9 @@ import { type ConfigFile, readConfig, userConfig, workspaceConfig } from "./conf
 
 /**
  * The value of each flag, and where it comes from: the command line, else the environment, else `bulkgen.config.yaml`
- * in the workspace, else the one in the user's own config folder, else the default. Files may set every flag of `run`
- * except those that belong to one call.
+ * in the workspace, else the one in the user's own config folder, else the default. Environment and files may set every
+ * flag of `run` except those that belong to one call, and no other flag: a name such as BULKGEN_FAILED may be in the
+ * environment for another reason.
  */
 
 /** Found together with the workspace's `.env`, in env.ts. */
@@ -29,11 +30,12 @@ export async function configFiles(root: string, environment: Environment): Promi
     await readConfig(userConfig(environment), true),
   ];
   const files = found.filter((file) => file !== null);
-  for (const file of files) for (const [name, { place }] of file.settings) checkName(name, place, file);
+  for (const file of files)
+    for (const [name, { place }] of file.settings) checkName(name, place, file, environment);
   return files;
 }
 
-function checkName(name: string, place: string, { own }: ConfigFile): void {
+function checkName(name: string, place: string, { own }: ConfigFile, environment: Environment): void {
   const flags = new Map(
     Object.entries(runFlags as FlagSet).map(([attribute, flag]) => [nameOf(attribute), flag]),
   );
@@ -41,7 +43,7 @@ function checkName(name: string, place: string, { own }: ConfigFile): void {
   if (name === "api-key") {
     throw new EarlyExit(
       "usage",
-      `${place}: a key does not belong in this file. Set BULKGEN_API_KEY, or api-key-file in your own ${userConfig({})}.`,
+      `${place}: a key does not belong in this file. Set BULKGEN_API_KEY, or api-key-file in your own ${userConfig(environment)}.`,
     );
   }
   if (flag?.inFiles === "never")
@@ -55,7 +57,7 @@ function checkName(name: string, place: string, { own }: ConfigFile): void {
   if (flag.inFiles === "own files" && !own) {
     throw new EarlyExit(
       "usage",
-      `${place}: ${name} is read from your own settings only (a flag, ${name === "api-key-file" ? "BULKGEN_API_KEY" : variableOf(name)}, or ${userConfig({})}), because this folder may come from somebody else.`,
+      `${place}: ${name} is read from your own settings only (a flag, ${name === "api-key-file" ? "BULKGEN_API_KEY" : variableOf(name)}, or ${userConfig(environment)}), because this folder may come from somebody else.`,
     );
   }
 }
@@ -111,15 +113,16 @@ function wordsOf(
   const name = nameOf(attribute);
   const given = line[attribute];
   if (given) return { words: given, source: "line", from: `--${name}`, file: "" };
-  if (flag.inFiles === "never") return null;
+  const setting = (runFlags as FlagSet)[attribute];
+  if (setting === undefined || setting.inFiles === "never" || flag.inFiles === "never") return null;
   const variable = environment[variableOf(name)];
   if (variable !== undefined)
     return { words: [variable], source: "environment", from: `${variableOf(name)}: ${name}`, file: "" };
   const file = files.find(({ settings }) => settings.has(name));
-  const setting = file?.settings.get(name);
-  if (!file || !setting) return null;
-  const words = flag.isPath ? setting.words.map((word) => resolve(dirname(file.path), word)) : setting.words;
-  return { words, source: "file", from: `${setting.place}: ${name}`, file: file.path };
+  const inFile = file?.settings.get(name);
+  if (!file || !inFile) return null;
+  const words = flag.isPath ? inFile.words.map((word) => resolve(dirname(file.path), word)) : inFile.words;
+  return { words, source: "file", from: `${inFile.place}: ${name}`, file: file.path };
 }
 
 function parsed(flag: FlagDefinition, words: readonly string[], from: string): unknown {
@@ -149,16 +152,42 @@ export function runFlagsOf(
   return flagValues(runFlags, lineOf(given), files, environment) as unknown as RunFlags;
 }
 
+/** The attribute of a flag of `run` as it is written, such as `--max-credits` or `--no-work`; undefined for others. */
+export function runAttribute(name: string): string | undefined {
+  const [found] =
+    Object.entries(runFlags as FlagSet).find(
+      ([attribute, { negatable }]) =>
+        name === `--${nameOf(attribute)}` || (negatable && name === `--no-${nameOf(attribute)}`),
+    ) ?? [];
+  return found;
+}
+
 /** Flags as they were written, by attribute. */
 function lineOf(given: readonly Flag[]): LineWords {
-  const attributes = new Map(Object.keys(runFlags).map((attribute) => [`--${nameOf(attribute)}`, attribute]));
   const line: Record<string, string[]> = {};
-  for (const [name, value = "true"] of given) {
-    const attribute = attributes.get(name);
+  for (const [name, value] of given) {
+    const attribute = runAttribute(name);
     if (attribute === undefined) throw new EarlyExit("usage", `unknown flag ${name}`);
-    line[attribute] = [...(line[attribute] ?? []), value];
+    const word = value ?? String(name === `--${nameOf(attribute)}`);
+    line[attribute] = [...(line[attribute] ?? []), word];
   }
   return line;
+}
+
+/** The flag of `run` as a line would give it, with what the line, else the environment, else a file says. */
+export function flagAsGiven(
+  attribute: string,
+  given: readonly Flag[],
+  files: readonly ConfigFile[],
+  environment: Environment,
+): Flag[] {
+  const flag = (runFlags as FlagSet)[attribute];
+  const found = flag && wordsOf(attribute, flag, lineOf(given), files, environment);
+  if (!found) return [];
+  const name = nameOf(attribute);
+  if (flag.value !== null) return found.words.map((word): Flag => [`--${name}`, word]);
+  if (switchOf(found.words, found.from)) return [[`--${name}`]];
+  return flag.negatable ? [[`--no-${name}`]] : [];
 }
 
 /** A setting with its value, for people. */
@@ -216,8 +245,18 @@ function withoutPassword(word: string): string {
 function hostOf(word: string): string {
   if (word.startsWith("mailto:")) return word.slice("mailto:".length);
   if (word.startsWith("{")) {
-    const { url, email } = JSON.parse(word) as { url?: string; email?: string };
-    return email ?? hostOf(url ?? "");
+    const { url, email } = targetIn(word);
+    if (typeof email === "string") return email;
+    return typeof url === "string" && !url.startsWith("{") ? hostOf(url) : "…";
   }
   return URL.canParse(word) ? new URL(word).host : word.startsWith("$") ? word : "…";
+}
+
+/** Text that is not JSON has neither; the command that notifies refuses it. */
+function targetIn(word: string): { url?: unknown; email?: unknown } {
+  try {
+    return JSON.parse(word) as { url?: unknown; email?: unknown };
+  } catch {
+    return {};
+  }
 }

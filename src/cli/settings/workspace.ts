@@ -23,6 +23,15 @@ export function workspaceOf(flags: PlaceFlags, { cwd, env }: Machine, manifest?:
   });
 }
 
+/** The workspace's folder, if a command that is typed in the current folder finds another workspace or none; else null. */
+export function elsewhere(
+  { root }: Pick<Workspace, "root">,
+  sandbox: boolean,
+  { cwd, env }: Machine,
+): string | null {
+  return findWorkspace({ cwd, sandbox, env }).root === root ? null : root;
+}
+
 /**
  * The workspace for a command that changes it. Its state moves to a disk where databases are safe if it is not on one.
  * Throws EarlyExit.

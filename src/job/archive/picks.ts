@@ -1,6 +1,7 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "../orders/resolve.js";
 import { type ItemName, placed } from "../orders/review.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -114,7 +115,10 @@ function mustBeArchived({ state, rowId }: Item, name: ItemName): void {
   if (state === "archived") return;
   throw new EarlyExit(
     "usage",
-    placed(name, `${rowId} is ${state}, and only archived items can be picked. Nothing was changed.`),
+    placed(
+      name,
+      `${terminalText(rowId)} is ${state}, and only archived items can be picked. Nothing was changed.`,
+    ),
   );
 }
 

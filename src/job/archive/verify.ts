@@ -19,8 +19,8 @@ import { lockWorkspace } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
-/** How much of the archive is read: sizes only, every byte, or a percentage of the files. */
-export type Depth = "sizes" | "all" | { percent: number };
+/** How much of the archive is read: sizes only, every byte, a percentage of the files, or the files of some identities. */
+export type Depth = "sizes" | "all" | { percent: number } | { files: ReadonlySet<string> };
 
 /** A job's folder with what the workspace has on record about it. */
 export interface Folder {
@@ -123,6 +123,7 @@ export function knownFile(
 function readsOf(depth: Depth, { outputs }: Folder, random: Random): (file: KnownFile) => boolean {
   if (depth === "sizes") return () => false;
   if (depth === "all") return () => true;
+  if ("files" in depth) return ({ identity }) => depth.files.has(identity);
   const lots = outputs.map((output) => ({ identity: knownFile(output).identity, lot: random.next() }));
   const count = Math.ceil((outputs.length * depth.percent) / 100);
   const drawn = new Set(

@@ -15,6 +15,7 @@ import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
 import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
@@ -263,7 +264,7 @@ async function decide(
     approval,
   );
   const [first] = items;
-  const named = items.length === 1 ? `${first?.rowId} is` : `${items.length} items are`;
+  const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
   const next =
     released === 0 ? "" : `, and ${count(released, "item that waited", "items that waited")} can be made`;
   return { run, done: `${named} ${approval}${next}`, continues: released > 0 };
@@ -325,7 +326,7 @@ async function resolve(
   if (!item) throw new Error(`an order to ${order.do} nothing`);
   for (const each of items) mustBeHeld(each);
   const isOne = items.length === 1;
-  const what = isOne ? item.rowId : count(items.length, "item");
+  const what = isOne ? terminalText(item.rowId) : count(items.length, "item");
   switch (order.do) {
     case "skip":
       for (const { id } of items) await store.apply(id, "skipped", { note: "skipped by a person" });
@@ -336,7 +337,7 @@ async function resolve(
     case "adopt":
       if (!spendLog || !facts.task) throw new Error("a task is adopted without its record");
       await adopt(store, spendLog, item, facts.task);
-      return `task ${order.task} is now the task of ${item.rowId}`;
+      return `task ${order.task} is now the task of ${terminalText(item.rowId)}`;
     default: {
       const priced = pricesNow(items, facts, charges);
       withinPrice(priced, order.agreed);

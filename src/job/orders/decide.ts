@@ -4,6 +4,7 @@ import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
 import { newestRunOf, variantsOf } from "./redo.js";
 import { type FindItems, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
@@ -78,14 +79,17 @@ export function mustBeAsked({ rowId, state, approval }: Item, name: ItemName = r
   if (approval === null)
     throw new EarlyExit(
       "usage",
-      placed(name, `${rowId} needs no approval: its step has no \`approve: true\`. Nothing was changed.`),
+      placed(
+        name,
+        `${terminalText(rowId)} needs no approval: its step has no \`approve: true\`. Nothing was changed.`,
+      ),
     );
   if (state === "archived") return;
   throw new EarlyExit(
     "usage",
     placed(
       name,
-      `${rowId} is ${state}, and only archived items can be approved or rejected. Nothing was changed.`,
+      `${terminalText(rowId)} is ${state}, and only archived items can be approved or rejected. Nothing was changed.`,
     ),
   );
 }

@@ -8,6 +8,7 @@ import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../workspace/find-run.js";
 import { type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
@@ -81,7 +82,7 @@ export async function newestRunOf(store: Store, items: readonly Item[]): Promise
   if (other) {
     throw new EarlyExit(
       "usage",
-      `${other.rowId} belongs to another job or edition than ${first?.rowId}; redo them one after the other`,
+      `${terminalText(other.rowId)} belongs to another job or edition than ${terminalText(first?.rowId ?? "")}; redo them one after the other`,
     );
   }
   const run = (await store.runs()).findLast(
@@ -101,7 +102,10 @@ export function todaysPrices<Priced extends Offered>(
   return things.map((thing) => {
     const price = prices.get(thing.model);
     if (price !== undefined) return { ...thing, price: offeredPrice(thing, price, charges) };
-    throw new EarlyExit("usage", `${thing.rowId}: the service does not offer ${thing.model} any more`);
+    throw new EarlyExit(
+      "usage",
+      `${terminalText(thing.rowId)}: the service does not offer ${thing.model} any more`,
+    );
   });
 }
 

@@ -12,6 +12,7 @@ import { isReference } from "../../core/reference.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
 import { type FindItems, selectItems } from "./request.js";
 import { type ItemName, placed } from "./review.js";
 
@@ -78,12 +79,15 @@ async function runOf(store: Store, items: readonly Item[]): Promise<Run> {
   if (other) {
     throw new EarlyExit(
       "usage",
-      `${first.rowId} is held in run ${first.runId} and ${other.rowId} in run ${other.runId}; resolve them one run after the other`,
+      `${terminalText(first.rowId)} is held in run ${first.runId} and ${terminalText(other.rowId)} in run ${other.runId}; resolve them one run after the other`,
     );
   }
   const run = first.runId === null ? null : await store.run(first.runId);
   if (run) return run;
-  throw new EarlyExit("usage", `${first.rowId} no longer belongs to a run; run its manifest again first`);
+  throw new EarlyExit(
+    "usage",
+    `${terminalText(first.rowId)} no longer belongs to a run; run its manifest again first`,
+  );
 }
 
 /** How many of the items were charged already, so that paying again is a decision; null where none may have been. */
@@ -132,7 +136,10 @@ function severalHeld(name: string, held: readonly Item[], runs: readonly Run[]):
 /** Throws EarlyExit for an item that is not held. */
 export function mustBeHeld({ state, rowId }: Item): void {
   if (state === "held") return;
-  throw new EarlyExit("usage", `only held items can be resolved: expected held, got ${state} for ${rowId}`);
+  throw new EarlyExit(
+    "usage",
+    `only held items can be resolved: expected held, got ${state} for ${terminalText(rowId)}`,
+  );
 }
 
 /** Throws EarlyExit if the task belongs to another item, or to an earlier request of this item. */

@@ -11,6 +11,7 @@ export interface RunSummary {
   job: string;
   /** The run's number in its workspace. */
   run: number;
+  sandbox: boolean;
   counts: Readonly<Record<ItemState, number>>;
   /** Invalid rows that were left out; null if there are none. */
   skipped: { rows: number; file: string } | null;

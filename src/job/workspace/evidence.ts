@@ -140,24 +140,24 @@ export function waitingJson({ rowId, reason, evidence }: WaitingItem) {
   return { rowId, reason, ...evidenceJson(evidence) };
 }
 
-/** A line with the evidence of each of the first items. */
-export function evidenceLines(items: readonly WaitingItem[]): string[] {
+/** A line with the evidence of each of the first items. `status` is the command that shows their run. */
+export function evidenceLines(items: readonly WaitingItem[], status: string): string[] {
   const told = items.flatMap(({ rowId, evidence }) =>
     evidence === null ? [] : [`${terminalText(rowId)}: ${evidenceText(evidence)}`],
   );
   const more = told.length - itemsMax;
-  const rest = more > 0 ? [`and ${more} more: \`bulkgen status --json\` has every one`] : [];
+  const rest = more > 0 ? [`and ${more} more: \`${status} --json\` has every one`] : [];
   return [...told.slice(0, itemsMax), ...rest];
 }
 
-/** A line with the reason and evidence of each of the first items. */
-export function reasonLines(items: readonly WaitingItem[]): string[] {
+/** A line with the reason and evidence of each of the first items. `status` is the command that shows their run. */
+export function reasonLines(items: readonly WaitingItem[], status: string): string[] {
   const lines = items.slice(0, itemsMax).map(({ rowId, reason, evidence }) => {
     const found = evidence === null ? "" : `; ${evidenceText(evidence)}`;
     return `${terminalText(rowId)}: ${shortText(reason, reasonCharactersMax)}${found}`;
   });
   const more = items.length - lines.length;
-  return [...lines, ...(more > 0 ? [`and ${more} more: \`bulkgen status --json\` has every one`] : [])];
+  return [...lines, ...(more > 0 ? [`and ${more} more: \`${status} --json\` has every one`] : [])];
 }
 
 /** The command that decides about held items. */

@@ -41,8 +41,9 @@ export function unfinishedRun(which: number | undefined): FindRun {
 }
 
 /** Only decisions of a person are left. */
-export function stillHeld({ id, options }: Run, held: readonly WaitingItem[]): EarlyExit {
-  const lines = reasonLines(held).map((line) => `  ${line}`);
+export function stillHeld(run: Run, held: readonly WaitingItem[]): EarlyExit {
+  const { id, options } = run;
+  const lines = reasonLines(held, statusCommand(run)).map((line) => `  ${line}`);
   return new EarlyExit(
     "held",
     [
@@ -71,6 +72,11 @@ export async function runNumbered(store: Store, which: number): Promise<Run> {
 /** Whether resume has something to do; in a cancelled run, items that were paid for. */
 export function isUnfinished({ state, owes }: Pick<Run, "state" | "owes">): boolean {
   return state === "cancelled" ? owes : state !== "finished";
+}
+
+/** The command that shows a run. */
+export function statusCommand({ id, options }: { id: number; options: { sandbox: boolean } }): string {
+  return `bulkgen status ${id}${options.sandbox ? " --sandbox" : ""}`;
 }
 
 /** The command that continues a run; `newest` if it need not be named. */

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { type Inspector, openInspector } from "../../../src/archive/check/inspector.js";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { JobIndex } from "../../../src/archive/index-file.js";
-import { type RunFlags, runFlags } from "../../../src/cli/flags/run.js";
+import { runFlags } from "../../../src/cli/flags/run.js";
 import { configName } from "../../../src/cli/settings/config-file.js";
 import { serviceSettings } from "../../../src/cli/settings/env.js";
 import { flagsOfPlan, savedPlanIn } from "../../../src/cli/settings/saved-plan.js";
@@ -78,10 +78,14 @@ const savedPlan = {
 
 function readPlan(bytes: Buffer): Promise<Outcome> {
   const file = fileOf("plan.json", bytes);
-  return takenUnlessEarlyExit(() => {
-    const saved = savedPlanIn(file, { cwd: scratch() } as Machine);
+  return takenUnlessEarlyExit(async () => {
+    const machine = {
+      cwd: scratch(),
+      env: { XDG_CONFIG_HOME: join(scratch(), "none") },
+    } as unknown as Machine;
+    const saved = savedPlanIn(file, machine);
     if (saved === null) throw new EarlyExit("usage", "no saved plan");
-    flagsOfPlan(saved, flagValues(runFlags, {}, [], {}) as unknown as RunFlags, []);
+    await flagsOfPlan(saved, { workspace: join(scratch(), "none") }, [], machine);
   });
 }
 

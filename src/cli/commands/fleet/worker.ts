@@ -10,6 +10,7 @@ import { withStore } from "../../../job/workspace/state.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { count } from "../../../text/amounts.js";
+import { terminalLines } from "../../../text/terminal.js";
 import type { WorkerFlags } from "../../flags/fleet.js";
 import { followed } from "../../output/follow.js";
 import { jobOptions } from "../../output/job-options.js";
@@ -26,7 +27,7 @@ export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<Exi
     : settledWorkspace(flags, machine, { make: true });
   const { clock, stderr } = machine;
   const say = (line: string) => {
-    if (!flags.quiet) stderr.write(`bulkgen: ${line}\n`);
+    if (!flags.quiet) stderr.write(`bulkgen: ${terminalLines(line)}\n`);
   };
   const log = await openLog(flags, machine);
   const stop = machine.interrupt(() =>

@@ -3,6 +3,7 @@ import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../
 import { shellWord } from "../../../text/shell.js";
 import type { ScheduleRunFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
+import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
@@ -33,13 +34,16 @@ export async function runScheduleNow({
     const { resumeAt: _, ...end } = ended;
     await schedules.change(name, dueAt, { ...end, state: "ended", endedAt: clock.now() });
     if (flags.json) print(flags, machine, "schedule-run", endJson(name, end), () => "");
-    else if (flags.quiet && end.exit !== 0) stderr.write(`${failureText(name, ended, root)}\n`);
+    else if (flags.quiet && end.exit !== 0) {
+      const { sandbox } = runFlagsOf(schedule.flags, await configFiles(root, env), env);
+      stderr.write(`${failureText(name, ended, root, sandbox ? " --sandbox" : "")}\n`);
+    }
     return end.exit ?? 1;
   });
 }
 
 /** The process itself has said on stderr why a run could not start. */
-function failureText(name: string, end: ScheduledRunEnd, root: string): string {
-  const hint = `: \`bulkgen status --workspace ${shellWord(root)}\` says why, and what to do`;
+function failureText(name: string, end: ScheduledRunEnd, root: string, sandbox: string): string {
+  const hint = `: \`bulkgen status --workspace ${shellWord(root)}${sandbox}\` says why, and what to do`;
   return `bulkgen: scheduled run of ${name}: ${endText(end)}${end.run === null ? "" : hint}`;
 }
