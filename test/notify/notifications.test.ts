@@ -199,7 +199,7 @@ describe("a mail", () => {
   });
 });
 
-test("a mail server that accepts and says nothing is left, and no connection to it stays open", async () => {
+test("a mail server that greets and then says nothing is left, and no connection to it stays open", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   afterThisFile(() => server.close());
@@ -207,7 +207,8 @@ test("a mail server that accepts and says nothing is left, and no connection to 
   const { port } = server.address() as AddressInfo;
   const work = send(["mailto:ops@example.org"], { smtpUrl: `smtp://127.0.0.1:${port}` });
   const [socket] = (await connected) as [Socket];
-  const closed = once(socket.resume(), "close");
+  socket.resume().write("220 mail.example\r\n");
+  const closed = once(socket, "close");
   await passing(work);
   await closed;
   expect(warnings).toEqual([
