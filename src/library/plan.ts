@@ -49,7 +49,7 @@ export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
 };
 
 /** Throws EarlyExit for a manifest of which nothing can be planned, and when the service cannot be asked. */
-export function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
+export async function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
   const connection = connectionOf(settings.service);
   const { sandbox } = connection;
   const found = findWorkspace(hintsOf(on, manifest, settings, sandbox));

@@ -106,9 +106,12 @@ export async function* runManifest(
       await events.finish({ exit, facts, stops });
     },
   ).finally(async () => {
-    await events.close();
-    isOver = true;
-    wake();
+    try {
+      await events.close();
+    } finally {
+      isOver = true;
+      wake();
+    }
   });
   // It may fail while nobody waits for the next event; whoever asks for that gets the error.
   work.catch(() => {});

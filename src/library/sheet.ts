@@ -9,6 +9,7 @@ import { openManifest, type ReadOptions } from "../manifest/read.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import { ItemNames } from "../plan/names.js";
 import { allRows } from "../plan/plan.js";
+import { checkNumbers } from "./numbers.js";
 
 /** How a manifest is read. */
 export interface ReadSettings {
@@ -63,8 +64,9 @@ export interface ReadManifest {
   notes: string[];
 }
 
-/** Never throws because of the file's content. */
+/** Never throws because of the file's content. Throws RangeError for a number that means nothing. */
 export async function readRows(on: Host, manifest: string, settings: ReadSettings): Promise<ReadManifest> {
+  checkNumbers(settings);
   const opened = await openManifest(resolve(on.cwd, manifest), readingOf(on, settings));
   const names = new ItemNames();
   const problems = [...publishProblem(opened)];

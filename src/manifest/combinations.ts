@@ -223,6 +223,11 @@ export class Layers {
     return !Object.hasOwn(this.axes, column) && !Object.hasOwn(row.cells, column);
   }
 
+  /** Whether a step or an axis says what a row could say itself. */
+  overrides(column: string): boolean {
+    return Object.hasOwn(this.stepCells, column) || Object.hasOwn(this.axes, column);
+  }
+
   origin(column: string, row: SourceRow): { mark: Mark | undefined; ofJob: boolean } {
     const { stepCells, axes } = this;
     const has = (layer: Cells) => Object.hasOwn(layer, column);

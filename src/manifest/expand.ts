@@ -2,6 +2,7 @@ import type { Place, Problem } from "../core/problem.js";
 import { axesOf, type Combination, Layers } from "./combinations.js";
 import { ParamSets, type RowOptions, rowOf } from "./row.js";
 import { isKnown, labelled, outputName } from "./shape/columns.js";
+import { lostCellProblem } from "./shape/damage.js";
 import type { Row } from "./shape/manifest.js";
 import type { Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
@@ -65,16 +66,23 @@ export class Expander {
 
   private made(row: SourceRow, index: number, layers: Layers): Row | null {
     const written = layers.written(row);
-    const rendered = this.rendering ? this.rendered(row, index, layers, written, this.rendering) : written;
-    if (rendered === null) return null;
-    const late = this.lateName;
-    this.lateName = null;
-    const cells = named(rendered, written, layers.label, this.from.job !== undefined && isImplied(row));
-    return rowOf({ row, layers, cells, lateName: late, sets: this.sets }, this.from, this.problems);
+    const isWhole = row.lost === undefined || !this.losesField(row, row.lost, layers);
+    const rendered = this.rendering
+      ? this.rendered(row, index, layers, written, this.rendering)
+      : { cells: written, lateName: null };
+    if (rendered === null || !isWhole) return null;
+    const cells = named(rendered.cells, written, layers.label, this.from.job !== undefined && isImplied(row));
+    const { lateName } = rendered;
+    return rowOf({ row, layers, cells, lateName, sets: this.sets }, this.from, this.problems);
   }
 
-  /** Renders the output name of the current row later, when it depends on more than the manifest. */
-  private lateName: Row["lateName"] = null;
+  /** Whether a field has no value because its cell was lost, which is a problem. */
+  private losesField(row: SourceRow, lost: NonNullable<SourceRow["lost"]>, layers: Layers): boolean {
+    const fields = Object.entries(lost).filter(([column]) => isKnown(column) && !layers.overrides(column));
+    for (const [column, cell] of fields)
+      this.problemOf(new TemplateFault(lostCellProblem(cell), false, column), column, row, layers);
+    return fields.length > 0;
+  }
 
   private rendered(
     row: SourceRow,
@@ -82,7 +90,8 @@ export class Expander {
     layers: Layers,
     written: Cells,
     rendering: Rendering,
-  ): Cells | null {
+  ): { cells: Cells; lateName: Row["lateName"] } | null {
+    let lateName: Row["lateName"] = null;
     let cells: Cells | null = null;
     let values: Scope | null = null;
     let failed = false;
@@ -96,7 +105,7 @@ export class Expander {
       } catch (error) {
         if (error instanceof LateName && column === "output") {
           delete cells[column];
-          this.lateName = this.laterNamed(row, index, layers, { written, text, rendering });
+          lateName = this.laterNamed(row, index, layers, { written, text, rendering });
         } else {
           const fault = error instanceof LateName ? new TemplateFault(error.fault, true) : error;
           if (!(fault instanceof TemplateFault)) throw error;
@@ -105,7 +114,7 @@ export class Expander {
         }
       }
     }
-    return failed ? null : (cells ?? written);
+    return failed ? null : { cells: cells ?? written, lateName };
   }
 
   private scopeOf(
@@ -119,7 +128,7 @@ export class Expander {
     const { today, job } = this.from;
     const vars = job?.vars.cells ?? {};
     return new Scope(
-      { index, row: row.number, step, written, cells: row.cells, axes, late },
+      { index, row: row.number, step, written, cells: row.cells, lost: row.lost ?? {}, axes, late },
       { names, templates, vars, today },
     );
   }
@@ -146,8 +155,8 @@ export class Expander {
     const problem = { ...placed(error, column, row, layers, this.from.file), ...error.fault };
     const key = JSON.stringify([problem.place, problem.message]);
     if (this.told.has(key)) return;
-    // A runtime fault concerns one item, so only faults of the text itself are remembered.
-    if (error.everywhere && this.told.size < toldMax) this.told.add(key);
+    // Faults of one rendering concern one item; those of a text or a cell all that need it.
+    if ((error.everywhere || error.cell !== null) && this.told.size < toldMax) this.told.add(key);
     this.problems.push(problem);
   }
 }
@@ -156,12 +165,13 @@ export class Expander {
 const toldMax = 10_000;
 
 function placed(
-  { everywhere }: TemplateFault,
-  column: string,
+  { everywhere, cell }: TemplateFault,
+  field: string,
   row: SourceRow,
   layers: Layers,
   file: string,
 ): { place: Place } {
+  const column = cell ?? field;
   const { mark, ofJob } = layers.origin(column, row);
   if (ofJob && everywhere) return { place: { file, row: null, column, ...mark } };
   const id = row.cells["id"]?.trim();
@@ -170,7 +180,7 @@ function placed(
     row: row.number,
     ...row.mark,
     ...(id ? { id } : {}),
-    ...(everywhere || layers.text === "" ? {} : { combination: layers.text }),
+    ...(everywhere || cell !== null || layers.text === "" ? {} : { combination: layers.text }),
   };
   return { place: { ...ofRow, column, ...mark } };
 }

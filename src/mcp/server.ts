@@ -1,9 +1,10 @@
 import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
+import { leaves } from "../manifest/shape/within.js";
 import { type Tool, tools } from "./tools.js";
 
 export interface AgentTools {
@@ -101,8 +102,7 @@ function manifestIn(root: string, given: unknown): string {
   } catch {
     throw new Error(`there is no file ${JSON.stringify(given)} in the workspace ${root}`);
   }
-  const below = relative(realpathSync(root), real);
-  if (below === "" || below.startsWith("..") || isAbsolute(below) || !statSync(real).isFile())
+  if (leaves(realpathSync(root), real) || !statSync(real).isFile())
     throw new Error(`expected a file in the workspace ${root}, got ${JSON.stringify(given)}`);
   return path;
 }

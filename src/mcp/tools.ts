@@ -163,14 +163,16 @@ export const tools: readonly Tool[] = [
     name: "resolve",
     title: "Decide about held items",
     describe:
-      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price.",
+      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which submits the items that it has still planned: that is refused unless max_price covers them.",
     input: z.object({
       items,
       action: z.enum(["adopt", "refetch", "skip", "resubmit"]),
       task: word.optional().describe("for adopt: the task id"),
-      max_price: cap("submitting them again")
+      max_price: cap("it")
         .optional()
-        .describe("for resubmit: the most credits that it may cost"),
+        .describe(
+          "the most credits that it may cost, with the planned items that continuing the run submits; 0 if absent",
+        ),
     }),
     takesLong: true,
     words: (given) => ["resolve", ...itemWords(given), ...resolveWords(given)],
@@ -192,19 +194,21 @@ export const tools: readonly Tool[] = [
 ];
 
 /** Throws what is missing. */
-function resolveWords({ action, task, max_price: price }: Readonly<Record<string, unknown>>): string[] {
+function resolveWords({ action, task, max_price }: Readonly<Record<string, unknown>>): string[] {
+  // The run goes on afterwards, and the items that it has still to submit need consent as well: without a price, none.
+  const price = max_price ?? 0;
   switch (action) {
     case "adopt":
       if (task === undefined)
         throw new Error("adopt needs `task`: the id of the task that the service's records show");
-      return [`--adopt=${task}`, "--yes"];
+      return [`--adopt=${task}`, `--max-price=${price}`];
     case "resubmit":
-      if (price === undefined)
+      if (max_price === undefined)
         throw new Error(
           "resubmit may pay a second time: give `max_price`, the most credits that it may cost",
         );
       return ["--resubmit", `--max-price=${price}`];
     default:
-      return action === "skip" ? ["--skip"] : ["--refetch", "--yes"];
+      return action === "skip" ? ["--skip"] : ["--refetch", `--max-price=${price}`];
   }
 }

@@ -130,25 +130,24 @@ async function mail(
 ): Promise<Failure | null> {
   const { createTransport } = await import("nodemailer");
   const transport = createTransport(server);
-  const close = () => transport.close();
-  const cut = new Promise<never>((_, reject) =>
-    signal.addEventListener("abort", () => reject(new Error("no answer in time")), { once: true }),
-  );
   try {
-    const text = `${lines(facts)}\n`;
-    await Promise.race([transport.sendMail({ from, to, subject: `bulkgen: ${facts.summary}`, text }), cut]);
+    await transport.sendMail({
+      from,
+      to,
+      subject: `bulkgen: ${facts.summary}`,
+      text: `${lines(facts)}\n`,
+      signal,
+    });
     return null;
   } catch (error) {
-    const { responseCode, code, message } = error as Error & { responseCode?: number; code?: string };
+    const { responseCode, code } = error as Error & { responseCode?: number; code?: string };
     // The server's message may repeat secrets that were sent to it.
     const reason = signal.aborted
-      ? message
+      ? "no answer in time"
       : responseCode
         ? `SMTP ${responseCode}`
         : (code ?? "no connection");
     return { reason, again: responseCode === undefined || responseCode < 500 };
-  } finally {
-    close();
   }
 }
 

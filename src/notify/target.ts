@@ -57,7 +57,20 @@ function targetOf(text: string, settings: TargetSettings, environment: Environme
   const headers = Object.entries(asked.headers ?? {}).map(
     ([name, value]) => [name.toLowerCase(), fromEnvironment(value, environment)] as const,
   );
-  return { kind: "webhook", url, headers: Object.fromEntries(headers), shape: shapeOf(asked, url), on };
+  return {
+    kind: "webhook",
+    url,
+    headers: { ...loginOf(url), ...Object.fromEntries(headers) },
+    shape: shapeOf(asked, url),
+    on,
+  };
+}
+
+/** The header for the user and password of an address. */
+function loginOf({ username, password }: URL): Record<string, string> {
+  if (username === "" && password === "") return {};
+  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(login).toString("base64")}` };
 }
 
 function simple(text: string, environment: Environment): Wanted {

@@ -43,7 +43,8 @@ export function localText(at: number, zone: string): string {
 
 /**
  * When a schedule is due, in its zone. A time that is skipped when clocks go forward is due right after the gap. A time
- * that occurs twice when clocks go back is due at the first of the two.
+ * that occurs twice when clocks go back is due at the first of the two. A line with a wildcard or a step in its minutes
+ * or hours, such as every half hour, goes by elapsed time instead.
  */
 type Line = Pick<Schedule, "cron" | "zone">;
 
@@ -116,7 +117,9 @@ function read({ cron, zone }: Line): ReadLine {
   let line = known.get(name);
   if (!line) {
     const asked = { from: Number.POSITIVE_INFINITY, next: null };
-    line = { cron: new Cron(cron, { timezone: zone, mode: "5-part" }), asked };
+    // Lists and ranges are times of day too; only a line with a wildcard or a step goes on through a repeated hour.
+    const options = { timezone: zone, mode: "5-part", fixedTimeRule: "no-wildcard" } as const;
+    line = { cron: new Cron(cron, options), asked };
     known.set(name, line);
   }
   return line;

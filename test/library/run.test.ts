@@ -198,6 +198,14 @@ test("a manifest's rows are read with their problems, and no service is asked", 
   ]);
 });
 
+test("a number that means nothing is a rejection, and never no limit", async () => {
+  const { on, sandbox, place } = await libraryPlace();
+  place.write("set.csv", sheet);
+  await expect(readRows(on, "set.csv", { maxItems: Number.NaN })).rejects.toThrow("maxItems");
+  const planned = planManifest(on, "set.csv", { service: sandbox, maxCredits: Number.NaN });
+  await expect(planned).rejects.toThrow("maxCredits");
+});
+
 test("what is not there is said", async () => {
   const { on } = await libraryPlace();
   expect(() => openReader(on, ".", {})).toThrow("no runs in");

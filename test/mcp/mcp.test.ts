@@ -127,10 +127,22 @@ test("P6: a run spends no more than its cap, and one without a cap is not even b
   expect(service.count("POST generate")).toBe(1);
 });
 
+test.each([
+  ["adopt", "--adopt=t1"],
+  ["refetch", "--refetch"],
+])("P6: %s continues the run, and agrees to no price but max_price for its planned items", (action, flag) => {
+  const resolve = tools.find(({ name }) => name === "resolve");
+  const asked = { items: ["a"], action, task: "t1" };
+  expect(resolve?.words(asked)).toEqual(["resolve", "a", flag, "--max-price=0"]);
+  expect(resolve?.words({ ...asked, max_price: 5 })).toEqual(["resolve", "a", flag, "--max-price=5"]);
+});
+
 test("words that look like flags, and files that are not in the workspace, reach no command", async () => {
   const { place, call } = await agent();
   mkdirSync(join(place.root, "elsewhere"), { recursive: true });
   sheet(place, "../elsewhere/secret.csv");
+  sheet(place, "..draft.csv");
+  expect((await call("plan", { manifest: "..draft.csv" })).isError).toBe(false);
   symlinkSync(join(place.root, "elsewhere", "secret.csv"), join(place.folder, "link.csv"));
   for (const manifest of [
     "../elsewhere/secret.csv",

@@ -1,7 +1,10 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { beforeEach, describe, expect, test } from "vitest";
 import { deliver } from "../../src/notify/deliver.js";
 import { endNotification, newsNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
+import { afterThisFile } from "../after-file.js";
 import { ManualClock } from "../manual-clock.js";
 import { origin, runFacts } from "../report/facts.js";
 import { startHook, startMailServer } from "./receivers.js";
@@ -131,6 +134,12 @@ describe("a webhook", () => {
     ]);
   });
 
+  test("gets the user and password of its address as a login", async () => {
+    const hook = await startHook(200);
+    await send([hook.url.replace("//", "//ada:s3%40cret@")]);
+    expect(hook.received[0]?.headers.authorization).toBe(`Basic ${btoa("ada:s3@cret")}`);
+  });
+
   test("gets only the events it asked for", async () => {
     const hook = await startHook(200);
     const target = JSON.stringify({ url: hook.url, on: ["missed"] });
@@ -188,6 +197,23 @@ describe("a mail", () => {
     await send(["mailto:ops@example.org"], { smtpUrl: box.url.replace("s3cret", "wr0ng") });
     expect(warnings).toEqual(["the notification to ops@example.org was not delivered: SMTP 535"]);
   });
+});
+
+test("a mail server that greets and then says nothing is left, and no connection to it stays open", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterThisFile(() => server.close());
+  const connected = once(server, "connection");
+  const { port } = server.address() as AddressInfo;
+  const work = send(["mailto:ops@example.org"], { smtpUrl: `smtp://127.0.0.1:${port}` });
+  const [socket] = (await connected) as [Socket];
+  socket.resume().write("220 mail.example\r\n");
+  const closed = once(socket, "close");
+  await passing(work);
+  await closed;
+  expect(warnings).toEqual([
+    expect.stringMatching(/^the notification to ops@example.org was not delivered: no answer in time/),
+  ]);
 });
 
 describe("an unusable target is reported before anything is spent", () => {

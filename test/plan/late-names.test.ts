@@ -57,3 +57,10 @@ test("a filter that fails on a late name is a problem with its place", async () 
     { place: { row: 2, column: "output" }, message: "date has no valid date", got: "image" },
   ]);
 });
+
+test("a row without an output does not get that of a wrong row before it", async () => {
+  const { items } = await planOf(
+    'id,model,prompt,output\na,paint,"{{ id | pad: 2.5 }}",{{ category }}/x\nb,paint,y,\n',
+  );
+  expect(items.map(({ name }) => name)).toEqual(["b"]);
+});

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { Daemon, type ScheduledProcess } from "../../src/schedule/daemon.js";
+import { dueBetween } from "../../src/schedule/due.js";
 import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { amount } from "../fuzz/amount.js";
@@ -141,6 +142,16 @@ class Year {
 
 const dateIn = (zone: string, at: number) =>
   new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short" }).format(new Date(at));
+
+test.each([
+  ["skips the time", "2026-03-29", ["01:00", "12:30"]],
+  ["shows it twice", "2026-10-25", ["00:30", "13:30"]],
+])("each time of a list is due once on the day on which the zone %s", (_, date, due) => {
+  const line = { cron: "30 2,14 * * *", zone: "Europe/Berlin" };
+  const midnight = Date.parse(`${date}T00:00:00Z`);
+  const times = dueBetween(line, midnight - 1, midnight + day, 10).toReversed();
+  expect(times.map((at) => new Date(at).toISOString())).toEqual(due.map((time) => `${date}T${time}:00.000Z`));
+});
 
 describe("a year of scheduled runs", { tags: ["fuzz"] }, () => {
   test.each(spans)(

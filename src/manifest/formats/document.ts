@@ -134,15 +134,17 @@ class Reading {
     if (anchor !== undefined && within.length === 0) this.anchors.set(anchor, node);
     if (isSeq(node)) return node.items.map((item) => this.plainOf(item, within));
     if (isMap(node)) {
-      return Object.fromEntries(
-        node.items.flatMap((pair): [string, Plain][] => {
-          const key = isScalar(pair.key) ? this.scalarText(pair.key) : "";
-          const value = this.plainOf(pair.value, within);
-          return this.language === "YAML" && key === "<<" && isObject(value)
-            ? Object.entries(value)
-            : [[key ?? "", value]];
-        }),
-      );
+      const own: [string, Plain][] = [];
+      const merged: [string, Plain][] = [];
+      for (const pair of node.items) {
+        const key = isScalar(pair.key) ? this.scalarText(pair.key) : "";
+        const value = this.plainOf(pair.value, within);
+        if (this.language === "YAML" && key === "<<" && isObject(value))
+          merged.push(...Object.entries(value));
+        else own.push([key ?? "", value]);
+      }
+      // A mapping's own keys win over merged ones, wherever the merge is written.
+      return Object.fromEntries([...merged, ...own]);
     }
     if (!isScalar(node)) throw new NotPlain("something that is no value", start);
     // A JSON string has no line breaks. YAML would fold one into a space and change the prompt.

@@ -2,8 +2,9 @@ import type { Problem } from "../../core/problem.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { shortText } from "../../text/terminal.js";
 import { columnName } from "../shape/columns.js";
-import type { SourceBatch } from "../shape/source.js";
+import type { LostCell, SourceBatch } from "../shape/source.js";
 import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
+import type { LostCells } from "./lost-cells.js";
 
 /** The line with which `bulkgen export --failed` names the job that its rows belong to. */
 const jobLine = /^#\s*job:\s*(\S.*?)\s*$/;
@@ -27,11 +28,12 @@ export class SheetReader {
   /** Every column has a distinct name that can be assigned. */
   private plain = false;
 
-  /** `delimiter` is that of a CSV; in a workbook cells cannot be split by mistake. */
+  /** `delimiter` is that of a CSV; in a workbook cells cannot be split by mistake, but may be lost. */
   constructor(
     readonly file: string,
     readonly at: HeaderRow,
     private readonly delimiter: string | null = null,
+    private readonly lostCells: LostCells = new Map(),
   ) {}
 
   get columns(): string[] {
@@ -41,7 +43,8 @@ export class SheetReader {
   add(record: readonly string[]): void {
     this.records++;
     const { file, header, records: number } = this;
-    if (isBlank(record)) return;
+    const lost = header === null ? undefined : this.lostOf(header, number);
+    if (isBlank(record) && !Object.values(lost ?? {}).some(({ kind }) => kind !== "merged")) return;
     const job = header === null ? jobLine.exec(record[0] ?? "")?.[1] : undefined;
     if (job !== undefined && isBlank(record.slice(1))) this.partOf = job;
     else if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
@@ -53,7 +56,13 @@ export class SheetReader {
     else if (this.at.likely === undefined) {
       const wrong = this.shapeProblem(header, record);
       if (wrong) this.read.problems.push(wrong);
-      else this.read.rows.push({ number, file, cells: this.cellsOf(header, record) });
+      else
+        this.read.rows.push({
+          number,
+          file,
+          cells: this.cellsOf(header, record),
+          ...(lost === undefined ? {} : { lost }),
+        });
     }
   }
 
@@ -120,6 +129,13 @@ export class SheetReader {
       expected: `${count(named)}, as in the header (put quotes around a text that contains ${splitBy[delimiter]})`,
       got: `${count(stray + 1)}: ${excerpt(record.slice(0, stray + 1))}`,
     };
+  }
+
+  private lostOf(header: readonly string[], row: number): Record<string, LostCell> | undefined {
+    const lost = this.lostCells.get(row);
+    if (lost === undefined) return undefined;
+    const named = [...lost].map(([column, cell]) => [header[column - 1] ?? "", cell] as const);
+    return Object.fromEntries(named.filter(([name]) => name !== ""));
   }
 
   /** Cells that are not empty. */

@@ -18,29 +18,43 @@ export function tooLarge(
   bytes: Uint8Array,
   bytesMax = unpackedBytesMax,
 ): { what: string; expected: string } | null {
-  const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let left = bytesMax;
-  for (let at = 0; zip.toString("latin1", at, at + 4) === "PK\x03\x04" && at + 30 <= zip.length; ) {
-    const from = at + 30 + zip.readUInt16LE(at + 26) + zip.readUInt16LE(at + 28);
-    const entry = unpacked(zip, at, from, left);
-    if (entry === null) return null;
-    left -= entry.content.length;
+  for (const { content } of entriesOf(bytes, bytesMax)) {
+    left -= content.length;
     if (left < 0)
       return {
         what: "the workbook is too large when it is unpacked",
         expected: `at most ${bytesMax / 1_000_000} MB`,
       };
-    if (isFar(entry.content))
+    if (isFar(content))
       return {
         what: "the workbook has a cell too far from its first one",
         expected: `at most ${rowsMax} rows, ${columnsMax} columns, and ${cellsMax / 1_000_000} million cells`,
       };
+  }
+  return null;
+}
+
+/** The files of a workbook, up to the first that is damaged. The last has more than is left of `bytesMax`, if they have. */
+export function* entriesOf(
+  bytes: Uint8Array,
+  bytesMax = unpackedBytesMax,
+): Generator<{ name: string; content: Buffer }> {
+  const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let left = bytesMax;
+  for (let at = 0; zip.toString("latin1", at, at + 4) === "PK\x03\x04" && at + 30 <= zip.length; ) {
+    const nameEnd = at + 30 + zip.readUInt16LE(at + 26);
+    const from = nameEnd + zip.readUInt16LE(at + 28);
+    const entry = unpacked(zip, at, from, left);
+    if (entry === null) return;
+    yield { name: zip.toString("utf8", at + 30, nameEnd), content: entry.content };
+    left -= entry.content.length;
+    if (left < 0) return;
     at = from + entry.packed;
     // What an entry's header leaves open follows its content, in up to 24 bytes.
     const next = zip.subarray(at, at + 28).indexOf("PK\x03\x04", 0, "latin1");
     if (next > 0) at += next;
   }
-  return null;
 }
 
 /** Four times as much as zlib's default: a workbook of hundreds of megabytes is unpacked in a tenth of the time. */
@@ -92,6 +106,6 @@ function isFar(content: Buffer): boolean {
 }
 
 /** The number of a column by its letters: 28 for AB. */
-function columnOf(letters: string): number {
+export function columnOf(letters: string): number {
   return [...letters.toUpperCase()].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);
 }

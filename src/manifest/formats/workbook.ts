@@ -2,6 +2,7 @@ import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
 import { heldRows, type SheetForm, type Source, unreadSource } from "../shape/source.js";
 import { headerOf } from "./header.js";
+import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
 import { tooLarge } from "./unpacked.js";
 
@@ -55,8 +56,14 @@ export async function readWorkbook(
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
+  const lost = lostCells(bytes, sheets.indexOf(found), found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
-  const sheet = new SheetReader(file, headerRow === undefined ? headerOf(records) : { row: headerRow });
+  // The reader leaves out empty rows at the end, even if their formulas have errors.
+  for (const [row, cells] of lost)
+    if ([...cells.values()].some(({ kind }) => kind !== "merged"))
+      while (records.length < row) records.push(records[0]?.map(() => "") ?? []);
+  const at = headerRow === undefined ? headerOf(records) : { row: headerRow };
+  const sheet = new SheetReader(file, at, null, lost);
   for (const record of records) sheet.add(record);
   const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
   const notes = [...sheet.notes(), ...others];
@@ -102,10 +109,12 @@ function cellText(value: unknown): string {
 
 /** A spreadsheet stores a time without a date as a time on its day zero: `16:09` is 16:09 on 30 December 1899. */
 function dateText(value: Date): string {
-  const [day = "", time = ""] = value.toISOString().split("T");
+  // Most times of day are no exact fraction of a day, and are read up to a millisecond early.
+  const at = new Date(Math.round(value.getTime() / 1_000) * 1_000);
+  const [day = "", time = ""] = at.toISOString().split("T");
   const [hours = "", minutes = "", seconds = ""] = time.split(/[:.]/);
   const clock = seconds === "00" ? `${hours}:${minutes}` : `${hours}:${minutes}:${seconds}`;
-  const days = Math.floor((value.getTime() - Date.UTC(1899, 11, 30)) / 86_400_000);
+  const days = Math.floor((at.getTime() - Date.UTC(1899, 11, 30)) / 86_400_000);
   if (days >= 0 && days <= 4)
     return days === 0 ? clock : clock.replace(hours, String(Number(hours) + days * 24));
   return clock === "00:00" ? day : `${day} ${clock}`;

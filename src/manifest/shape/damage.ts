@@ -1,4 +1,5 @@
 import type { Problem } from "../../core/problem.js";
+import type { LostCell } from "./source.js";
 
 /**
  * Finds text that a spreadsheet or a wrong encoding destroyed, before it is paid for: characters that became question
@@ -14,6 +15,7 @@ export function damageIn(text: string): Omit<Problem, "place"> | null {
   return null;
 }
 
+const formulaResult = "the result of the formula (correct it in the spreadsheet)";
 const orAllow = "or --allow-damaged-text";
 const saveAgain = `text as it was written (save the sheet as "CSV UTF-8" or .xlsx), ${orAllow}`;
 
@@ -36,7 +38,7 @@ const damages = [
   {
     find: (text: string) => text.search(formulaError),
     message: "the text has the error of a formula",
-    expected: `the result of the formula (mend it in the spreadsheet), ${orAllow}`,
+    expected: `${formulaResult}, ${orAllow}`,
   },
 ];
 
@@ -45,7 +47,27 @@ const suspicious = /[\ufffd#√‚]|\?\?|[Â-ôðâ][\u0080-\u00bfŒœŠšŸŽž
 
 /** English, German and French, as Excel and LibreOffice save them. */
 const formulaError =
-  /(?<![\p{L}\p{N}#])#(?:REF!|NAME\?|N\/A(?![\p{L}\p{N}])|VALUE!|DIV\/0!|NUM!|NULL!|BEZUG!|WERT!|VALEUR!|NOM\?)/u;
+  /(?<![\p{L}\p{N}#])#(?:REF!|NAME\?|(?:N\/A|NV)(?![\p{L}\p{N}])|VALUE!|DIV\/0!|NUM!|NULL!|SPILL!|CALC!|BEZUG!|WERT!|ZAHL!|ÜBERLAUF!|KALK!|VALEUR!|NOM\?|NOMBRE!|NUL!|PROPAGATION!)/u;
+
+/** What is wrong with a row that needs a cell without a value. */
+export function lostCellProblem({ kind, text }: LostCell): Omit<Problem, "place"> {
+  switch (kind) {
+    case "error":
+      return { message: "the cell has the error of a formula", expected: formulaResult, got: text };
+    case "unsaved":
+      return {
+        message: "the cell has a formula that was saved without its result",
+        expected: "the result (open the workbook in a spreadsheet program and save it there)",
+        got: "no result",
+      };
+    default:
+      return {
+        message: "merged cells have one value, in the first of them",
+        expected: "a value in each cell (unmerge them and fill in the others)",
+        got: `merged with ${text}`,
+      };
+  }
+}
 
 /**
  * Question marks for lost characters: three and more right before a letter (`Gr???e`), or words of nothing but question

@@ -43,6 +43,15 @@ export interface SourceRow {
   /** The place of the row and of its cells, for formats that have it. */
   mark?: Mark;
   marks?: Record<string, Mark>;
+  /** Cells of a workbook that have no value here although the sheet shows one, by column. */
+  lost?: Readonly<Record<string, LostCell>>;
+}
+
+export interface LostCell {
+  /** The error of a formula, a formula that was saved without its result, or one of merged cells that is not the first. */
+  kind: "error" | "unsaved" | "merged";
+  /** The error, or the address of the first of the merged cells. */
+  text: string;
 }
 
 /** Cells that are not empty, by column; params under `params.KEY`. */

@@ -1,5 +1,6 @@
 import { isKnown, paramColumn, paramKey } from "../shape/columns.js";
-import type { Cells } from "../shape/source.js";
+import { lostCellProblem } from "../shape/damage.js";
+import type { Cells, SourceRow } from "../shape/source.js";
 import {
   isTemplate,
   LateName,
@@ -80,6 +81,7 @@ export interface Named {
   written: Cells;
   /** The row's cells, overridden by those of its combination. */
   cells: Cells;
+  lost?: SourceRow["lost"];
   axes: Cells;
   /** Null until the service's models are known. */
   late: { category: string; key: string } | null;
@@ -118,8 +120,12 @@ export class Scope implements Values {
   }
 
   private cell(column: string): string | undefined {
-    const { axes, cells, written } = this.named;
+    const { axes, cells, written, lost } = this.named;
     if (Object.hasOwn(axes, column)) return axes[column];
+    // A step's params are sent, and win over the row's. Its prompt may use the row's.
+    if (paramKey(column) !== null) return Object.hasOwn(written, column) ? written[column] : undefined;
+    const lostCell = lost?.[column];
+    if (lostCell !== undefined) throw new TemplateFault(lostCellProblem(lostCell), false, column);
     if (Object.hasOwn(cells, column)) return cells[column];
     const { vars } = this.shared;
     if (Object.hasOwn(vars, column)) return vars[column];
@@ -127,14 +133,14 @@ export class Scope implements Values {
   }
 
   private builtIn(name: string): string | number | null {
+    // A column of that name hides the built-in variable, also for rows without a value.
+    if (this.shared.names.columns.has(name)) return null;
     const { index, row, step, late } = this.named;
     if (name === "index") return index;
     if (name === "row") return row;
     if (name === "step") return step;
     if (name === "today") return this.shared.today;
     if (name !== "category" && name !== "key") return null;
-    // A column of that name hides the built-in variable, also for rows without a value.
-    if (this.shared.names.columns.has(name)) return null;
     if (late === null) throw new LateName(name);
     return late[name];
   }

@@ -17,6 +17,8 @@ export class TemplateFault extends Error {
     readonly fault: TemplateProblem,
     /** The text itself is wrong, for every row. */
     readonly everywhere = false,
+    /** The column whose cell is at fault, if it is not the field that is rendered. */
+    readonly cell: string | null = null,
   ) {
     super(fault.message);
   }

@@ -28,6 +28,16 @@ test("each row and each of its fields knows its line and column", async () => {
   expect(source.rows[0]?.marks?.["params.style"]).toEqual({ line: 3, lineColumn: 38 });
 });
 
+test.each(["before", "after"])("a YAML row's own fields win over merged ones that stand %s them", (where) => {
+  const merge = ["<<: *cup", "prompt: a bowl"];
+  const [first, then] = where === "before" ? merge : merge.toReversed();
+  const read = parsed("job.yaml", `- &cup { model: paint, prompt: a cup }\n- ${first}\n  ${then}\n`, "YAML");
+  expect("plain" in read && read.plain).toEqual([
+    { model: "paint", prompt: "a cup" },
+    { model: "paint", prompt: "a bowl" },
+  ]);
+});
+
 test("a job has a name, defaults and rows", async () => {
   const { source, rowsFile } = await read(
     '{"name": " Autumn ", "defaults": {"model": "m", "params": {"style": "x"}}, "rows": [{"prompt": "p"}]}',

@@ -70,6 +70,99 @@ test("title rows above the header are skipped with a note; --header-row names an
   expect((await readManifest(path, { headerRow: 4 })).columns).toEqual(["a", "paint", "x"]);
 });
 
+/** A workbook of two sheets, of which the second, "Data", has these rows of XML. Style 1 is a date with a time. */
+async function dataWorkbook(rows: string, after = ""): Promise<string> {
+  const { ZipFile } = await import("yazl");
+  const zip = new ZipFile();
+  const add = (name: string, xml: string) => zip.addBuffer(Buffer.from(xml), name);
+  const space = "http://schemas.openxmlformats.org";
+  const sheets = ["First", "Data"].map(
+    (name, at) => `<sheet name="${name}" sheetId="${at + 1}" r:id="r${9 - at}"/>`,
+  );
+  const types = `${space}/officeDocument/2006/relationships`;
+  add("xl/workbook.xml", `<workbook xmlns:r="${types}"><sheets>${sheets.join("")}</sheets></workbook>`);
+  const relations = [1, 2].map(
+    (at) => `<Relationship Id="r${10 - at}" Type="${types}/worksheet" Target="worksheets/sheet${at}.xml"/>`,
+  );
+  add("xl/_rels/workbook.xml.rels", `<Relationships>${relations.join("")}</Relationships>`);
+  add("xl/styles.xml", `<styleSheet><cellXfs><xf numFmtId="0"/><xf numFmtId="22"/></cellXfs></styleSheet>`);
+  const sheet = (data: string) => `<worksheet><sheetData>${data}</sheetData>${after}</worksheet>`;
+  add("xl/worksheets/sheet1.xml", sheet(`<row r="1"><c r="A1" t="e"><v>#N/A</v></c></row>`));
+  add("xl/worksheets/sheet2.xml", sheet(rows));
+  zip.end();
+  return fileWith("data.xlsx", await buffer(zip.outputStream));
+}
+
+const text = (at: string, value: string) => `<c r="${at}" t="inlineStr"><is><t>${value}</t></is></c>`;
+const header = (...names: string[]) =>
+  `<row r="1">${names.map((name, at) => text(`${"ABCDEF"[at]}1`, name)).join("")}</row>`;
+const picture = "a photo of {{ product }}";
+
+test("a cell that shows a value which the file does not have is a problem where it is needed", async () => {
+  const path = await dataWorkbook(
+    `${header("id", "prompt", "product", "params.style", "margin")}
+    <row r="2">${text("A2", "a")}${text("B2", picture)}<c r="C2" t="e"><f>VLOOKUP(A2,X:Y,2,0)</f><v>#N/A</v></c></row>
+    <row r="3">${text("A3", "b")}${text("B3", picture)}${text("C3", "pot")}<c r="D3" t='e'><v>#REF!</v></c></row>
+    <row r="4">${text("A4", "c")}<c r="B4"><f>A1&amp;A2</f><v/></c>${text("C4", "pot")}</row>
+    <row r="5">${text("A5", "d")}${text("B5", picture)}<c r="C5" t="str"><f t="shared" si="0"/></c></row>
+    <row r="6">${text("A6", "e")}${text("B6", picture)}${text("C6", "jug")}<c r="E6" t="e"><v>#DIV/0!</v></c></row>
+    <row r="7"><c r="B7" t="e"><f>B99</f><v>#NAME?</v></c></row>`,
+  );
+  const { problems, rows } = await readManifest(path, { sheet: "Data" });
+  expect(rows.map(({ prompt }) => prompt)).toEqual(["a photo of jug"]);
+  expect(problems.map(({ place, message, got }) => [place.row, place.column, message, got])).toEqual([
+    [2, "product", "the cell has the error of a formula", "#N/A"],
+    [3, "params.style", "the cell has the error of a formula", "#REF!"],
+    [4, "prompt", "the cell has a formula that was saved without its result", "no result"],
+    [5, "product", "the cell has a formula that was saved without its result", "no result"],
+    [7, "prompt", "the cell has the error of a formula", "#NAME?"],
+  ]);
+});
+
+test("a formula whose result is an empty text is an empty cell", async () => {
+  const path = await dataWorkbook(
+    `${header("id", "prompt", "product")}<row r="2">${text("A2", "a")}${text("B2", `${picture}.`)}<c r="C2" t="str"><f>X1</f><v></v></c></row>`,
+  );
+  expect(await readManifest(path, { sheet: "Data" })).toMatchObject({
+    problems: [],
+    rows: [{ prompt: "a photo of ." }],
+  });
+});
+
+test("merged cells are a problem of the rows that need a value and have none; merged titles and empty cells are not", async () => {
+  const path = await dataWorkbook(
+    `<row r="1">${text("A1", "Autumn")}</row>${header("id", "prompt", "product", "group").replaceAll('1"', '2"')}
+    <row r="3">${text("A3", "a")}${text("B3", picture)}${text("C3", "pot")}${text("D3", "teas")}</row>
+    <row r="4">${text("A4", "b")}${text("B4", picture)}</row>
+    <row r="5">${text("A5", "c")}${text("B5", "a cup")}</row>`,
+    `<mergeCells><mergeCell ref="A1:D1"/><mergeCell ref="C3:C4"/><mergeCell ref="D3:D5"/><mergeCell ref="E3:F5"/></mergeCells>`,
+  );
+  const { problems, rows } = await readManifest(path, { sheet: "Data" });
+  expect(rows.map(({ id }) => id)).toEqual(["a", "c"]);
+  expect(problems).toEqual([
+    {
+      place: { file: path, row: 4, id: "b", column: "product" },
+      message: "merged cells have one value, in the first of them",
+      expected: "a value in each cell (unmerge them and fill in the others)",
+      got: "merged with C3",
+    },
+  ]);
+});
+
+test("a time of day is read to the second, although most are no exact fraction of a day", async () => {
+  const times = [
+    ["46023.03472222222", "2026-01-01 00:50"],
+    ["46023.09722222222", "2026-01-01 02:20"],
+    ["46023.5", "2026-01-01 12:00"],
+  ];
+  const rows = times.map(
+    ([serial], at) => `<row r="${at + 2}"><c r="A${at + 2}" s="1"><v>${serial}</v></c></row>`,
+  );
+  const path = await dataWorkbook(`${header("prompt")}${rows.join("")}`);
+  const read = await readManifest(path, { sheet: "Data" });
+  expect(read.rows.map(({ prompt }) => prompt)).toEqual(times.map(([, shown]) => shown));
+});
+
 test("a workbook is known by its bytes, whatever its name; a sheet of a CSV is refused", async () => {
   const path = await workbook({ Cups: [["id"], ["a"]] }, "set.csv");
   expect((await readManifest(path)).rows).toMatchObject([{ id: "a" }]);

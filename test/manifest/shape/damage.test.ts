@@ -25,7 +25,7 @@ const good = [
   "zażółć gęślą jaźń, Łódź, Ćma",
   "Þór, ðað, ÆÐI",
   "😀 a mug 👩‍👩‍👧 – “nice” … ‘ok’",
-  "issue #12, #hashtag, C#, what is #n/a? #name?",
+  "issue #12, #hashtag, C#, what is #n/a? #name? #NVIDIA",
   'a neon sign that says "???"',
   "a ?? b, x=1?y=2??",
   "https://example.com/a?b=c",
@@ -77,6 +77,12 @@ test.each([
   ["#VALUE!", "error of a formula"],
   ["#DIV/0!", "error of a formula"],
   ["#WERT!", "error of a formula"],
+  ["a photo of #NV on oak", "error of a formula"],
+  ["#ZAHL!", "error of a formula"],
+  ["#ÜBERLAUF!", "error of a formula"],
+  ["#NOMBRE!", "error of a formula"],
+  ["#NUL!", "error of a formula"],
+  ["#SPILL!", "error of a formula"],
 ])("damaged text is found: %s", (text, why) => {
   expect(damageIn(text)?.message).toContain(why);
 });

@@ -77,6 +77,29 @@ describe("a template", () => {
   });
 });
 
+test("an empty cell is empty, also in a column with the name of a built-in variable", async () => {
+  const { rows } = await sheet(
+    "prompt,row,index\nseat {{ row }}-{{ index }},A,4\nseat {{ row }}-{{ index }},,\n",
+  );
+  expect(rows.map(({ prompt }) => prompt)).toEqual(["seat A-4", "seat -"]);
+});
+
+test("in a step, a param is the one that is sent, and the prompt is the row's", async () => {
+  const job = JSON.stringify({
+    steps: [
+      {
+        name: "clip",
+        prompt: "{{ prompt }} at {{ params.ratio }}",
+        params: { ratio: "16:9" },
+        output: "{{ params.ratio }}",
+      },
+    ],
+    rows: [{ id: "a", prompt: "a cup", params: { ratio: "1:1" } }],
+  });
+  const { rows } = await readManifest(await fileWith("job.json", job), { today });
+  expect(rows).toMatchObject([{ prompt: "a cup at 16:9", output: "16:9", params: { ratio: "16:9" } }]);
+});
+
 describe("a template that cannot be rendered is a problem with its place", () => {
   test("an unknown name, with the nearest one; a name in the job's own text once, however many rows use it", async () => {
     const path = await fileWith(

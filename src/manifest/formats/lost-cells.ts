@@ -1,0 +1,101 @@
+import type { LostCell } from "../shape/source.js";
+import { columnOf, entriesOf } from "./unpacked.js";
+
+/** Cells of a sheet whose value the reader of workbooks leaves out, by row and column, both counted from 1. */
+export type LostCells = ReadonlyMap<number, ReadonlyMap<number, LostCell>>;
+
+/** Parts of merged cells that are looked at: a sheet may merge whole columns. */
+const mergedMax = 100_000;
+
+/**
+ * Finds the cells that would be read as empty although a person sees a value in them: errors of formulas, formulas that
+ * were saved without their result, and merged cells other than the first, if that has a value. `index` is the sheet's
+ * place in the workbook, `data` what was read of it.
+ */
+export function lostCells(bytes: Uint8Array, index: number, data: readonly unknown[][]): LostCells {
+  const path = sheetPath(bytes, index);
+  for (const { name, content } of entriesOf(bytes)) if (name === path) return lostIn(content, data);
+  return new Map();
+}
+
+/** The file of a sheet: the workbook names a relation for it, and the relation a path. */
+function sheetPath(bytes: Uint8Array, index: number): string | null {
+  let workbook = "";
+  let relations = "";
+  for (const { name, content } of entriesOf(bytes)) {
+    if (name === "xl/workbook.xml") workbook = content.toString("utf8");
+    else if (name === "xl/_rels/workbook.xml.rels") relations = content.toString("utf8");
+    if (workbook !== "" && relations !== "") break;
+  }
+  const sheet = elements(workbook, "sheet")[index];
+  const id = sheet === undefined ? null : attribute(sheet, "\\w+:id");
+  const relation = elements(relations, "Relationship").find((each) => attribute(each, "Id") === id);
+  const target = relation === undefined ? null : attribute(relation, "Target");
+  if (target === null) return null;
+  return target.startsWith("/") ? target.slice(1) : `xl/${target}`;
+}
+
+/** The attributes of all elements of a name, with or without a namespace. */
+function elements(xml: string, name: string): string[] {
+  return [...xml.matchAll(new RegExp(`<(?:\\w+:)?${name}\\s([^>]*)`, "g"))].map(
+    ([, attributes = ""]) => attributes,
+  );
+}
+
+function attribute(attributes: string, name: string): string | null {
+  const found = new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
+  return found?.[1] ?? found?.[2] ?? null;
+}
+
+const stepBytes = 1_000_000;
+/** More than the longest cell with a formula. */
+const overlapBytes = 100_000;
+
+function lostIn(content: Buffer, data: readonly unknown[][]): LostCells {
+  const lost = new Map<number, Map<number, LostCell>>();
+  const add = (row: number, column: number, cell: LostCell) => {
+    const ofRow = lost.get(row) ?? new Map<number, LostCell>();
+    if (!ofRow.has(column)) lost.set(row, ofRow.set(column, cell));
+  };
+  const merged: string[] = [];
+  for (let at = 0; at < content.length; at += stepBytes) {
+    const text = content.toString("latin1", at, at + stepBytes + overlapBytes);
+    if (/<(?:\w+:)?f[\s/>]|\st\s*=\s*["']e["']/.test(text)) formulasIn(text, add);
+    if (text.includes("mergeCell")) merged.push(...elements(text, "mergeCell"));
+  }
+  let left = mergedMax;
+  for (const each of new Set(merged)) {
+    const area = /^([A-Z]+)(\d+):([A-Z]+)(\d+)$/.exec(attribute(each, "ref") ?? "");
+    if (area === null) continue;
+    const [, fromLetters = "", fromRow, toLetters = "", toRow] = area;
+    const [top, leftmost] = [Number(fromRow), columnOf(fromLetters)];
+    const hasValue =
+      (data[top - 1]?.[leftmost - 1] ?? null) !== null || lost.get(top)?.has(leftmost) === true;
+    if (!hasValue) continue;
+    for (let row = top; row <= Number(toRow); row++)
+      for (let column = leftmost; column <= columnOf(toLetters); column++) {
+        if (row === top && column === leftmost) continue;
+        if (left-- === 0) return lost;
+        add(row, column, { kind: "merged", text: `${fromLetters}${fromRow}` });
+      }
+  }
+  return lost;
+}
+
+/** Splits at the beginnings of cells, so that the work grows with the text alone. */
+function formulasIn(text: string, add: (row: number, column: number, cell: LostCell) => void): void {
+  for (const piece of text.split(/<(?:\w+:)?c(?=\s)/).slice(1)) {
+    const end = piece.indexOf(">");
+    const attributes = piece.slice(0, end);
+    const [, letters = "", row] = /^([A-Z]+)(\d+)$/.exec(attribute(attributes, "r") ?? "") ?? [];
+    if (end < 0 || row === undefined) continue;
+    const type = attribute(attributes, "t");
+    const [cell = ""] = piece.slice(end).split(/<\/(?:\w+:)?c>/, 1);
+    const value = /<(?:\w+:)?v(?:\s[^>]*)?>([^<]*)</.exec(cell)?.[1] ?? null;
+    if (type === "e") add(Number(row), columnOf(letters), { kind: "error", text: value ?? "" });
+    else if (!/<(?:\w+:)?f[\s/>]/.test(cell)) continue;
+    // A formula may well have an empty text as its result, but no empty number.
+    else if (value === null || (value === "" && type !== "str"))
+      add(Number(row), columnOf(letters), { kind: "unsaved", text: "" });
+  }
+}
