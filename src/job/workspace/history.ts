@@ -15,8 +15,9 @@ export function lostHistory(workspace: Workspace): string | null {
   // Whether it is the right one, and not outdated, the receipts tell when it is open.
   if (database !== null) return null;
   const identity = readIdentity(markerFolder);
-  if (identity?.database && !isRehearsal(workspace))
-    return `the state of ${root} is in the database ${identity.database} (${identityFile(markerFolder)} says so). Without it, items would be paid for again. Set BULKGEN_DATABASE_URL to that address, with its password`;
+  const moved = movedTo(workspace);
+  if (moved !== null)
+    return `the state of ${root} is in the database ${moved} (${identityFile(markerFolder)} says so). Without it, items would be paid for again. Set BULKGEN_DATABASE_URL to that address, with its password`;
   if (identity?.state && !existsSync(identity.state)) {
     const where =
       identity.host === hostname() ? "on this machine, but it is gone" : `on the machine ${identity.host}`;
@@ -51,6 +52,17 @@ function indexFiles(outFolder: string): string[] {
 export function refuseLost(workspace: Workspace): void {
   const lost = lostHistory(workspace);
   if (lost !== null) throw new EarlyExit("usage", `${lost}. Nothing was sent.`);
+}
+
+/** Throws EarlyExit if the state of the workspace is in a database now, which this process was not told of. */
+export function refuseMoved(workspace: Workspace): void {
+  if (movedTo(workspace) !== null) refuseLost(workspace);
+}
+
+/** The database that has the state, where this process was told of none. */
+function movedTo(workspace: Workspace): string | null {
+  if (workspace.database !== null || isRehearsal(workspace)) return null;
+  return readIdentity(workspace.markerFolder)?.database ?? null;
 }
 
 /** Rehearsals cost nothing, so losing their history does not matter. */

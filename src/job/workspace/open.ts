@@ -6,7 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
-import { refuseLost, refuseOutdated } from "./history.js";
+import { refuseMoved, refuseOutdated } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
 
@@ -46,7 +46,7 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
   };
   try {
     // It may have been moved while this process waited for the lock.
-    refuseLost(workspace);
+    refuseMoved(workspace);
     const store = await lock.openStore();
     undo.push(() => store.close());
     await refuseOutdated(workspace, store);
