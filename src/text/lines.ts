@@ -9,11 +9,11 @@ export class LineSplitter {
   take(piece: Uint8Array): string[] {
     const end = piece.lastIndexOf(newline);
     if (end < 0) {
-      this.begun.push(piece.slice());
+      this.begun.push(copyOf(piece));
       return [];
     }
     const whole = Buffer.concat([...this.begun, piece.subarray(0, end)]);
-    this.begun = end + 1 < piece.length ? [piece.slice(end + 1)] : [];
+    this.begun = end + 1 < piece.length ? [copyOf(piece.subarray(end + 1))] : [];
     return whole.toString("utf8").split("\n");
   }
 
@@ -21,4 +21,9 @@ export class LineSplitter {
   last(): string {
     return Buffer.concat(this.begun).toString("utf8");
   }
+}
+
+/** Whoever reads a file may fill the same piece again. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
 }

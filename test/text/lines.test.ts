@@ -11,7 +11,7 @@ test("the lines are those of the whole text, wherever its pieces end", () => {
       const splitter = new LineSplitter();
       const lines: string[] = [];
       // One buffer for all pieces, as a file is read.
-      const piece = new Uint8Array(size);
+      const piece = Buffer.alloc(size);
       for (let at = 0; at < bytes.length; at += size) {
         const length = bytes.copy(piece, 0, at, at + size);
         lines.push(...splitter.take(piece.subarray(0, length)));
