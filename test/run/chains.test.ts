@@ -107,6 +107,23 @@ describe("a URL that is too old", () => {
     expect(world.sent.filter((request) => request.startsWith("GET /api/v1/task"))).toHaveLength(2);
   });
 
+  test("P15: of two seconds is handed on while it is good, and nothing is paid twice", async () => {
+    const run = await archived({ switches: { urlMs: 2_000 } });
+    const more = [clip("still", "clip", 2), clip("last", "still", 3)];
+    await world.store.enroll(run.id, [...chain, ...more]);
+    await carryOn(world, run, { lanes: 1, perMinute: 5 });
+    const made = { cup: "archived", clip: "archived", still: "archived", last: "archived" };
+    expect(await states(world, run)).toEqual(made);
+    const children = intents().filter(({ row }) => row !== "cup");
+    expect(children.map(({ row }) => row)).toEqual(["clip", "still", "last"]);
+    for (const { at, request } of children) {
+      const expires = Number(new URL(request.image_url).searchParams.get("expires"));
+      const left = (expires < 1e11 ? expires * 1_000 : expires) - Date.parse(at);
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(3_000);
+    }
+  });
+
   test("is renewed again where the item could not be sent in time", async () => {
     await open();
     const run = await start(world, chain);
