@@ -56,7 +56,7 @@ export async function pollOrders(options: AttendOptions): Promise<OrderPolling> 
   const poll = async () => {
     while (!over.signal.aborted) {
       await clock.sleep(pollMs, over.signal);
-      // The loop reports a database that cannot be read.
+      // A database that cannot be read is reported by the loop, and an order that could not be looked into waits.
       const orders = over.signal.aborted ? [] : await store.waitingOrders().catch(() => [null]);
       for (const given of orders)
         if (given && !over.signal.aborted) await facts.ask(given).catch(() => undefined);

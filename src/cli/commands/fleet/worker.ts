@@ -63,19 +63,23 @@ async function takeOver(
   const flags = { ...called, ifLocked: "fail" as const, work: false };
   const prepared = await jobOptions(flags, { ...machine, interrupt: () => stop }, workspace);
   const exit = await followed(prepared, flags, (show) =>
-    continueJob(prepared.options, { choose: async () => here(run, called, workspace) }, async (outcome) => {
-      const ended = await show(outcome);
-      // A worker that is drained leaves the run to others that stand by.
-      if (stop.aborted && outcome.execution.run.state === "interrupted")
-        await outcome.opened.store.setRun(run.id, { state: "running", exit: null, endedAt: null });
-      return ended;
-    }),
+    continueJob(
+      prepared.options,
+      { choose: async () => withOwnFolder(run, called, workspace) },
+      async (outcome) => {
+        const ended = await show(outcome);
+        // A worker that is drained leaves the run to others that stand by.
+        if (stop.aborted && outcome.execution.run.state === "interrupted")
+          await outcome.opened.store.setRun(run.id, { state: "running", exit: null, endedAt: null });
+        return ended;
+      },
+    ),
   );
   say(`run ${run.id} ended: ${exit}`);
 }
 
 /** The run with the output folder that is shared with the others, by the name that it has on this machine. */
-function here(run: Run, { out }: WorkerFlags, { outFolder }: Workspace): Run {
+function withOwnFolder(run: Run, { out }: WorkerFlags, { outFolder }: Workspace): Run {
   return out === undefined ? run : { ...run, outFolder };
 }
 
