@@ -35,6 +35,8 @@ export interface WorkerEntry {
   downloads: number;
   /** Downloads in progress. */
   busy: number;
+  /** Downloads that it has done since it began. */
+  done: number;
   /** It is the run itself, does archiving only, or also stands by to go on with a run whose process is gone. */
   does: "run" | "archive" | "standby";
 }

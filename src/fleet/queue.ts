@@ -53,8 +53,12 @@ export interface Collected {
   lost: string[];
 }
 
+/** Downloads in the queue. */
 export interface QueueLoad {
+  /** Nobody has taken them yet. */
   waiting: number;
+  /** Milliseconds that the first of these has waited; null if there is none. */
+  longestWaitMs: number | null;
   active: number;
 }
 
@@ -217,10 +221,16 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
     async load() {
       const [row] = await ask(
         `SELECT count(*) FILTER (WHERE state IN ('created', 'retry')) AS waiting,
+                extract(epoch FROM now() - min(created_on) FILTER (WHERE state IN ('created', 'retry'))) * 1000 AS longest,
                 count(*) FILTER (WHERE state = 'active') AS active FROM ${schema}.job WHERE name = $1`,
         [name],
       );
-      return { waiting: Number(row?.["waiting"] ?? 0), active: Number(row?.["active"] ?? 0) };
+      const longest = row?.["longest"] ?? null;
+      return {
+        waiting: Number(row?.["waiting"] ?? 0),
+        longestWaitMs: longest === null ? null : Math.max(0, Math.floor(Number(longest))),
+        active: Number(row?.["active"] ?? 0),
+      };
     },
     async onNews(ring) {
       news.listeners.add(ring);

@@ -15,7 +15,7 @@ export interface WorkerOptions {
   disk: Disk;
   clock: Clock;
   log: Log;
-  entry: Omit<WorkerEntry, "busy">;
+  entry: Omit<WorkerEntry, "busy" | "done">;
 }
 
 /** Milliseconds between two renewals of leases, and between two looks into a queue that had nothing. */
@@ -26,6 +26,7 @@ const lookMs = 1_000;
 export class Worker {
   /** The host does not see the run's output folder, so that the worker is of no use. */
   isElsewhere = false;
+  private done = 0;
   private readonly active = new Map<TakenJob, AbortController>();
   private readonly drained = new AbortController();
   private readonly over = new AbortController();
@@ -67,7 +68,8 @@ export class Worker {
   private async beat(): Promise<void> {
     const { entry, queue } = this.options;
     const downloads = this.drained.signal.aborted ? 0 : entry.downloads;
-    if (!(await queue.beat(this.name, { ...entry, downloads, busy: this.active.size }))) return;
+    if (!(await queue.beat(this.name, { ...entry, downloads, busy: this.active.size, done: this.done })))
+      return;
     this.isElsewhere = true;
     this.drained.abort("of no use");
     this.nap.abort();
@@ -122,6 +124,7 @@ export class Worker {
     const { clock, disk, log, outFolder, queue } = this.options;
     const outcome = await this.outcomeOf(job, signal);
     if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) {
+      if (outcome.kind === "received") this.done++;
       // The run that waits for it will say whether this worker is of any use; until then it takes less.
       if (outcome.kind === "elsewhere") await clock.sleep(2 * renewMs, this.drained.signal);
       return;

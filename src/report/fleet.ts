@@ -1,17 +1,18 @@
 import { localTime } from "../core/local-time.js";
 import type { SeenWorker } from "../fleet/job.js";
 import type { fleetOf } from "../job/run/fleet-worker.js";
-import { count } from "../text/amounts.js";
+import { count, wait } from "../text/amounts.js";
 import { iso } from "../text/iso.js";
 import { terminalLines } from "../text/terminal.js";
 
 export type Fleet = Awaited<ReturnType<typeof fleetOf>>;
 
 /** What `bulkgen fleet --json` prints. */
-export function fleetJson({ workers, waiting, active, lock }: Fleet) {
+export function fleetJson({ workers, waiting, longestWaitMs, active, lock }: Fleet) {
   return {
     workers: workers.map(({ startedAt, ...worker }) => ({ ...worker, startedAt: iso(startedAt) })),
     waiting,
+    longestWaitMs,
     active,
     lockOwner: lock === null ? null : { ...lock, since: iso(lock.since) },
   };
@@ -24,17 +25,18 @@ const doing: Readonly<Record<SeenWorker["does"], string>> = {
 };
 
 /** What `bulkgen fleet` prints. */
-export function fleetText({ workers, waiting, active, lock }: Fleet): string {
+export function fleetText({ workers, waiting, longestWaitMs, active, lock }: Fleet): string {
   const run =
     lock === null
       ? "no run is in progress"
       : `${lock.run === null ? "a run" : `run ${lock.run}`} is in progress on ${lock.host} (process ${lock.pid})`;
   const lines = workers.map(
-    ({ host, pid, version, downloads, busy, does, startedAt }) =>
-      `${host} (process ${pid}, bulkgen ${version}): ${downloads === 0 ? "finishing" : doing[does]}; ${busy} of ${downloads} downloads in progress, since ${localTime(startedAt)}`,
+    ({ host, pid, version, downloads, busy, done, does, startedAt }) =>
+      `${host} (process ${pid}, bulkgen ${version}): ${downloads === 0 ? "finishing" : doing[does]}; ${busy} of ${downloads} downloads in progress, ${done} done since ${localTime(startedAt)}`,
   );
+  const first = longestWaitMs === null ? "" : `, the first for ${wait(longestWaitMs)}`;
   const text = [
-    `${run}; ${count(active, "download")} in progress, ${waiting} waiting`,
+    `${run}; ${count(active, "download")} in progress, ${waiting} waiting${first}`,
     ...(lines.length === 0 ? ["no workers: start some with `bulkgen worker`"] : lines),
   ].join("\n");
   return terminalLines(text);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, runNumber, text, time } from "./values.js";
+import { count, milliseconds, runNumber, text, time } from "./values.js";
 
 const owner = { pid: z.int().describe("its process"), host: text("its machine") };
 
@@ -10,6 +10,7 @@ export const fleet = z.strictObject({
       version: text("of bulkgen"),
       downloads: count("downloads that it does at once; 0 while it finishes its last"),
       busy: count("downloads in progress"),
+      done: count("downloads that it has done since it began"),
       does: z
         .enum(["run", "archive", "standby"])
         .describe(
@@ -19,6 +20,7 @@ export const fleet = z.strictObject({
     }),
   ),
   waiting: count("downloads that nobody has taken yet"),
+  longestWaitMs: milliseconds("how long the first of these has waited").nullable(),
   active: count("downloads that workers have taken"),
   lockOwner: z
     .strictObject({

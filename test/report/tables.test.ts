@@ -330,7 +330,13 @@ test("a file is named as seen from the current folder, where that is shorter", (
 test("P24: the list of workers has no sequence of another machine's name", () => {
   const host = "studio\u001b]0;owned\u0007\u202e";
   const worker = { host, pid: 7, version: "1.0.0", downloads: 4, busy: 1, does: "archive", startedAt: 0 };
-  const fleet = { workers: [worker], waiting: 0, active: 1, lock: { host, pid: 8, run: 3, since: 0 } };
+  const fleet = {
+    workers: [worker],
+    waiting: 0,
+    longestWaitMs: null,
+    active: 1,
+    lock: { host, pid: 8, run: 3, since: 0 },
+  };
   const lines = fleetText(fleet as unknown as Fleet).split("\n");
   expect(lines).toEqual([
     expect.stringMatching(/^run 3 is in progress on studio \(process 8\)/),

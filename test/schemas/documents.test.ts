@@ -371,10 +371,10 @@ steps:
 
   test("of a fleet while a run is in progress", () => {
     const at = Date.UTC(2026, 10, 24, 9);
-    const worker = { host: "studio-2", pid: 4711, version: "0.1.0", downloads: 8, busy: 3 };
+    const worker = { host: "studio-2", pid: 4711, version: "0.1.0", downloads: 8, busy: 3, done: 41 };
     const lock = { host: "studio-1", pid: 4242, since: at, run: 7 };
     const workers = [{ ...worker, does: "archive" as const, startedAt: at }];
-    check("fleet", fleetJson({ workers, waiting: 12, active: 3, lock }), newPlace());
+    check("fleet", fleetJson({ workers, waiting: 12, longestWaitMs: 1_500, active: 3, lock }), newPlace());
   });
 
   test("of the daemon's health when it is in trouble", async () => {
