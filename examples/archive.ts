@@ -2,21 +2,21 @@ import { openWorkspace, readIndex } from "bulkgen";
 
 /** Lists what a workspace has made: each job's newest run, and its files with the prompts that they were made from. */
 export async function listArchive(folder: string, options: { sandbox?: boolean } = {}): Promise<string[]> {
-  const workspace = openWorkspace(folder, options);
+  const workspace = await openWorkspace(folder, options);
   const lines: string[] = [];
   try {
     const folders = new Set<string>();
-    for (const { id, job, state, charged, folder: jobFolder } of workspace.runs()) {
+    for (const { id, job, state, charged, folder: jobFolder } of await workspace.runs()) {
       if (folders.has(jobFolder)) continue;
       folders.add(jobFolder);
       lines.push(`${job}, run ${id}: ${state}, ${charged} credits`);
-      const { items } = workspace.items(id, { state: "failed" });
+      const { items } = await workspace.items(id, { state: "failed" });
       lines.push(...items.map(({ rowId, note }) => `  ${rowId} failed: ${note}`));
       for (const { file, prompt, sha256, credits } of await readIndex(jobFolder))
         lines.push(`  ${file}  ${sha256.slice(0, 8)}  ${credits} credits  ${prompt}`);
     }
   } finally {
-    workspace.close();
+    await workspace.close();
   }
   return lines;
 }

@@ -6,11 +6,11 @@ export async function reportSince(
   folder: string,
   options: { sandbox?: boolean } = {},
 ): Promise<string[]> {
-  const workspace = openWorkspace(folder, options);
+  const workspace = await openWorkspace(folder, options);
   try {
     return [...sumsOf(await workspace.report(since)), ...troubleOf(await workspace.status())];
   } finally {
-    workspace.close();
+    await workspace.close();
   }
 }
 

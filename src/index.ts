@@ -6,7 +6,7 @@ import { type PlannedJob, type PlanSettings, planManifest } from "./library/plan
 import { type RunRequirements, runManifest } from "./library/run.js";
 import { type LocalSandbox, type SandboxSettings, startSandbox } from "./library/sandbox.js";
 import { type ReadManifest, type ReadSettings, readRows } from "./library/sheet.js";
-import { openReader, type WorkspaceReader } from "./library/workspace.js";
+import { openReader, type WorkspaceOptions, type WorkspaceReader } from "./library/workspace.js";
 import { systemHost } from "./system.js";
 
 /**
@@ -33,7 +33,13 @@ export type { RunRequirements } from "./library/run.js";
 export type { LocalSandbox, SandboxSettings } from "./library/sandbox.js";
 export type { ServiceAddress } from "./library/service.js";
 export type { ManifestRow, ReadManifest, ReadSettings, SheetSettings } from "./library/sheet.js";
-export type { WorkspaceItem, WorkspaceOutput, WorkspaceReader, WorkspaceRun } from "./library/workspace.js";
+export type {
+  WorkspaceItem,
+  WorkspaceOptions,
+  WorkspaceOutput,
+  WorkspaceReader,
+  WorkspaceRun,
+} from "./library/workspace.js";
 export type { ReportDocument, StatusDocument } from "./schemas/run.js";
 
 /**
@@ -82,8 +88,8 @@ export function run(manifest: string, settings: RunRequirements): AsyncGenerator
  * Opens a workspace for reading: its runs, items and outputs. With `sandbox`, those of its rehearsals. Throws EarlyExit
  * where nothing was run yet.
  */
-export function openWorkspace(folder: string, options: { sandbox?: boolean } = {}): WorkspaceReader {
-  return openReader(systemHost(), folder, options);
+export function openWorkspace(folder: string, place: WorkspaceOptions = {}): Promise<WorkspaceReader> {
+  return openReader(systemHost(), folder, place);
 }
 
 /**

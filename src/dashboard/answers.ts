@@ -5,9 +5,9 @@ import { type Credits, toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { Evidence } from "../job/workspace/evidence.js";
 import { isUnfinished } from "../job/workspace/find-run.js";
-import { openHere } from "../job/workspace/state.js";
+import { openNews } from "../job/workspace/state.js";
+import type { Workspace } from "../job/workspace/workspace.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/browser.js";
-import { newsOn } from "../store/workspace/news.js";
 import type { Guard } from "./guard.js";
 import { Refused } from "./refused.js";
 import type {
@@ -26,7 +26,7 @@ import type {
 export interface Reading {
   browser: Browser;
   guard: Guard;
-  stateFile: string;
+  workspace: Workspace;
   clock: Clock;
   /** The run that a process works on now. */
   alive: number | null;
@@ -35,8 +35,8 @@ export interface Reading {
 const runsShown = 50;
 const waitingShown = 200;
 
-export function runPage({ browser, alive }: Reading, before: number | null): RunPage {
-  const runs = browser.runs(before, runsShown);
+export async function runPage({ browser, alive }: Reading, before: number | null): Promise<RunPage> {
+  const runs = await browser.runs(before, runsShown);
   return {
     runs: runs.map((run) => runEntry(run, alive)),
     older: runs.length === runsShown ? (runs.at(-1)?.id ?? null) : null,
@@ -58,11 +58,11 @@ function runEntry(run: BrowsedRun, alive: number | null): RunEntry {
 }
 
 export async function runDetail(
-  { browser, alive, stateFile, clock }: Reading,
+  { browser, alive, workspace, clock }: Reading,
   id: number,
 ): Promise<RunDetail> {
-  const run = runOf(browser, id);
-  const news = openHere(stateFile, clock, (database) => newsOn(database, id));
+  const run = await runOf(browser, id);
+  const news = await openNews(workspace, id, clock);
   try {
     return {
       ...runEntry(run, alive),
@@ -72,13 +72,13 @@ export async function runDetail(
       trouble: (await news.read()).trouble,
     };
   } finally {
-    news.close();
+    await news.close();
   }
 }
 
-/** Throws Refused for a run that is not there, such as one that was deleted meanwhile. */
-export function runOf(browser: Browser, id: number): BrowsedRun {
-  const run = browser.run(id);
+/** Rejects with Refused for a run that is not there, such as one that was deleted meanwhile. */
+export async function runOf(browser: Browser, id: number): Promise<BrowsedRun> {
+  const run = await browser.run(id);
   if (run === null) throw new Refused(`there is no run ${id} in this workspace`, "missing");
   return run;
 }
@@ -88,12 +88,12 @@ function isOpen({ state, counts }: BrowsedRun): boolean {
   return isUnfinished({ state, owes: submitting + processing + ready + overdue + unknown > 0 });
 }
 
-export function itemPage(
+export async function itemPage(
   reading: Reading,
   wanted: { runId: number; state: BrowsedItem["state"] | null; text: string; from: number; limit: number },
-): ItemPage {
-  runOf(reading.browser, wanted.runId);
-  const { items, total } = reading.browser.items(wanted);
+): Promise<ItemPage> {
+  await runOf(reading.browser, wanted.runId);
+  const { items, total } = await reading.browser.items(wanted);
   return { items: items.map((item) => itemEntry(reading, item)), total };
 }
 
@@ -112,8 +112,8 @@ function nameOf({ runId, key }: Pick<BrowsedItem, "runId" | "key">): string {
   return runId === null ? short : `${runId}:${short}`;
 }
 
-export function itemStory(reading: Reading, id: number): ItemStory {
-  const story = reading.browser.story(id);
+export async function itemStory(reading: Reading, id: number): Promise<ItemStory> {
+  const story = await reading.browser.story(id);
   if (story === null) throw new Refused("there is no such item in this workspace", "missing");
   const { item, attempts, files, ...rest } = story;
   return {
@@ -141,11 +141,11 @@ function fileEntry({ guard }: Reading, { outFolder: _, key, itemRunId, ...file }
   return { ...file, src, thumbnail: thumbnailOf(src, file.mime), name: nameOf({ key, runId: itemRunId }) };
 }
 
-export function filePage(
+export async function filePage(
   reading: Reading,
   wanted: { text: string; before: number | null; run: number | null; limit: number },
-): FilePage {
-  const files = reading.browser.files(wanted);
+): Promise<FilePage> {
+  const files = await reading.browser.files(wanted);
   // The files of an item are never on two pages, except those of one with more outputs than a page holds.
   const last = files.at(-1)?.itemId;
   const whole = files.length < wanted.limit ? files : files.filter(({ itemId }) => itemId !== last);
@@ -156,16 +156,15 @@ export function filePage(
   };
 }
 
-export function waitingPage(reading: Reading, what: WaitingKind): WaitingPage {
-  const { items, total } = reading.browser.waiting(what, waitingShown);
-  return {
-    total,
-    items: items.map((item) => ({
-      ...itemEntry(reading, item),
-      evidence: what === "held" ? evidenceOf(item, reading.browser.story(item.id)?.attempts.at(-1)) : null,
-      name: nameOf(item),
-    })),
-  };
+export async function waitingPage(reading: Reading, what: WaitingKind): Promise<WaitingPage> {
+  const { items, total } = await reading.browser.waiting(what, waitingShown);
+  const entries: WaitingPage["items"] = [];
+  for (const item of items) {
+    const story = what === "held" ? await reading.browser.story(item.id) : null;
+    const evidence = evidenceOf(item, story?.attempts.at(-1));
+    entries.push({ ...itemEntry(reading, item), evidence, name: nameOf(item) });
+  }
+  return { total, items: entries };
 }
 
 /** The path of an archived file. */

@@ -23,6 +23,7 @@ import { asked } from "./asked.js";
 import { check, modelsFor } from "./check.js";
 import { type Commands, wordsOf } from "./commands.js";
 import { fileAnswer, thumbnailAnswer } from "./files.js";
+import type { FleetWatch } from "./fleet-watch.js";
 import { Guard, guarded } from "./guard.js";
 import { priceOf } from "./offers.js";
 import type { PageFiles } from "./page-files.js";
@@ -37,6 +38,7 @@ export interface DashboardAppOptions {
   token: string;
   clock: AlarmClock;
   watch: WorkspaceWatch;
+  fleet: FleetWatch;
   commands: Commands;
   page: PageFiles;
   /** Null where the workspace has no schedules. */
@@ -69,13 +71,11 @@ export function dashboardApp(options: DashboardAppOptions): Hono {
     const status = kind === "missing" ? 404 : kind === "refused" ? 422 : 500;
     return refusal(context, kind, error.message, status);
   });
-  const reading = (): Reading => ({
-    browser: watch.browser(),
-    guard,
-    stateFile: options.workspace.stateFile,
-    clock: options.clock,
-    alive: watch.owner()?.run ?? null,
-  });
+  const reading = async (): Promise<Reading> => {
+    const [browser, owner] = await Promise.all([watch.browser(), watch.owner()]);
+    const { workspace, clock } = options;
+    return { browser, guard, workspace, clock, alive: owner?.run ?? null };
+  };
   reads(app, options, reading);
   sheets(app, options);
   acts(app, options);
@@ -96,30 +96,37 @@ function refusal(
   return context.json({ error: { kind, message } } satisfies RefusedAnswer, status);
 }
 
-function reads(app: Hono, options: DashboardAppOptions, reading: () => Reading): void {
+function reads(app: Hono, options: DashboardAppOptions, reading: () => Promise<Reading>): void {
   const { watch, clock } = options;
   app.get("/api/standing", async (context) => context.json(await watch.standing()));
   app.get("/api/events", (context) => events(context, options));
-  app.get("/api/runs", (context) => context.json(runPage(reading(), queryOf(context).before ?? null)));
-  app.get("/api/runs/:id{[0-9]+}", async (context) =>
-    context.json(await runDetail(reading(), idOf(context))),
+  app.get("/api/runs", async (context) =>
+    context.json(await runPage(await reading(), queryOf(context).before ?? null)),
   );
-  app.get("/api/runs/:id{[0-9]+}/items", (context) => {
+  app.get("/api/runs/:id{[0-9]+}", async (context) =>
+    context.json(await runDetail(await reading(), idOf(context))),
+  );
+  app.get("/api/runs/:id{[0-9]+}/items", async (context) => {
     const { state = null, text, from, limit } = queryOf(context);
-    return context.json(itemPage(reading(), { runId: idOf(context), state, text, from, limit }));
+    return context.json(await itemPage(await reading(), { runId: idOf(context), state, text, from, limit }));
   });
   app.get("/api/runs/:id{[0-9]+}/progress", async (context) =>
-    context.json(await progressOf(reading(), idOf(context), watch, clock.now())),
+    context.json(await progressOf(await reading(), idOf(context), watch, clock.now())),
   );
-  app.get("/api/account", async (context) => context.json(await accountOf(reading(), watch, clock.now())));
-  app.get("/api/items/:id{[0-9]+}", (context) => context.json(itemStory(reading(), idOf(context))));
-  app.get("/api/files", (context) => {
+  app.get("/api/account", async (context) =>
+    context.json(await accountOf(await reading(), watch, clock.now())),
+  );
+  app.get("/api/items/:id{[0-9]+}", async (context) =>
+    context.json(await itemStory(await reading(), idOf(context))),
+  );
+  app.get("/api/files", async (context) => {
     const { text, before = null, run = null, limit } = queryOf(context);
-    return context.json(filePage(reading(), { text, before, run, limit }));
+    return context.json(await filePage(await reading(), { text, before, run, limit }));
   });
-  app.get("/api/waiting", (context) =>
-    context.json(waitingPage(reading(), queryOf(context).what ?? "approval")),
+  app.get("/api/waiting", async (context) =>
+    context.json(await waitingPage(await reading(), queryOf(context).what ?? "approval")),
   );
+  app.get("/api/fleet", async (context) => context.json(await options.fleet.standing()));
   app.get("/api/schedules", async (context) => context.json(await schedulesOf(options)));
 }
 
@@ -150,14 +157,14 @@ async function progressOf(
   watch: WorkspaceWatch,
   now: number,
 ): Promise<ProgressOverTime> {
-  const run = runOf(browser, id);
+  const run = await runOf(browser, id);
   const { forecast } = JSON.parse(run.options) as RunOptions;
   const lasted = (run.endedAt ?? now) - run.startedAt;
   const stepMs = Math.max(stepMsMin, Math.ceil(lasted / stepsMax / stepMsMin) * stepMsMin);
-  const { archived, credits } = browser.progress(id, stepMs);
-  const quota = watch.quotaOf(run);
+  const { archived, credits } = await browser.progress(id, stepMs);
+  const quota = await watch.quotaOf(run);
   const requests = (await quota?.requests(run.startedAt, stepMs)) ?? [];
-  quota?.close();
+  await quota?.close();
   return {
     stepMs,
     startedAt: run.startedAt,
@@ -174,15 +181,15 @@ async function progressOf(
 }
 
 async function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): Promise<AccountOverTime> {
-  const [newest] = browser.runs(null, 1);
-  const quota = newest === undefined ? null : watch.quotaOf(newest);
+  const [newest] = await browser.runs(null, 1);
+  const quota = newest === undefined ? null : await watch.quotaOf(newest);
   const since = now - accountMs;
   const over = {
     stepMs: spentStepMs,
     spent: ((await quota?.spent(since)) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
     requests: (await quota?.requests(since, spentStepMs)) ?? [],
   };
-  quota?.close();
+  await quota?.close();
   return over;
 }
 
@@ -214,7 +221,7 @@ function sheets(app: Hono, options: DashboardAppOptions): void {
   const all = new Sheets(workspace.root);
   const tooLarge = (context: Context) =>
     refusal(context, "refused", "The file is too large for the page.", 422);
-  app.get("/api/sheets", (context) => context.json(all.list(usedSheets(watch))));
+  app.get("/api/sheets", async (context) => context.json(all.list(await usedSheets(watch))));
   app.post("/api/sheets", bodyLimit({ maxSize: sheetBytesMax, onError: tooLarge }), async (context) =>
     context.json(await all.drop(queryOf(context).name, new Uint8Array(await context.req.arrayBuffer()))),
   );
@@ -235,12 +242,10 @@ function sheets(app: Hono, options: DashboardAppOptions): void {
 }
 
 /** A workspace without runs has used none. */
-function usedSheets(watch: WorkspaceWatch): string[] {
+async function usedSheets(watch: WorkspaceWatch): Promise<string[]> {
   try {
-    return watch
-      .browser()
-      .runs(null, 50)
-      .map(({ manifest }) => manifest);
+    const runs = await (await watch.browser()).runs(null, 50);
+    return runs.map(({ manifest }) => manifest);
   } catch (error) {
     if (error instanceof Refused) return [];
     throw error;
@@ -264,7 +269,7 @@ function acts(app: Hono, { commands, clock, signal, workspace }: DashboardAppOpt
 function files(app: Hono, { watch }: DashboardAppOptions, guard: Guard): void {
   const zips = new Zips(watch);
   app.post("/api/zip", async (context) => {
-    const { id, name } = zips.prepare(await bodyOf(context, asked.zipped));
+    const { id, name } = await zips.prepare(await bodyOf(context, asked.zipped));
     return context.json({ src: guard.zipAddress(id), name });
   });
   app.get("/zips/:key/:id{[0-9]+}", async (context) =>
@@ -274,7 +279,9 @@ function files(app: Hono, { watch }: DashboardAppOptions, guard: Guard): void {
   );
   app.get("/files/:key/:id{[0-9]+}/:number{[0-9]+}", async (context) => {
     const { key, number } = context.req.param();
-    const file = guard.hasFileKey(key) ? watch.browser().file(idOf(context), Number(number)) : null;
+    const file = guard.hasFileKey(key)
+      ? await (await watch.browser()).file(idOf(context), Number(number))
+      : null;
     if (file === null) return refusal(context, "missing", "There is no such file.", 404);
     return context.req.query("small") === undefined
       ? fileAnswer(file, context.req.header("range"))

@@ -5,10 +5,11 @@ import type { Launch } from "../launch.js";
 import { ownVersion, packageFile } from "../package-file.js";
 import { type DashboardAppOptions, dashboardApp } from "./app.js";
 import { Commands } from "./commands.js";
+import { FleetWatch } from "./fleet-watch.js";
 import { PageFiles } from "./page-files.js";
 import { WorkspaceWatch } from "./standing.js";
 
-export interface ServeOptions extends Omit<DashboardAppOptions, "watch" | "commands" | "page"> {
+export interface ServeOptions extends Omit<DashboardAppOptions, "watch" | "fleet" | "commands" | "page"> {
   sandbox: boolean;
   launch: Launch;
   port: number;
@@ -25,12 +26,13 @@ export async function serveDashboard(options: ServeOptions): Promise<RunningDash
   const { workspace, sandbox, launch, clock, port, token } = options;
   const commands = new Commands(launch, { sandbox, now: () => clock.now() });
   const watch = new WorkspaceWatch({ workspace, sandbox, version: ownVersion(), commands, clock });
+  const fleet = new FleetWatch(workspace);
   const page = new PageFiles(packageFile("dist/dashboard"));
-  const app = dashboardApp({ ...options, commands, watch, page });
+  const app = dashboardApp({ ...options, commands, watch, fleet, page });
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => {
-      watch.close();
+      void watch.close();
       reject(new EarlyExit("usage", `--port: expected a free port, got ${port}: ${error.message}`));
     });
     server.once("listening", () => resolve());
@@ -42,7 +44,8 @@ export async function serveDashboard(options: ServeOptions): Promise<RunningDash
         server.close(() => resolve());
         if ("closeAllConnections" in server) server.closeAllConnections();
       });
-      watch.close();
+      await watch.close();
+      await fleet.close();
     },
   };
 }

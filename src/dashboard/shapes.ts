@@ -1,4 +1,6 @@
 import type { Forecast } from "../core/pace/forecast.js";
+import type { SeenWorker } from "../fleet/job.js";
+import type { QueueLoad } from "../fleet/queue.js";
 import type { PlannedRest } from "../job/orders/request.js";
 import type { Evidence } from "../job/workspace/evidence.js";
 import type { Amount } from "../store/accounts/quota-reader.js";
@@ -16,6 +18,8 @@ export interface Standing {
   workspace: string;
   sandbox: boolean;
   version: string;
+  /** The PostgreSQL database that its state is in, without a password; null for files of this machine. */
+  database: string | null;
   now: number;
   /** Differs from the one before if anything in the workspace has changed. */
   change: string;
@@ -130,6 +134,9 @@ export interface AccountOverTime {
   spent: Amount[];
   requests: Amount[];
 }
+
+/** `GET /api/fleet`: who downloads for a workspace in a database. Null where the package of the queue is not installed. */
+export type FleetStanding = ({ workers: readonly SeenWorker[] } & QueueLoad) | null;
 
 /** `GET /api/items/ID`: the whole story, from row to file. */
 export interface ItemStory extends Omit<BrowsedStory, "item" | "files" | "attempts"> {

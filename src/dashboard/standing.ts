@@ -2,11 +2,14 @@ import type { Clock } from "../clock.js";
 import { toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import { fileLockOwner, type LockOwner } from "../job/workspace/lock.js";
-import { openHere } from "../job/workspace/state.js";
+import { type Opened, openNews, openQuota } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
-import { type QuotaReader, quotaOn } from "../store/accounts/quota-reader.js";
+import type { QuotaReader } from "../store/accounts/quota-reader.js";
 import { type BrowsedRun, type Browser, openBrowser, watchChanges } from "../store/browse/browser.js";
-import { type NewsReader, newsOn } from "../store/workspace/news.js";
+import { DatabaseTrouble } from "../store/open.js";
+import type { DatabaseAddress } from "../store/postgres/address.js";
+import type { SharedBrowser } from "../store/postgres/ports.js";
+import type { NewsReader } from "../store/workspace/news.js";
 import type { Commands } from "./commands.js";
 import { Refused } from "./refused.js";
 import type { LiveRun, Standing } from "./shapes.js";
@@ -19,45 +22,40 @@ export interface WatchOptions {
   clock: Clock;
 }
 
-type Here<Reader> = Reader & { close(): void };
+/** A state that other processes work on, in files or on a server. */
+interface Look {
+  /** Rejects with Refused, with why there is nothing to see, or with DatabaseTrouble. */
+  browser(): Promise<Browser>;
+  /** Differs from the answer before if something was committed since. */
+  version(): Promise<string>;
+  owner(): Promise<LockOwner | null>;
+  close(): Promise<void>;
+}
 
-/**
- * Looks at a workspace that other processes work in: its database is opened when there is one, and again when it has become
- * another one.
- */
+interface LiveReaders {
+  news: Opened<NewsReader>;
+  quota: Opened<QuotaReader> | null;
+}
+
+/** Looks at a workspace that other processes work in. */
 export class WorkspaceWatch {
-  private readonly changes;
-  private opened: { file: string; browser: Browser } | null = null;
-  private live: { run: number; news: Here<NewsReader>; quota: Here<QuotaReader> | null } | null = null;
+  private readonly look: Look;
+  private live: { run: number; opened: Promise<LiveReaders> } | null = null;
 
   constructor(private readonly options: WatchOptions) {
-    this.changes = watchChanges(options.workspace.stateFile);
+    const { workspace, clock } = options;
+    const { database, root } = workspace;
+    this.look =
+      database === null ? new LookAtFiles(workspace, clock) : new LookAtServer(database, root, clock);
   }
 
-  /** Differs from the one before if anything has changed, or a process has come or gone. */
-  change(): string {
-    const owner = this.owner();
-    return `${this.changes.version()} ${owner?.pid ?? ""} ${owner?.run ?? ""}`;
+  owner(): Promise<LockOwner | null> {
+    return this.look.owner();
   }
 
-  owner(): LockOwner | null {
-    return fileLockOwner(this.options.workspace.lockFile);
-  }
-
-  /** Throws Refused, with why there is nothing to see. */
-  browser(): Browser {
-    const file = this.changes.file();
-    if (this.opened !== null && this.opened.file !== file) this.forget();
-    if (this.opened !== null) return this.opened.browser;
-    if (file === null)
-      throw new Refused(`nothing has been run in ${this.options.workspace.root} yet`, "missing");
-    const { stateFile, root } = this.options.workspace;
-    try {
-      this.opened = { file, browser: openBrowser({ stateFile, root }) };
-    } catch (error) {
-      throw new Refused((error as Error).message, "broken");
-    }
-    return this.opened.browser;
+  /** Rejects with Refused, with why there is nothing to see, or with DatabaseTrouble. */
+  browser(): Promise<Browser> {
+    return this.look.browser();
   }
 
   async standing(): Promise<Standing> {
@@ -66,54 +64,50 @@ export class WorkspaceWatch {
       workspace: workspace.root,
       sandbox,
       version,
+      database: workspace.database?.shown ?? null,
       now: clock.now(),
-      change: this.change(),
+      change: "",
       commands: commands.list(),
     };
     try {
-      const browser = this.browser();
+      const owner = await this.owner();
+      whole.change = `${await this.look.version()} ${owner?.pid ?? ""} ${owner?.run ?? ""}`;
+      const browser = await this.browser();
       return {
         ...whole,
-        running: await this.running(browser),
-        waiting: {
-          held: browser.waitingCount("held"),
-          failed: browser.waitingCount("failed"),
-          approval: browser.waitingCount("approval"),
-        },
+        running: await this.running(browser, owner),
+        waiting: await browser.waitingCounts(),
         problem: null,
       };
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof Refused || error instanceof DatabaseTrouble)) throw error;
       const none = { held: 0, failed: 0, approval: 0 };
-      return { ...whole, running: null, waiting: none, problem: error.message };
+      const problem =
+        error instanceof DatabaseTrouble ? `${error.message}. To continue, ${error.todo}.` : error.message;
+      return { ...whole, running: null, waiting: none, problem };
     }
   }
 
-  private async running(browser: Browser): Promise<LiveRun | null> {
-    const owner = this.owner();
-    const run = owner === null || owner.run === null ? null : browser.run(owner.run);
+  private async running(browser: Browser, owner: LockOwner | null): Promise<LiveRun | null> {
+    const run = owner === null || owner.run === null ? null : await browser.run(owner.run);
     if (owner === null || run === null) {
-      this.forgetLive();
+      await this.forgetLive();
       return null;
     }
     if (this.live?.run !== run.id) {
-      this.forgetLive();
-      this.live = {
-        run: run.id,
-        news: openHere(this.options.workspace.stateFile, this.options.clock, (database) =>
-          newsOn(database, run.id),
-        ),
-        quota: this.quotaOf(run),
-      };
+      const closed = this.forgetLive();
+      this.live = { run: run.id, opened: this.openLive(run) };
+      await closed;
     }
-    return this.liveRun(run, owner, this.live);
+    return this.liveRun(run, owner, await this.live.opened);
   }
 
-  private async liveRun(
-    run: BrowsedRun,
-    owner: LockOwner,
-    { news, quota }: NonNullable<WorkspaceWatch["live"]>,
-  ): Promise<LiveRun> {
+  private async openLive(run: BrowsedRun): Promise<LiveReaders> {
+    const { workspace, clock } = this.options;
+    return { news: await openNews(workspace, run.id, clock), quota: await this.quotaOf(run) };
+  }
+
+  private async liveRun(run: BrowsedRun, owner: LockOwner, { news, quota }: LiveReaders): Promise<LiveRun> {
     const { maxCredits, forecast } = JSON.parse(run.options) as RunOptions;
     const now = this.options.clock.now();
     // Both are asked at once: another request may close them while one waits for an answer.
@@ -138,29 +132,104 @@ export class WorkspaceWatch {
   }
 
   /** The quota of a run's account; null where it cannot be read: a page without it is better than none. */
-  quotaOf({ origin, accountId }: Pick<BrowsedRun, "origin" | "accountId">): Here<QuotaReader> | null {
-    try {
-      const { workspace, clock } = this.options;
-      return openHere(workspace.accountsFile, clock, (database) => quotaOn(database, origin, accountId));
-    } catch {
-      return null;
-    }
+  quotaOf(run: Pick<BrowsedRun, "origin" | "accountId">): Promise<Opened<QuotaReader> | null> {
+    const { workspace, clock } = this.options;
+    return openQuota(workspace, run, clock).catch(() => null);
   }
 
-  private forgetLive(): void {
-    this.live?.news.close();
-    this.live?.quota?.close();
+  private async forgetLive(): Promise<void> {
+    const opened = this.live?.opened;
     this.live = null;
+    const readers = await opened?.catch(() => null);
+    await readers?.news.close();
+    await readers?.quota?.close();
+  }
+
+  async close(): Promise<void> {
+    await this.forgetLive();
+    await this.look.close();
+  }
+}
+
+/** The database file is opened when there is one, and again when it has become another one. */
+class LookAtFiles implements Look {
+  private readonly changes;
+  private opened: { file: string; browser: ReturnType<typeof openBrowser> } | null = null;
+
+  constructor(
+    private readonly workspace: Workspace,
+    private readonly clock: Clock,
+  ) {
+    this.changes = watchChanges(workspace.stateFile);
+  }
+
+  async browser(): Promise<Browser> {
+    const { workspace, clock } = this;
+    const file = this.changes.file();
+    if (this.opened?.file !== file) this.forget();
+    if (this.opened !== null) return this.opened.browser;
+    if (file === null) throw new Refused(`nothing has been run in ${workspace.root} yet`, "missing");
+    try {
+      this.opened = { file, browser: openBrowser(workspace, clock) };
+    } catch (error) {
+      throw new Refused((error as Error).message, "broken");
+    }
+    return this.opened.browser;
+  }
+
+  async version(): Promise<string> {
+    return this.changes.version();
+  }
+
+  async owner(): Promise<LockOwner | null> {
+    return fileLockOwner(this.workspace.lockFile);
   }
 
   private forget(): void {
-    this.forgetLive();
     this.opened?.browser.close();
     this.opened = null;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.forget();
     this.changes.close();
+  }
+}
+
+/** The database is connected to at the first look, and again after a connection is lost. */
+class LookAtServer implements Look {
+  private opening: Promise<SharedBrowser> | null = null;
+
+  constructor(
+    private readonly address: DatabaseAddress,
+    private readonly root: string,
+    private readonly clock: Clock,
+  ) {}
+
+  browser(): Promise<SharedBrowser> {
+    this.opening ??= this.open().catch((error: unknown) => {
+      this.opening = null;
+      throw error;
+    });
+    return this.opening;
+  }
+
+  private async open(): Promise<SharedBrowser> {
+    const { address, root, clock } = this;
+    const { openSharedBrowser } = await import("../store/postgres/ports.js");
+    return openSharedBrowser({ address, root, clock });
+  }
+
+  async version(): Promise<string> {
+    return (await this.browser()).version();
+  }
+
+  async owner(): Promise<LockOwner | null> {
+    return (await this.browser()).lockHolder();
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.opening?.catch(() => null);
+    await opened?.close();
   }
 }

@@ -1,6 +1,6 @@
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
-import type { BrowsedFile } from "../store/browse/browser.js";
+import type { BrowsedFile, Browser } from "../store/browse/browser.js";
 import type { Zipped } from "./asked.js";
 import { existing } from "./files.js";
 import { Refused } from "./refused.js";
@@ -17,10 +17,11 @@ export class Zips {
 
   constructor(private readonly watch: WorkspaceWatch) {}
 
-  /** Throws Refused when a file is missing, before anything is sent. */
-  prepare(wanted: Zipped): { id: number; name: string } {
+  /** Rejects with Refused when a file is missing, before anything is sent. */
+  async prepare(wanted: Zipped): Promise<{ id: number; name: string }> {
+    const browser = await this.watch.browser();
     const files =
-      "run" in wanted ? this.filesOfRun(wanted.run) : wanted.files.flatMap((each) => this.named(each));
+      "run" in wanted ? await filesOfRun(browser, wanted.run) : await filesNamed(browser, wanted.files);
     if (files.length === 0) throw new Refused("there are no files to pack");
     for (const file of files) existing(file);
     const jobs = new Set(files.map(({ job }) => job));
@@ -29,24 +30,6 @@ export class Zips {
     this.prepared.set(id, { name, files });
     this.prepared.delete(id - keptMax);
     return { id, name };
-  }
-
-  private named({ item, number }: { item: number; number: number }): BrowsedFile[] {
-    const file = this.watch.browser().file(item, number);
-    return file === null ? [] : [file];
-  }
-
-  private filesOfRun(run: number): BrowsedFile[] {
-    const files: BrowsedFile[] = [];
-    for (let before: number | null = null; ; ) {
-      const page = this.watch.browser().files({ text: "", before, run, limit: pageFiles });
-      const last = page.at(-1)?.itemId ?? 0;
-      // The files of the last item may go on: they come with the next page.
-      const whole = page.length < pageFiles ? page : page.filter(({ itemId }) => itemId !== last);
-      files.push(...whole);
-      if (page.length < pageFiles) return files;
-      before = last + 1;
-    }
   }
 
   async answer(id: number): Promise<Response> {
@@ -73,5 +56,26 @@ export class Zips {
         "Cache-Control": "no-store",
       },
     });
+  }
+}
+
+async function filesNamed(
+  browser: Browser,
+  wanted: readonly { item: number; number: number }[],
+): Promise<BrowsedFile[]> {
+  const files = await Promise.all(wanted.map(({ item, number }) => browser.file(item, number)));
+  return files.filter((file) => file !== null);
+}
+
+async function filesOfRun(browser: Browser, run: number): Promise<BrowsedFile[]> {
+  const files: BrowsedFile[] = [];
+  for (let before: number | null = null; ; ) {
+    const page = await browser.files({ text: "", before, run, limit: pageFiles });
+    const last = page.at(-1)?.itemId ?? 0;
+    // The files of the last item may go on: they come with the next page.
+    const whole = page.length < pageFiles ? page : page.filter(({ itemId }) => itemId !== last);
+    files.push(...whole);
+    if (page.length < pageFiles) return files;
+    before = last + 1;
   }
 }

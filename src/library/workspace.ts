@@ -2,20 +2,14 @@ import { jobFolder } from "../archive/disk/names.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
 import { howToBegin, refuseLost } from "../job/workspace/history.js";
+import { type Opened, openPages } from "../job/workspace/state.js";
 import { historyOf, statusOf } from "../job/workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
-import {
-  type BrowsedFile,
-  type BrowsedItem,
-  type BrowsedRun,
-  type Browser,
-  openBrowser,
-  type WantedItems,
-} from "../store/browse/browser.js";
+import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/browser.js";
 import { iso } from "../text/iso.js";
 
 /** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
@@ -23,21 +17,21 @@ export interface WorkspaceReader {
   /** Its folder. */
   readonly folder: string;
   /** The newest first; at most 50, or `limit`, from those before the number `before`. */
-  runs(page?: { before?: number; limit?: number }): WorkspaceRun[];
+  runs(page?: { before?: number; limit?: number }): Promise<WorkspaceRun[]>;
   /** Null if there is none of that number. */
-  run(id: number): WorkspaceRun | null;
+  run(id: number): Promise<WorkspaceRun | null>;
   /** A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. */
   items(
     run: number,
     wanted?: Partial<Pick<WantedItems, "text" | "from" | "limit">> & { state?: WorkspaceItem["state"] },
-  ): { items: WorkspaceItem[]; total: number };
+  ): Promise<{ items: WorkspaceItem[]; total: number }>;
   /** Archived files, the newest first; at most 100, or `limit`. */
-  outputs(wanted?: { run?: number; text?: string; limit?: number }): WorkspaceOutput[];
+  outputs(wanted?: { run?: number; text?: string; limit?: number }): Promise<WorkspaceOutput[]>;
   /** A run as it stands, the newest by default, with its items in trouble. Null if there is none of that number. */
   status(run?: number): Promise<StatusDocument | null>;
   /** The runs that have not ended before `since`, with their sums. `notBegun` is empty: schedules are not read. */
   report(since: Date): Promise<ReportDocument>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface WorkspaceRun
@@ -77,17 +71,30 @@ export interface WorkspaceOutput
   picked: boolean;
 }
 
-/** Throws EarlyExit where nothing was run yet, or the history is lost. */
-export function openReader(
+export interface WorkspaceOptions {
+  /** Its rehearsals. */
+  sandbox?: boolean;
+  /** `postgres://USER@HOST/DATABASE`, if the workspace's state is in a PostgreSQL database; needs the package pg. */
+  databaseUrl?: string;
+}
+
+/** Rejects with EarlyExit where nothing was run yet, or the history is lost. */
+export async function openReader(
   on: Host,
   folder: string,
-  { sandbox = false }: { sandbox?: boolean },
-): WorkspaceReader {
-  const workspace = findWorkspace({ cwd: on.cwd, env: on.env, named: folder, sandbox });
+  { sandbox = false, databaseUrl }: WorkspaceOptions,
+): Promise<WorkspaceReader> {
+  const workspace = findWorkspace({
+    cwd: on.cwd,
+    env: on.env,
+    named: folder,
+    sandbox,
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+  });
   refuseLost(workspace);
   if (!workspaceExists(workspace))
     throw new EarlyExit("usage", `no runs in ${workspace.root} yet. ${howToBegin}`);
-  return new BrowserReader(on, workspace, sandbox, openBrowser(workspace));
+  return new BrowserReader(on, workspace, sandbox, await openPages(workspace, on.clock));
 }
 
 const runsMax = 50;
@@ -98,32 +105,33 @@ class BrowserReader implements WorkspaceReader {
     private readonly on: Pick<Host, "clock">,
     private readonly workspace: Workspace,
     private readonly sandbox: boolean,
-    private readonly browser: Browser,
+    private readonly browser: Opened<Browser>,
   ) {}
 
   get folder(): string {
     return this.workspace.root;
   }
 
-  runs({ before, limit = runsMax }: { before?: number; limit?: number } = {}): WorkspaceRun[] {
-    return this.browser.runs(before ?? null, limit).map(shownRun);
+  async runs({ before, limit = runsMax }: { before?: number; limit?: number } = {}): Promise<WorkspaceRun[]> {
+    return (await this.browser.runs(before ?? null, limit)).map(shownRun);
   }
 
-  run(id: number): WorkspaceRun | null {
-    const run = this.browser.run(id);
+  async run(id: number): Promise<WorkspaceRun | null> {
+    const run = await this.browser.run(id);
     return run && shownRun(run);
   }
 
-  items(
+  async items(
     runId: number,
     { state, text = "", from = 0, limit = rowsMax }: Parameters<WorkspaceReader["items"]>[1] = {},
-  ): { items: WorkspaceItem[]; total: number } {
-    const { items, total } = this.browser.items({ runId, state: state ?? null, text, from, limit });
+  ): Promise<{ items: WorkspaceItem[]; total: number }> {
+    const { items, total } = await this.browser.items({ runId, state: state ?? null, text, from, limit });
     return { items: items.map(shownItem), total };
   }
 
-  outputs({ run, text = "", limit = rowsMax }: Parameters<WorkspaceReader["outputs"]>[0] = {}) {
-    return this.browser.files({ run: run ?? null, text, before: null, limit }).map(shownOutput);
+  async outputs({ run, text = "", limit = rowsMax }: Parameters<WorkspaceReader["outputs"]>[0] = {}) {
+    const files = await this.browser.files({ run: run ?? null, text, before: null, limit });
+    return files.map(shownOutput);
   }
 
   async status(run?: number): Promise<StatusDocument | null> {
@@ -140,8 +148,8 @@ class BrowserReader implements WorkspaceReader {
     };
   }
 
-  close(): void {
-    this.browser.close();
+  close(): Promise<void> {
+    return this.browser.close();
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dashboardApp } from "../../src/dashboard/app.js";
 import { Commands } from "../../src/dashboard/commands.js";
+import { FleetWatch } from "../../src/dashboard/fleet-watch.js";
 import { PageFiles } from "../../src/dashboard/page-files.js";
 import type { Act, RefusedAnswer, StartedCommand } from "../../src/dashboard/shapes.js";
 import { WorkspaceWatch } from "../../src/dashboard/standing.js";
@@ -30,16 +31,19 @@ export interface OpenDashboard {
   act(act: Act): Promise<StartedCommand>;
 }
 
-export async function openDashboard(
-  options: Parameters<typeof startService>[0] = {},
-): Promise<OpenDashboard> {
+export async function openDashboard({
+  databaseUrl,
+  ...options
+}: Parameters<typeof startService>[0] & { databaseUrl?: string } = {}): Promise<OpenDashboard> {
   const service = await startService(options);
   const place = newPlace();
-  const workspace = findWorkspace({ cwd: place.folder, named: place.folder, sandbox: false, env: place.env });
+  const hints = { cwd: place.folder, named: place.folder, sandbox: false, env: place.env };
+  const workspace = findWorkspace(databaseUrl === undefined ? hints : { ...hints, databaseUrl });
+  const database = databaseUrl === undefined ? {} : { BULKGEN_DATABASE_URL: databaseUrl };
   const running = new Set<Promise<unknown>>();
   const commands = new Commands(
     (words) => {
-      const command = started(place, words, service);
+      const command = started(place, words, { env: { ...service.env, ...database } });
       const ended = command.ended.then(({ code }) => code);
       running.add(ended);
       return { stdout: command.stdout, stderr: command.stderr, ended };
@@ -53,19 +57,22 @@ export async function openDashboard(
     commands,
     clock: systemClock,
   });
+  const fleet = new FleetWatch(workspace);
   const pageFolder = mkdtempSync(join(tmpdir(), "bulkgen-page-"));
   writeFileSync(join(pageFolder, "index.html"), "<!doctype html><title>bulkgen</title>");
   const end = new AbortController();
   afterThisFile(async () => {
     end.abort();
     await Promise.allSettled(running);
-    watch.close();
+    await watch.close();
+    await fleet.close();
   });
   const app = dashboardApp({
     workspace,
     token,
     clock: systemClock,
     watch,
+    fleet,
     commands,
     page: new PageFiles(pageFolder),
     schedules: () => openSchedules(join(workspace.markerFolder, "schedules.db"), systemClock),

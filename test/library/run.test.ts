@@ -32,16 +32,16 @@ describe("a run by the library", () => {
       credits: { spent: 2, pending: 0, left: 498 },
     });
 
-    const workspace = openReader(on, ".", { sandbox: true });
-    expect(workspace.runs()).toMatchObject([
+    const workspace = await openReader(on, ".", { sandbox: true });
+    expect(await workspace.runs()).toMatchObject([
       { id: 1, job: "set", state: "finished", charged: 2, exit: "done" },
     ]);
-    expect(workspace.run(2)).toBeNull();
-    expect(workspace.items(1, { text: "jug" })).toMatchObject({
+    expect(await workspace.run(2)).toBeNull();
+    expect(await workspace.items(1, { text: "jug" })).toMatchObject({
       items: [{ rowId: "jug", state: "archived", price: 1, files: 1, picked: false }],
       total: 1,
     });
-    const [output] = workspace.outputs({ text: "cup" });
+    const [output] = await workspace.outputs({ text: "cup" });
     expect(existsSync(join(output?.folder ?? "", output?.file ?? ""))).toBe(true);
     expect(documents.status.schema.parse(await workspace.status())).toMatchObject({
       run: 1,
@@ -52,7 +52,7 @@ describe("a run by the library", () => {
     expect(await workspace.status(2)).toBeNull();
     const report = documents.report.schema.parse(await workspace.report(new Date(0)));
     expect(report).toMatchObject({ workspace: place.folder, sandbox: true, totals: { archived: 2 } });
-    workspace.close();
+    await workspace.close();
     const index = await readIndexOf(on, output?.folder ?? "");
     expect(index.map(({ item, credits }) => [item, credits]).toSorted()).toEqual([
       ["cup", 1],
@@ -107,9 +107,9 @@ describe("a run by the library", () => {
         for await (const { event } of runManifest(on, "set.csv", settings)) if (event === "submitted") break;
       })(),
     );
-    const workspace = openReader(on, ".", { sandbox: true });
-    expect(workspace.runs()).toMatchObject([{ state: "interrupted", exit: "interrupted" }]);
-    workspace.close();
+    const workspace = await openReader(on, ".", { sandbox: true });
+    expect(await workspace.runs()).toMatchObject([{ state: "interrupted", exit: "interrupted" }]);
+    await workspace.close();
     const rest = await all(runManifest(on, "set.csv", settings));
     expect(rest.at(-1)).toMatchObject({
       exitName: "done",
@@ -208,6 +208,6 @@ test("a number that means nothing is a rejection, and never no limit", async () 
 
 test("what is not there is said", async () => {
   const { on } = await libraryPlace();
-  expect(() => openReader(on, ".", {})).toThrow("no runs in");
+  await expect(openReader(on, ".", {})).rejects.toThrow("no runs in");
   await expect(readIndexOf(on, ".")).rejects.toThrow("has no index.jsonl");
 });

@@ -7,8 +7,8 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
-import type { WorkerEntry } from "../../fleet/job.js";
-import { openQueue, type Queue, queueMissing } from "../../fleet/queue.js";
+import type { SeenWorker, WorkerEntry } from "../../fleet/job.js";
+import { openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import { lockOwnerOf } from "../workspace/lock.js";
@@ -134,14 +134,25 @@ async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | nu
 
 /** What there is of a fleet. */
 export async function fleetOf(workspace: Workspace) {
-  const queue = await queueOf(workspace);
+  const fleet = await openFleet(workspace);
   try {
-    return {
-      workers: await queue.workers(),
-      ...(await queue.load()),
-      lock: await lockOwnerOf(workspace),
-    };
+    return { ...(await fleet.look()), lock: await lockOwnerOf(workspace) };
   } finally {
-    await queue.close();
+    await fleet.close();
   }
+}
+
+/** A fleet for those who go on looking at it. */
+export interface FleetLook {
+  look(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
+  close(): Promise<void>;
+}
+
+/** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
+export async function openFleet(workspace: Workspace): Promise<FleetLook> {
+  const queue = await queueOf(workspace);
+  return {
+    look: async () => ({ workers: await queue.workers(), ...(await queue.load()) }),
+    close: () => queue.close(),
+  };
 }

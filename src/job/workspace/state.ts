@@ -5,6 +5,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { openSqlite } from "../../sqlite.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { type QuotaReader, quotaOn } from "../../store/accounts/quota-reader.js";
+import { type Browser, openBrowser } from "../../store/browse/browser.js";
 import { type Database, sqliteDatabase } from "../../store/script.js";
 import { type NewsReader, newsOn } from "../../store/workspace/news.js";
 import { type Steps, stepsOn } from "../../store/workspace/steps.js";
@@ -80,6 +81,19 @@ export async function openQuota(
   return reading(place.accountsFile, place, clock, (database) => quotaOn(database, origin, accountId));
 }
 
+/** The workspace page by page. Rejects with NewerDatabase, DatabaseTrouble, or the database's error. */
+export async function openPages(
+  { root, stateFile, database }: StatePlace,
+  clock: Clock,
+): Promise<Opened<Browser>> {
+  if (database === null) {
+    const { close, ...browser } = openBrowser({ stateFile, root }, clock);
+    return { ...browser, close: async () => close() };
+  }
+  const { openSharedBrowser } = await import("../../store/postgres/ports.js");
+  return openSharedBrowser({ address: database, root, clock });
+}
+
 async function reading<Reader extends object>(
   file: string,
   { database }: Pick<Workspace, "database">,
@@ -96,7 +110,7 @@ async function reading<Reader extends object>(
 }
 
 /** A reader of a database file of this machine. Throws SQLite's error. */
-export function openHere<Reader extends object>(
+function openHere<Reader extends object>(
   file: string,
   clock: Clock,
   readerOn: (database: Database) => Reader,

@@ -1,36 +1,44 @@
 import { statSync } from "node:fs";
+import type { Clock } from "../../clock.js";
 import type { ExitName } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Approval, RunEnding, RunState } from "../../core/ports/store.js";
-import { openSqlite, type Sql, statements } from "../../sqlite.js";
+import { openSqlite } from "../../sqlite.js";
 import type { Amount } from "../accounts/quota-reader.js";
 import { NewerDatabase } from "../open.js";
+import { type Database, type Queries, type Script, sqliteDatabase } from "../script.js";
 import { toldPath } from "../workspace/own-paths.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
 
 /**
- * A workspace page by page, on a read-only connection: for those who look at a workspace that may have hundreds of runs
- * and a hundred thousand items, while another process works in it. Each question is answered from an index or a sum that
- * the database keeps, except a search for words.
+ * A workspace page by page: for those who look at a workspace that may have hundreds of runs and a hundred thousand items,
+ * while other processes work in it. Each question is answered from an index or a sum that the database keeps, except a
+ * search for words.
  */
 export interface Browser {
   /** The newest runs first, from those before the number `before`. */
-  runs(before: number | null, limit: number): BrowsedRun[];
-  run(id: number): BrowsedRun | null;
+  runs(before: number | null, limit: number): Promise<BrowsedRun[]>;
+  run(id: number): Promise<BrowsedRun | null>;
   /** Items in the order in which they were planned, and how many there are of them. */
-  items(wanted: WantedItems): { items: BrowsedItem[]; total: number };
-  story(itemId: number): BrowsedStory | null;
+  items(wanted: WantedItems): Promise<{ items: BrowsedItem[]; total: number }>;
+  story(itemId: number): Promise<BrowsedStory | null>;
   /** Held items of all runs, failed items of unfinished work, or items that wait for approval: the newest runs first. */
-  waiting(what: WaitingKind, limit: number): { items: BrowsedItem[]; total: number };
-  waitingCount(what: WaitingKind): number;
+  waiting(what: WaitingKind, limit: number): Promise<{ items: BrowsedItem[]; total: number }>;
+  waitingCounts(): Promise<Record<WaitingKind, number>>;
   /** Archived files, the newest items first, from those before the item `before`. */
-  files(wanted: { text: string; before: number | null; limit: number; run: number | null }): BrowsedFile[];
-  file(itemId: number, number: number): BrowsedFile | null;
+  files(wanted: WantedFiles): Promise<BrowsedFile[]>;
+  file(itemId: number, number: number): Promise<BrowsedFile | null>;
   /** Items archived and credits spent in a run, per step of time. */
-  progress(runId: number, stepMs: number): { archived: Amount[]; credits: Amount[] };
-  close(): void;
+  progress(runId: number, stepMs: number): Promise<{ archived: Amount[]; credits: Amount[] }>;
+}
+
+export interface WantedFiles {
+  text: string;
+  before: number | null;
+  limit: number;
+  run: number | null;
 }
 
 export type WaitingKind = "held" | "failed" | "approval";
@@ -163,7 +171,7 @@ export interface BrowsedFile {
 const runColumns = `
   SELECT r.id, j.name AS job, r.state, r.manifest, r.origin, r.account_id AS accountId, r.edition, r.out_folder AS outFolder,
     r.options, r.started_at AS startedAt, r.ended_at AS endedAt, r.exit, r.ending, r.requests,
-    (SELECT json_group_object(state, items) FROM run_states s WHERE s.run_id = r.id) AS counts,
+    (SELECT json_group_array(json_object('state', state, 'items', items)) FROM run_states s WHERE s.run_id = r.id) AS counts,
     (SELECT coalesce(sum(charged), 0) FROM run_spending s WHERE s.run_id = r.id) AS charged,
     (SELECT coalesce(sum(pending), 0) FROM run_spending s WHERE s.run_id = r.id) AS pending
   FROM runs r JOIN jobs j ON j.id = r.job_id`;
@@ -180,7 +188,7 @@ const hasText =
 
 const waitingWhere: Readonly<Record<WaitingKind, string>> = {
   held: "i.state = 'held' AND i.run_id IS NOT NULL",
-  failed: "i.state = 'failed' AND i.run_id IS NOT NULL AND NOT i.vanished",
+  failed: "i.state = 'failed' AND i.run_id IS NOT NULL AND i.vanished = 0",
   approval: "i.approval = 'waiting' AND i.state = 'archived' AND i.run_id IS NOT NULL",
 };
 
@@ -196,8 +204,172 @@ const fileColumns = `
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}
   WHERE o.file IS NOT NULL`;
 
-/** Opens an existing workspace for looking. Throws NewerDatabase, or SQLite's error. */
-export function openBrowser({ stateFile, root }: { stateFile: string; root: string }): Browser {
+/** The browser of a workspace in an open database of either kind; paths are told from its folder `root`. */
+export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: string): Browser {
+  const asRun = (row: object) => {
+    const { counts, ending, outFolder, manifest, ...rest } = row as BrowsedRun & {
+      counts: unknown;
+      ending: unknown;
+    };
+    const states = JSON.parse(String(counts ?? "[]")) as { state: ItemState; items: number }[];
+    return {
+      ...rest,
+      manifest: toldPath(root, manifest),
+      outFolder: toldPath(root, outFolder),
+      counts: Object.fromEntries(states.map(({ state, items }) => [state, items])),
+      ending: ending === null ? null : JSON.parse(String(ending)),
+    } as BrowsedRun;
+  };
+  const asFile = (row: object) => {
+    const file = row as BrowsedFile;
+    return { ...file, outFolder: toldPath(root, file.outFolder) };
+  };
+  return {
+    runs: (before, limit) =>
+      read(function* () {
+        const rows = yield* sql(`${runColumns} WHERE r.id < ? ORDER BY r.id DESC LIMIT ?`).all(
+          before ?? Number.MAX_SAFE_INTEGER,
+          limit,
+        );
+        return rows.map((row) => asRun(row as object));
+      }),
+    run: (id) =>
+      read(function* () {
+        const row = yield* sql(`${runColumns} WHERE r.id = ?`).get(id);
+        return row === undefined ? null : asRun(row as object);
+      }),
+    items: (wanted) => read(() => itemsPage(sql, wanted)),
+    story: (itemId) => read(() => storyOf(sql, itemId, asFile)),
+    waiting: (what, limit) =>
+      read(function* () {
+        const items = yield* sql(
+          `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id WHERE ${waitingWhere[what]}
+           ORDER BY i.run_id DESC, i.id LIMIT ?`,
+        ).all(limit);
+        return { items: items as BrowsedItem[], total: yield* waitingCount(sql, what) };
+      }),
+    waitingCounts: () =>
+      read(function* () {
+        return {
+          held: yield* waitingCount(sql, "held"),
+          failed: yield* waitingCount(sql, "failed"),
+          approval: yield* waitingCount(sql, "approval"),
+        };
+      }),
+    files: ({ text, before, limit, run }) =>
+      read(function* () {
+        const wheres = [
+          "o.item_id < @before",
+          ...(text === "" ? [] : [hasText]),
+          ...(run === null ? [] : ["i.run_id = @run"]),
+        ];
+        const values = { before: before ?? Number.MAX_SAFE_INTEGER, limit, like: likeOf(text), run };
+        const rows = yield* sql(
+          `${fileColumns} AND ${wheres.join(" AND ")} ORDER BY o.item_id DESC, o.number LIMIT @limit`,
+        ).all(values);
+        return rows.map((row) => asFile(row as object));
+      }),
+    file: (itemId, number) =>
+      read(function* () {
+        const row = yield* sql(`${fileColumns} AND o.item_id = ? AND o.number = ?`).get(itemId, number);
+        return row === undefined ? null : asFile(row as object);
+      }),
+    progress: (runId, stepMs) =>
+      read(function* () {
+        const values = { run: runId, step: stepMs };
+        const archived = yield* sql(
+          `SELECT CAST(o.saved_at / @step AS INTEGER) * @step AS at, count(*) AS amount FROM items i JOIN outputs o ON o.item_id = i.id AND o.number = 1
+           WHERE i.run_id = @run AND o.saved_at IS NOT NULL GROUP BY 1 ORDER BY 1`,
+        ).all(values);
+        const credits = yield* sql(
+          `SELECT CAST(sent_at / @step AS INTEGER) * @step AS at, sum(coalesce(charged, price)) AS amount FROM attempts
+           WHERE run_id = @run AND task_id IS NOT NULL GROUP BY 1 ORDER BY 1`,
+        ).all(values);
+        return { archived: archived as Amount[], credits: credits as Amount[] };
+      }),
+  };
+}
+
+function* waitingCount(sql: Queries, what: WaitingKind): Script<number> {
+  return Number(yield* sql(`SELECT count(*) FROM items i WHERE ${waitingWhere[what]}`).value());
+}
+
+function* itemsPage(
+  sql: Queries,
+  { runId, state, text, from, limit }: WantedItems,
+): Script<{ items: BrowsedItem[]; total: number }> {
+  const wheres = [
+    "i.run_id = @runId",
+    ...(state === null ? [] : [`i.state = '${state}'`]),
+    ...(text === "" ? [] : [hasText]),
+  ].join(" AND ");
+  const values = { runId, from, limit, like: likeOf(text) };
+  // The index of a run's items is in the order of their ids, so that a page costs no sorting of the others.
+  const items = yield* sql(
+    `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id
+     WHERE i.id IN (SELECT i.id FROM items i WHERE ${wheres} ORDER BY i.id LIMIT @limit OFFSET @from) ORDER BY i.id`,
+  ).all(values);
+  const counted =
+    text === ""
+      ? yield* sql(
+          `SELECT coalesce(sum(items), 0) FROM run_states WHERE run_id = @runId ${state === null ? "" : `AND state = '${state}'`}`,
+        ).value({ runId })
+      : yield* sql(`SELECT count(*) FROM items i WHERE ${wheres}`).value({ runId, like: values.like });
+  return { items: items as BrowsedItem[], total: Number(counted) };
+}
+
+function* storyOf(
+  sql: Queries,
+  itemId: number,
+  asFile: (row: object) => BrowsedFile,
+): Script<BrowsedStory | null> {
+  const item = (yield* sql(
+    `SELECT ${itemColumns}, i.edition, i.variant, i.polls, i.next_at AS nextAt, i.params, i.inputs, i.cells, i.name
+     FROM items i JOIN jobs j ON j.id = i.job_id WHERE i.id = ?`,
+  ).get(itemId)) as BrowsedStory["item"] | undefined;
+  if (item === undefined) return null;
+  const relatives = (where: string) =>
+    sql(
+      `SELECT i.id, i.row_id AS rowId, i.state, p.field FROM parents p JOIN items i ON ${where} LIMIT 200`,
+    ).all(itemId);
+  const attempts = yield* sql(
+    `SELECT number, run_id AS run, price, intended_at AS intendedAt, sent_at AS sentAt, answered_at AS answeredAt,
+       body_sha256 AS bodySha256, outcome, verdict, status, message, task_id AS taskId, external_task_id AS externalTaskId,
+       charged, created_at AS createdAt, completed_at AS completedAt
+     FROM attempts WHERE item_id = ? ORDER BY number`,
+  ).all(itemId);
+  // The first ones, should there be very many.
+  const events = yield* sql(
+    `SELECT e.at, e.from_state AS "from", e.event, t.to_state AS "to", e.attempt, e.run_id AS run
+     FROM events e JOIN transitions t USING (from_state, event) WHERE e.item_id = ? ORDER BY e.id LIMIT 500`,
+  ).all(itemId);
+  const files = yield* sql(`${fileColumns} AND o.item_id = ? ORDER BY o.number`).all(itemId);
+  const parents = yield* relatives(
+    "p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)",
+  );
+  // Another job may have an item of the same key.
+  const children = yield* relatives(
+    "(p.parent_key, i.job_id) = (SELECT key, job_id FROM items WHERE id = ?) AND i.id = p.item_id",
+  );
+  return {
+    item,
+    attempts: attempts as BrowsedAttempt[],
+    events: events as BrowsedStory["events"],
+    files: files.map((row) => asFile(row as object)),
+    parents: parents as BrowsedRelative[],
+    children: children as BrowsedRelative[],
+  };
+}
+
+function likeOf(text: string): string {
+  return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
+}
+
+/** Opens an existing workspace of this machine for looking. Throws NewerDatabase, or SQLite's error. */
+export function openBrowser(
+  { stateFile, root }: { stateFile: string; root: string },
+  clock: Clock,
+): Browser & { close(): void } {
   const db = openSqlite(stateFile, { readonly: true, fileMustExist: true });
   try {
     db.pragma("busy_timeout = 5000");
@@ -210,134 +382,7 @@ export function openBrowser({ stateFile, root }: { stateFile: string; root: stri
     db.close();
     throw error;
   }
-  const sql = statements(db);
-  const asRun = (row: object) => {
-    const { counts, ending, outFolder, manifest, ...rest } = row as BrowsedRun & {
-      counts: unknown;
-      ending: unknown;
-    };
-    return {
-      ...rest,
-      manifest: toldPath(root, manifest),
-      outFolder: toldPath(root, outFolder),
-      counts: JSON.parse(String(counts ?? "{}")),
-      ending: ending === null ? null : JSON.parse(String(ending)),
-    } as BrowsedRun;
-  };
-  const asFile = (row: object) => {
-    const file = row as BrowsedFile;
-    return { ...file, outFolder: toldPath(root, file.outFolder) };
-  };
-  const waitingCount = (what: WaitingKind) =>
-    Number(sql(`SELECT count(*) FROM items i WHERE ${waitingWhere[what]}`).value());
-  return {
-    runs: (before, limit) =>
-      sql(`${runColumns} WHERE r.id < ? ORDER BY r.id DESC LIMIT ?`)
-        .all(before ?? Number.MAX_SAFE_INTEGER, limit)
-        .map((row) => asRun(row as object)),
-    run(id) {
-      const row = sql(`${runColumns} WHERE r.id = ?`).get(id);
-      return row === undefined ? null : asRun(row as object);
-    },
-    items: (wanted) => itemsPage(sql, wanted),
-    story: (itemId) => storyOf(sql, itemId, asFile),
-    waiting(what, limit) {
-      const where = waitingWhere[what];
-      const items = sql(
-        `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id WHERE ${where} ORDER BY i.run_id DESC, i.id LIMIT ?`,
-      ).all(limit) as BrowsedItem[];
-      return { items, total: waitingCount(what) };
-    },
-    waitingCount,
-    files({ text, before, limit, run }) {
-      const wheres = [
-        "o.item_id < @before",
-        ...(text === "" ? [] : [hasText]),
-        ...(run === null ? [] : ["i.run_id = @run"]),
-      ];
-      const values = { before: before ?? Number.MAX_SAFE_INTEGER, limit, like: likeOf(text), run };
-      return sql(`${fileColumns} AND ${wheres.join(" AND ")} ORDER BY o.item_id DESC, o.number LIMIT @limit`)
-        .all(values)
-        .map((row) => asFile(row as object));
-    },
-    file(itemId, number) {
-      const row = sql(`${fileColumns} AND o.item_id = ? AND o.number = ?`).get(itemId, number);
-      return row === undefined ? null : asFile(row as object);
-    },
-    progress(runId, stepMs) {
-      const archived = sql(
-        `SELECT CAST(o.saved_at / @step AS INTEGER) * @step AS at, count(*) AS amount FROM items i JOIN outputs o ON o.item_id = i.id AND o.number = 1
-         WHERE i.run_id = @run AND o.saved_at IS NOT NULL GROUP BY 1 ORDER BY 1`,
-      ).all({ run: runId, step: stepMs }) as Amount[];
-      const credits = sql(
-        `SELECT CAST(sent_at / @step AS INTEGER) * @step AS at, sum(coalesce(charged, price)) AS amount FROM attempts
-         WHERE run_id = @run AND task_id IS NOT NULL GROUP BY 1 ORDER BY 1`,
-      ).all({ run: runId, step: stepMs }) as Amount[];
-      return { archived, credits };
-    },
-    close: () => db.close(),
-  };
-}
-
-function itemsPage(sql: Sql, { runId, state, text, from, limit }: WantedItems) {
-  const wheres = [
-    "i.run_id = @runId",
-    ...(state === null ? [] : [`i.state = '${state}'`]),
-    ...(text === "" ? [] : [hasText]),
-  ].join(" AND ");
-  const values = { runId, from, limit, like: likeOf(text) };
-  // The index of a run's items is in the order of their ids, so that a page costs no sorting of the others.
-  const items = sql(
-    `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id
-     WHERE i.id IN (SELECT i.id FROM items i WHERE ${wheres} ORDER BY i.id LIMIT @limit OFFSET @from) ORDER BY i.id`,
-  ).all(values) as BrowsedItem[];
-  const counted =
-    text === ""
-      ? sql(
-          `SELECT coalesce(sum(items), 0) FROM run_states WHERE run_id = @runId ${state === null ? "" : `AND state = '${state}'`}`,
-        ).value({ runId })
-      : sql(`SELECT count(*) FROM items i WHERE ${wheres}`).value({ runId, like: values.like });
-  return { items, total: Number(counted) };
-}
-
-function storyOf(sql: Sql, itemId: number, asFile: (row: object) => BrowsedFile): BrowsedStory | null {
-  const item = sql(
-    `SELECT ${itemColumns}, i.edition, i.variant, i.polls, i.next_at AS nextAt, i.params, i.inputs, i.cells, i.name
-     FROM items i JOIN jobs j ON j.id = i.job_id WHERE i.id = ?`,
-  ).get(itemId) as BrowsedStory["item"] | undefined;
-  if (item === undefined) return null;
-  const relatives = (where: string) =>
-    sql(
-      `SELECT i.id, i.row_id AS rowId, i.state, p.field FROM parents p JOIN items i ON ${where} LIMIT 200`,
-    ).all(itemId) as BrowsedRelative[];
-  return {
-    item,
-    attempts: sql(
-      `SELECT number, run_id AS run, price, intended_at AS intendedAt, sent_at AS sentAt, answered_at AS answeredAt,
-         body_sha256 AS bodySha256, outcome, verdict, status, message, task_id AS taskId, external_task_id AS externalTaskId,
-         charged, created_at AS createdAt, completed_at AS completedAt
-       FROM attempts WHERE item_id = ? ORDER BY number`,
-    ).all(itemId) as BrowsedAttempt[],
-    // The first ones, should there be very many.
-    events: sql(
-      `SELECT e.at, e.from_state AS "from", e.event, t.to_state AS "to", e.attempt, e.run_id AS run
-       FROM events e JOIN transitions t USING (from_state, event) WHERE e.item_id = ? ORDER BY e.id LIMIT 500`,
-    ).all(itemId) as BrowsedStory["events"],
-    files: sql(`${fileColumns} AND o.item_id = ? ORDER BY o.number`)
-      .all(itemId)
-      .map((row) => asFile(row as object)),
-    parents: relatives(
-      "p.item_id = ? AND i.key = p.parent_key AND i.job_id = (SELECT job_id FROM items WHERE id = p.item_id)",
-    ),
-    // Another job may have an item of the same key.
-    children: relatives(
-      "(p.parent_key, i.job_id) = (SELECT key, job_id FROM items WHERE id = ?) AND i.id = p.item_id",
-    ),
-  };
-}
-
-function likeOf(text: string): string {
-  return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
+  return { ...browserOn(sqliteDatabase(db, clock), root), close: () => db.close() };
 }
 
 /** Notices that a workspace has changed, whoever changed it, and that its database is another one. */

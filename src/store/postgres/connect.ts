@@ -112,25 +112,32 @@ export async function lockPostgres(
 export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & { since: number }) | null> {
   const client = await connected(address, "bulkgen");
   try {
-    const { rows } = await client.query(
-      `SELECT a.application_name AS name, extract(epoch FROM a.backend_start) * 1000 AS since
-       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-         AND (CAST(l.classid AS BIGINT) << 32) | CAST(l.objid AS BIGINT) = ${lockKey(address)}`,
-    );
-    const [row] = rows as { name: string; since: number }[];
-    const [, pid, host = "", run] = /^bulkgen (\d+)@(\S*)(?: run (\d+))?$/.exec(row?.name ?? "") ?? [];
-    if (row === undefined) return null;
-    return {
-      pid: Number(pid),
-      host,
-      run: run === undefined ? null : Number(run),
-      since: Math.floor(row.since),
-    };
+    return await drive(client, holder(postgresQueries(), address));
   } finally {
     await client.end();
   }
+}
+
+/** The same, asked of an open database. */
+export function* holder(
+  sql: Queries,
+  address: DatabaseAddress,
+): Script<(LockHolder & { since: number }) | null> {
+  const row = (yield* sql(
+    `SELECT a.application_name AS name, extract(epoch FROM a.backend_start) * 1000 AS since
+     FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND (CAST(l.classid AS BIGINT) << 32) | CAST(l.objid AS BIGINT) = ${lockKey(address)}`,
+  ).get()) as { name: string; since: number } | undefined;
+  if (row === undefined) return null;
+  const [, pid, host = "", run] = /^bulkgen (\d+)@(\S*)(?: run (\d+))?$/.exec(row.name) ?? [];
+  return {
+    pid: Number(pid),
+    host,
+    run: run === undefined ? null : Number(run),
+    since: Math.floor(row.since),
+  };
 }
 
 /** The name of a connection, of which PostgreSQL keeps 63 bytes. */

@@ -21,6 +21,8 @@ const words: readonly (readonly [RegExp, string])[] = [
   ],
   [/\bjson_group_array\((\w+)\)/g, "coalesce(CAST(json_agg($1) AS TEXT), '[]')"],
   [/\binstr\(/g, "strpos("],
+  // Of ASCII letters SQLite ignores the case, as this does of text in the order of its bytes.
+  [/\bLIKE\b/g, "ILIKE"],
   // It plans by itself: SQLite is told the order of joins, and which condition is not for an index.
   [/\bCROSS JOIN\b/g, "JOIN"],
   [/(?<=[\s(])\+(?=[a-z])/g, ""],

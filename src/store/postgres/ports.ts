@@ -1,8 +1,10 @@
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { Store } from "../../core/ports/store.js";
 import { accountMethods } from "../accounts/accounts.js";
+import { type Browser, browserOn } from "../browse/browser.js";
 import { workspaceMethods } from "../workspace/workspace.js";
 import {
+  holder,
   type LockHolder,
   lockPostgres,
   openPostgres,
@@ -23,6 +25,28 @@ export async function openSharedStore({ root, ...options }: SharedStoreOptions):
 export async function openSharedAccounts(options: PostgresOptions): Promise<Accounts> {
   const database = await openPostgres(options);
   return { ...accountMethods(database), close: () => database.close() };
+}
+
+/** A workspace for those who only look, and go on looking. */
+export interface SharedBrowser extends Browser {
+  /** Differs from the answer before if something was committed since, in any workspace of the server. */
+  version(): Promise<string>;
+  lockHolder(): Promise<(LockHolder & { since: number }) | null>;
+  close(): Promise<void>;
+}
+
+export async function openSharedBrowser({ root, ...options }: SharedStoreOptions): Promise<SharedBrowser> {
+  const database = await openPostgres(options);
+  const { sql, read, close } = database;
+  return {
+    ...browserOn(database, root),
+    version: () =>
+      read(function* () {
+        return String(yield* sql("SELECT CAST(pg_current_snapshot() AS TEXT)").value());
+      }),
+    lockHolder: () => read(() => holder(sql, options.address)),
+    close,
+  };
 }
 
 /** A workspace with its lock. */

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { serveDashboard } from "../../../dashboard/serve.js";
-import { mustBeHere } from "../../../job/workspace/state.js";
 import { launchIn } from "../../../launch.js";
+import type { Machine } from "../../../machine.js";
 import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/dashboard.js";
 import { print } from "../../output/print.js";
-import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "../schedule/place.js";
 
@@ -13,7 +13,6 @@ import { schedulesFile } from "../schedule/place.js";
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {
   const { clock, random, env, program } = machine;
   const sandbox = flags.sandbox ?? false;
-  mustBeHere(workspaceOf(flags, machine), "`bulkgen status --watch` follows a run in a database.");
   const workspace = settledWorkspace(flags, machine);
   // Rehearsals have a state of their own, but not their own schedules.
   const file = schedulesFile(settledWorkspace({ ...flags, sandbox: false }, machine));
@@ -23,19 +22,25 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
     sandbox,
     token: `${random.uuid()}${random.uuid()}`.replaceAll("-", ""),
     clock,
-    launch: launchIn(workspace.root, program, env),
+    launch: launchIn(workspace.root, program, environmentOf(flags, env)),
     schedules: () => (existsSync(file) ? openSchedules(file, clock) : null),
     port: flags.port,
     signal,
   });
   const { link } = served;
+  const { database } = workspace;
   print(flags, machine, "dashboard", { link, workspace: workspace.root }, () =>
     [
-      `Dashboard of ${workspace.root}${sandbox ? " (sandbox)" : ""}:`,
+      `Dashboard of ${workspace.root}${sandbox ? " (sandbox)" : ""}${database === null ? "" : `, whose state is in ${database.shown}`}:`,
       `  ${link}`,
       "Open the link in a browser on this machine. Ctrl-C ends the dashboard; runs that it has started go on.",
     ].join("\n"),
   );
   await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   await served.close();
+}
+
+/** What a flag said of the database, the commands of the page are told too: an address may have a password. */
+function environmentOf({ databaseUrl }: DashboardFlags, env: Machine["env"]): Machine["env"] {
+  return databaseUrl === undefined ? env : { ...env, BULKGEN_DATABASE_URL: databaseUrl };
 }

@@ -14,6 +14,7 @@ import { Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
+import { FleetPanel } from "./fleet.js";
 
 /** How often the charts are drawn anew. */
 export const chartMs = 5_000;
@@ -44,6 +45,7 @@ export function RunsView({ standing }: { standing: Standing }) {
     <div class="view runs-view">
       <h1>Runs</h1>
       {standing.running !== null && <LiveRunPanel live={standing.running} now={now} />}
+      {standing.database !== null && <FleetPanel now={now} />}
       {data === null ? (
         <Waiting error={error} />
       ) : runs.length === 0 ? (

@@ -1,0 +1,34 @@
+import { EarlyExit } from "../core/exit.js";
+import type { FleetLook } from "../job/run/fleet-worker.js";
+import type { Workspace } from "../job/workspace/workspace.js";
+import type { FleetStanding } from "./shapes.js";
+
+/** Looks at the workers of a workspace in a database. The queue is connected to when it is first asked for. */
+export class FleetWatch {
+  private opening: Promise<FleetLook | null> | null = null;
+
+  constructor(private readonly workspace: Workspace) {}
+
+  /** Rejects with DatabaseTrouble, or PostgreSQL's error. */
+  async standing(): Promise<FleetStanding> {
+    this.opening ??= this.open().catch((error: unknown) => {
+      this.opening = null;
+      throw error;
+    });
+    return (await this.opening)?.look() ?? null;
+  }
+
+  private async open(): Promise<FleetLook | null> {
+    const { openFleet } = await import("../job/run/fleet-worker.js");
+    return openFleet(this.workspace).catch((error: unknown) => {
+      // No database, or no package for the queue: there are no workers to see.
+      if (error instanceof EarlyExit) return null;
+      throw error;
+    });
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.opening?.catch(() => null);
+    await opened?.close();
+  }
+}
