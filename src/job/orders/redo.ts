@@ -4,7 +4,7 @@ import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
+import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
@@ -130,12 +130,12 @@ export async function variantsOf(store: Store, run: Run, items: readonly Item[])
 }
 
 /** Puts variants into the job's unfinished run, or a new one. */
-export async function addVariants(store: Store, run: Run, variants: readonly NewItem[]): Promise<Run> {
-  const started = await store.startRun(
+export function* addVariants(changes: Changes, run: Run, variants: readonly NewItem[]): TransactionPart<Run> {
+  const started = yield* changes.startRun(
     run.jobId,
     isUnfinished(run) ? run : { ...run, options: anew(run.options) },
   );
-  await store.add(started.id, variants);
+  yield* changes.add(started.id, variants);
   return started;
 }
 
