@@ -10,7 +10,7 @@ import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../workspace/find-run.js";
-import { type FindItems, type Offered, selectItems } from "./request.js";
+import { eachOnce, type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 import type { ItemName } from "./review.js";
 
@@ -62,7 +62,7 @@ async function named(
   selection: Selection,
   cwd: string,
 ): Promise<{ run: Run; items: Item[] }> {
-  const items = await Promise.all(names.map((name) => itemNamed(store, name, cwd)));
+  const items = eachOnce(await Promise.all(names.map((name) => itemNamed(store, name, cwd))));
   const run = await newestRunOf(store, items);
   return { run, items: selectItems(run, items, selection) };
 }

@@ -13,7 +13,7 @@ import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
-import { type FindItems, selectItems } from "./request.js";
+import { eachOnce, type FindItems, selectItems } from "./request.js";
 import { type ItemName, placed } from "./review.js";
 
 /** The ways out of `held`, which only a person may take. */
@@ -58,7 +58,7 @@ async function heldItems(
   if (names.length > 0) {
     const items: Item[] = [];
     for (const name of names) items.push(await heldNamed(store, name, cwd));
-    return { run: await runOf(store, items), items };
+    return { run: await runOf(store, items), items: eachOnce(items) };
   }
   if (!all && isEverything(selection))
     throw new EarlyExit(
