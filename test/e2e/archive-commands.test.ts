@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { GalleryCard } from "../../src/job/archive/gallery.js";
+import { ManualClock } from "../manual-clock.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { cheapModel, sheet } from "./sheet.js";
 
@@ -106,6 +107,18 @@ describe.concurrent("commands that look after an archive", () => {
       },
     ]);
     expect((await cards("--prices"))[0]?.file?.price).toBe("1 credit");
+  });
+
+  test("Ctrl-C ends the gallery with 130, and nothing keeps the process", slow, async () => {
+    const { place, file } = await archived(sheet(3));
+    const clock = new ManualClock(Date.now());
+    const writing = started(place, ["gallery", "--sandbox"], { columns: 80, clock });
+    await writing.prints(/1 of 3 files/);
+    writing.interrupt();
+    const { code, stderr } = await writing.ended;
+    expect([code, clock.asleep]).toEqual([130, 0]);
+    expect(stderr).toContain("bulkgen: interrupted; the gallery was not written\n");
+    expect(existsSync(file("gallery.html"))).toBe(false);
   });
 
   test(
