@@ -1,11 +1,19 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
+/** Variables that are meant for this process: a bulkgen that a user's command starts is not the scheduled run. */
+export const ownVariables = {
+  key: "BULKGEN_API_KEY",
+  schedule: "BULKGEN_SCHEDULED_BY",
+  due: "BULKGEN_SCHEDULED_FOR",
+} as const;
+
 export interface ShellCall {
   command: string;
   cwd: string;
-  /** What the command is told, beside the program's own environment without the API key. */
+  /** The program's own environment, of which the command gets all but what is meant for the program. */
   environment: Readonly<Record<string, string | undefined>>;
+  /** What the command is told besides. */
   facts: Readonly<Record<string, string>>;
   /** Ends the command and all that it started. */
   signal: AbortSignal;
@@ -23,7 +31,8 @@ const printedMax = 10_000;
 
 /** Runs a user's command in a process group of its own, so that all of it can be ended. Never rejects. */
 export async function runShell(call: ShellCall): Promise<ShellResult> {
-  const { BULKGEN_API_KEY: _, ...environment } = call.environment;
+  const environment = { ...call.environment };
+  for (const name of Object.values(ownVariables)) delete environment[name];
   let printed = "";
   try {
     const child = spawn("/bin/sh", ["-c", call.command], {

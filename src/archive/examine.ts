@@ -82,13 +82,14 @@ function isLine(index: JobIndex, { identity, file, sha256 }: KnownFile): boolean
   return line?.file === file && line.sha256 === sha256;
 }
 
-async function examineFile(
+/** What is wrong with a file; null if nothing is. What was read is added to the sums of `examination`. */
+export async function examineFile(
   disk: Disk,
   jobFolder: string,
   { file, identity, bytes, sha256 }: KnownFile,
   isRead: boolean,
-  examination: Examination,
-): Promise<FileFinding | null> {
+  examination: Pick<Examination, "read" | "bytesRead"> = { read: 0, bytesRead: 0 },
+): Promise<Extract<FileFinding, { kind: "missing" | "damaged" }> | null> {
   const path = join(jobFolder, file);
   const found = await disk.size(path);
   if (found === null) return { kind: "missing", file, identity };

@@ -2,12 +2,9 @@ import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import type { KnownFile } from "./examine.js";
-import { type IndexLine, JobIndex } from "./index-file.js";
 import { quarantine } from "./quarantine.js";
 
-/** Repairs that need no download. Each rejects with errors of the disk. */
-
-/** Moves a damaged file into the quarantine, so that its name is free for the good file. */
+/** Moves a damaged file into the quarantine, so that its name is free for the good file. Rejects with errors of the disk. */
 export async function setAside(
   disk: Disk,
   jobFolder: string,
@@ -42,10 +39,4 @@ async function contentOf(disk: Disk, path: string): Promise<{ bytes: number; sha
     }
   } catch {}
   return { bytes, sha256: hash.digest("hex") };
-}
-
-/** Adds a line that is missing in the index. */
-export async function writeLine(disk: Disk, jobFolder: string, line: IndexLine): Promise<void> {
-  const index = await JobIndex.open(disk, jobFolder);
-  await index.add(line);
 }

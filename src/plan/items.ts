@@ -1,7 +1,7 @@
 import type { Model } from "../api/records.js";
 import { itemKeys, outputOf, shortId } from "../core/identity.js";
 import type { ItemState } from "../core/item.js";
-import { type Credits, credits, inCredits, noCredits, plus, times, toNumber } from "../core/money.js";
+import { type Credits, inCredits, noCredits, plus, times } from "../core/money.js";
 import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
@@ -43,12 +43,12 @@ interface Requested extends Pick<DraftItem, "prompt" | "contents"> {
 
 /** An item among others that ask for the very same thing. */
 interface Counted {
-  model: Pick<Model, "credits_cost">;
+  price: Credits;
   row: Pick<Row, "number" | "repeat">;
 }
 
 interface Group {
-  model: Pick<Model, "credits_cost">;
+  price: Credits;
   /** Row numbers, all different, as many as are kept, and how many there are. */
   numbers: number[];
   rows: number;
@@ -135,9 +135,9 @@ export class Items {
       if (scope.duplicates === "error" && other !== number)
         return duplicateProblem(placeOf(), item.prompt, other);
       if (item.copy === 1) {
-        const good = { model: { credits_cost: toNumber(item.kind.price) }, row: { number, repeat } };
-        if (this.slotsOf(head) === 0) this.begin(head, good, other);
-        this.count(head, good);
+        const counted = { price: item.kind.price, row: { number, repeat } };
+        if (this.slotsOf(head) === 0) this.begin(head, counted, other);
+        this.count(head, counted);
       }
       if (scope.duplicates === "merge" && repeat === 1) {
         draft.share(position, head);
@@ -236,8 +236,9 @@ export class Items {
     const { row } = good;
     const first = this.draft.recordAt(head);
     const before = this.slotsOf(head) || (first?.repeat ?? 1);
-    if (this.slotsOf(head) === 0) this.begin(head, good, first?.number ?? 0);
-    this.count(head, good);
+    const counted = { price: this.scope.prices.of(good.model, good.params).price, row };
+    if (this.slotsOf(head) === 0) this.begin(head, counted, first?.number ?? 0);
+    this.count(head, counted);
     const missing = Math.max(0, row.repeat - (duplicates === "keep" ? 0 : before));
     const added = duplicates === "error" ? 0 : missing;
     this.setSlots(head, before + added);
@@ -255,20 +256,19 @@ export class Items {
     };
   }
 
-  private begin(head: number, { model }: Counted, number: number): void {
+  private begin(head: number, { price }: Counted, number: number): void {
     if (this.groups.length >= groupsMax) {
       this.more.groups++;
       return;
     }
-    const group = { model, numbers: [number], rows: 1, distinct: 1, copies: 0 };
+    const group = { price, numbers: [number], rows: 1, distinct: 1, copies: 0 };
     this.groups.push(group);
     this.groupAt.set(head, group);
   }
 
-  private count(head: number, { row, model }: Counted): void {
+  private count(head: number, { row, price }: Counted): void {
     const group = this.groupAt.get(head);
-    const price = times(credits(model.credits_cost), row.repeat);
-    if (group === undefined) this.more.credits = plus(this.more.credits, price);
+    if (group === undefined) this.more.credits = plus(this.more.credits, times(price, row.repeat));
     else {
       group.rows++;
       group.copies += row.repeat;
@@ -324,8 +324,8 @@ function nameOf(row: Row, rowId: string, copy: number): string {
   return row.id === null ? labelled(rowId, row.label) : rowId;
 }
 
-function identicalRows({ model, numbers, rows, distinct, copies }: Group, duplicates: Duplicates): Finding {
-  const cost: Credits = times(credits(model.credits_cost), copies);
+function identicalRows({ price, numbers, rows, distinct, copies }: Group, duplicates: Duplicates): Finding {
+  const cost = times(price, copies);
   const same =
     distinct === 1
       ? `${rows} combinations of row ${numbers[0]} are identical`

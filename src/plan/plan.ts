@@ -25,7 +25,9 @@ export interface PlanInput {
   edition: string;
   /** The job's existing items, page by page, of any edition; other editions stay unchanged. */
   existing: AsyncIterable<readonly Existing[]> | Iterable<readonly Existing[]>;
-  /** The rows' local files, if the service accepts them (the sandbox); without it, local paths are problems. */
+  /** The service is the sandbox, whose generations take seconds. */
+  sandbox: boolean;
+  /** The rows' local files, if the service accepts them or they are published; without it, local paths are problems. */
   localInputs?: Pick<LocalInputs, "found" | "read">;
   /** Accept values that a spreadsheet changed as the original options, and report each. */
   repair?: boolean;

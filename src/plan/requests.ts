@@ -48,7 +48,7 @@ export function requestsOf(
   const guessed = {
     models: [...unseen],
     areAll: groups.every(({ model }) => unseen.has(model)),
-    sandbox: input.localInputs !== undefined,
+    sandbox: input.sandbox,
   };
   const isGuess = reckoned.binds === "generation" && unseen.size > 0;
   const forecast: Forecast = { ...reckoned, ...(isGuess ? { guessed } : {}) };

@@ -114,6 +114,7 @@ export function driftOf(saved: SavedPlan, plan: Plan, tolerance: number): Drift[
   if (whose.length > 0) return whose;
   return [
     ...manifestDrift(saved, plan, tolerance),
+    ...dueDrift(saved, plan, tolerance),
     ...priceDrift(saved, plan, tolerance),
     ...limitDrift("requests a minute", saved.limits.minute, plan.requests.perMinute, tolerance),
     ...limitDrift("requests a day", saved.limits.day, plan.requests.perDay, tolerance),
@@ -129,9 +130,11 @@ function differs(what: string, was: string, is: string): Drift[] {
 /** How many rows are listed. */
 const rowsMax = 8;
 
-function manifestDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {
+function manifestDrift(saved: SavedPlan, { items, unselected }: Plan, tolerance: number): Drift[] {
   const before = new Map(saved.items.map((item) => [item.key, item]));
   const now = new Set(mapped(items, (item) => item.key));
+  // With --only-failed an item is not selected any more once it is made.
+  for (const key of unselected) now.add(key);
   const gone = new Map(saved.items.filter(({ key }) => !now.has(key)).map((item) => [item.id, item]));
   const lines: string[] = [];
   for (const item of only(items, ({ key }) => !before.has(key))) {
@@ -141,10 +144,27 @@ function manifestDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Dr
     lines.push(old ? `${row}: ${fields(old, item)} changed` : `${row} is new`);
   }
   for (const item of gone.values()) lines.push(`row ${item.row} (${item.id}) is gone`);
-  const refused = over(lines.length, saved.items.length, tolerance);
+  return aboutRows("manifest", lines, over(lines.length, saved.items.length, tolerance));
+}
+
+function aboutRows(what: string, lines: readonly string[], refused: boolean): Drift[] {
   const more = lines.length - rowsMax;
   const told = more > 0 ? [...lines.slice(0, rowsMax), `${more} more rows differ`] : lines;
-  return told.map((line) => ({ message: `manifest: ${line}`, refused }));
+  return told.map((line) => ({ message: `${what}: ${line}`, refused }));
+}
+
+/** Items that were done or had failed when the plan was saved, and are to be paid for now. */
+function dueDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {
+  const before = new Map(saved.items.map((item) => [item.key, item]));
+  const lines: string[] = [];
+  let more = noCredits;
+  for (const { key, rowNumber, rowId, price, due } of items) {
+    if (!due || before.get(key)?.due !== false) continue;
+    lines.push(`row ${rowNumber} (${rowId}) is due again, for ${inCredits(price)}`);
+    more = plus(more, price);
+  }
+  const planned = saved.items.filter(({ due }) => due).map((item) => credits(item.credits));
+  return aboutRows("items", lines, over(more, plus(noCredits, ...planned), tolerance));
 }
 
 function fields(old: SavedItem, item: PlannedItem): string {
@@ -175,13 +195,15 @@ function limitDrift(what: string, was: number | null, is: number | null, toleran
   return [{ message: `limit: ${was ?? "unlimited"} ${what} when planned, now ${is}`, refused }];
 }
 
-/** The cost of this plan's own items is not drift: an interrupted run of it may continue. */
+/**
+ * The cost of this plan's own items is not drift: an interrupted run of it may continue. Failed items have cost nothing.
+ */
 function balanceDrift(saved: SavedPlan, { items, money }: Plan, tolerance: number): Drift[] {
   const { balance } = money;
   if (saved.balance === null || balance === null) return [];
-  const due = new Set<string>();
-  for (const item of items) if (item.due) due.add(item.key);
-  const own = saved.items.filter((item) => item.due && !due.has(item.key));
+  const unpaid = new Set<string>();
+  for (const { key, due, standing } of items) if (due || standing === "failed") unpaid.add(key);
+  const own = saved.items.filter((item) => item.due && !unpaid.has(item.key));
   const spent = own.reduce<Credits>((sum, item) => plus(sum, credits(item.credits)), noCredits);
   const expected = minus(credits(saved.balance), spent);
   if (balance >= expected) return [];

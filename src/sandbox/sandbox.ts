@@ -46,7 +46,7 @@ export class Sandbox implements Behind {
   private readonly studio: Studio;
   private readonly commits = new GroupCommit((work) => this.state.transact(work));
   private readonly preparing = new PQueue({ concurrency: preparedAtOnce });
-  private closing = false;
+  private readonly closing = new AbortController();
 
   /** `origin` is what output URLs begin with; it need not be known before the first request. */
   constructor(
@@ -72,7 +72,8 @@ export class Sandbox implements Behind {
       random,
     );
     const own = (address: string) => this.ownOutput(address);
-    this.studio = new Studio({ models: this.models, inputRoot, own, made }, this.state, this.pool);
+    const { signal: closing } = this.closing;
+    this.studio = new Studio({ models: this.models, inputRoot, own, made, closing }, this.state, this.pool);
   }
 
   async api(request: WorldRequest): Promise<WorldResponse> {
@@ -125,7 +126,7 @@ export class Sandbox implements Behind {
 
   /** Interrupts work: unfinished tasks stay open, and the next process continues them. */
   async close(): Promise<void> {
-    this.closing = true;
+    this.closing.abort();
     this.preparing.clear();
     await this.pool.close();
     await this.preparing.onIdle();
@@ -136,7 +137,7 @@ export class Sandbox implements Behind {
   private prepare(task: TaskRecord): void {
     void this.preparing.add(async () => {
       const error = await this.studio.prepare(task);
-      if (this.closing) return;
+      if (this.closing.signal.aborted) return;
       const decision = this.world.decide(this.options.clock.now(), task, error);
       await this.commits.run(() => this.state.commit([decision]));
     });

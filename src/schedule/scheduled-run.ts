@@ -1,6 +1,7 @@
 import { EarlyExit, exitNameOf } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
+import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { localTime, nextDue } from "./due.js";
 
@@ -50,7 +51,7 @@ export interface ScheduledCommand {
   command: "run" | "resume";
   words: string[];
   /** From these the process knows its schedule and due time, for its notifications. */
-  variables: { BULKGEN_SCHEDULE: string; BULKGEN_DUE: string };
+  variables: Readonly<Record<(typeof ownVariables)["schedule" | "due"], string>>;
 }
 
 /** The schedule and due time of this process; null when a person started it. */
@@ -58,7 +59,7 @@ export function scheduledIn(environment: Readonly<Record<string, string | undefi
   schedule: string | null;
   due: string | null;
 } {
-  return { schedule: environment.BULKGEN_SCHEDULE || null, due: environment.BULKGEN_DUE || null };
+  return { schedule: environment[ownVariables.schedule] || null, due: environment[ownVariables.due] || null };
 }
 
 /** Flags that `resume` takes too; the run itself keeps the others. */
@@ -94,8 +95,8 @@ export function scheduledCommand(
 ): ScheduledCommand {
   const resumes = scheduledRun.run !== null;
   const variables = {
-    BULKGEN_SCHEDULE: schedule.name,
-    BULKGEN_DUE: new Date(scheduledRun.dueAt).toISOString(),
+    [ownVariables.schedule]: schedule.name,
+    [ownVariables.due]: new Date(scheduledRun.dueAt).toISOString(),
   };
   const flags = schedule.flags.filter(([name]) =>
     resumes ? carried.includes(name) : !filledIn.includes(name),

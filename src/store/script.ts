@@ -21,6 +21,11 @@ export interface QueryResult {
   changes: number;
 }
 
+/** A method of a port as the script of its transaction. */
+export type AsScript<Method> = Method extends (...given: infer Given) => Promise<infer Result>
+  ? (...given: Given) => Script<Result>
+  : never;
+
 /** Gives the query of a text, in words that both databases know; `postgres/dialect.ts` has the exceptions. */
 export type Queries = (text: string) => Query;
 

@@ -8,7 +8,7 @@ import { startHook } from "../notify/receivers.js";
 
 test("a run that waits for room says so when the waiting begins, once", async () => {
   const hook = await startHook(200);
-  const env = { BULKGEN_SCHEDULE: "night", BULKGEN_DUE: "2026-11-21T02:00:00.000Z" };
+  const env = { BULKGEN_SCHEDULED_BY: "night", BULKGEN_SCHEDULED_FOR: "2026-11-21T02:00:00.000Z" };
   const machine = { env, cwd: "/", clock: new ManualClock(), stderr: new PassThrough() };
   const workspace = { root: "/srv/campaign" } as Workspace;
   const notifier = await openNotifier(

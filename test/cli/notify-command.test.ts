@@ -8,6 +8,7 @@ import { deliver } from "../../src/notify/deliver.js";
 import { endNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
+import { scheduledCommand, scheduledIn } from "../../src/schedule/scheduled-run.js";
 import { systemRandom } from "../../src/system.js";
 import { canaryKey } from "../e2e/canary.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
@@ -23,6 +24,16 @@ beforeEach(() => {
     "id,model,prompt\ncup,aurora-image-mini,a cup\nbad,aurora-image-mini,[[moderation]] a knife\n",
   );
 });
+
+const schedule = {
+  name: "night",
+  manifest: "set.csv",
+  cron: "0 2 * * *",
+  zone: "UTC",
+  flags: [],
+  missed: "once",
+  seenUntil: 0,
+} as const;
 
 /** Writes down its environment, and a line each time it is called. */
 const note = "env > environment; echo called >> calls";
@@ -108,6 +119,17 @@ describe("the command of the built program", () => {
     } finally {
       await sandbox.close();
     }
+  });
+
+  test("of a scheduled run is told the schedule, and a bulkgen that it starts is not that run", async () => {
+    const due = "2026-11-21T02:00:00.000Z";
+    const { variables } = scheduledCommand(schedule, { dueAt: Date.parse(due), run: null });
+    const args = ["run", "set.csv", "--sandbox", "--yes", "--notify-command", note];
+    await run(at, args, { env: { ...variables } });
+    expect(environment()).toMatchObject({ BULKGEN_SCHEDULE: "night", BULKGEN_DUE: due });
+    expect(scheduledIn(environment())).toEqual({ schedule: null, due: null });
+    const { stdout } = await run(at, ["status", "--sandbox", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ beganBy: { schedule: "night", due } });
   });
 
   test("runs also for a run that could not start", async () => {

@@ -2,7 +2,10 @@ import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { GalleryCard } from "../../src/job/archive/gallery.js";
+import { ManualClock } from "../manual-clock.js";
 import { newPlace, type Place, run, started } from "./command.js";
+import { startSandbox } from "./sandbox.js";
+import { startProxy } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 
 const slow = { timeout: 120_000 };
@@ -47,6 +50,32 @@ describe.concurrent("commands that look after an archive", () => {
     const { code, stdout } = await run(place, ["verify", "--sandbox", "--clean", "--yes", "--json"]);
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, sound: true, removed: 2 });
   });
+
+  test(
+    "P16: a repair leaves alone what another process has mended by the time that it has the workspace",
+    slow,
+    async () => {
+      const sandbox = await startSandbox();
+      let mend = () => {};
+      const service = await startProxy(sandbox, ({ what }) => {
+        if (what === "GET me") mend();
+        return "serve";
+      });
+      const place = newPlace();
+      place.write("s.csv", sheet(2));
+      expect((await run(place, ["run", "s.csv", "--yes"], service)).code).toBe(0);
+      const file = join(place.folder, "outputs", "s", "a01.png");
+      const good = readFileSync(file);
+      const flipped = Buffer.from(good);
+      flipped[100] = (flipped[100] ?? 0) ^ 1;
+      writeFileSync(file, flipped);
+      mend = () => writeFileSync(file, good);
+      const { code, stdout, stderr } = await run(place, ["verify", "--read-data", "--repair"], service);
+      expect(code, stdout + stderr).toBe(0);
+      expect(readFileSync(file)).toEqual(good);
+      expect(existsSync(join(place.folder, "outputs", "s", "_quarantine"))).toBe(false);
+    },
+  );
 
   test("a repair submits nothing that a run left planned", slow, async () => {
     const place = newPlace();
@@ -106,6 +135,18 @@ describe.concurrent("commands that look after an archive", () => {
       },
     ]);
     expect((await cards("--prices"))[0]?.file?.price).toBe("1 credit");
+  });
+
+  test("Ctrl-C ends the gallery with 130, and nothing keeps the process", slow, async () => {
+    const { place, file } = await archived(sheet(3));
+    const clock = new ManualClock(Date.now());
+    const writing = started(place, ["gallery", "--sandbox"], { columns: 80, clock });
+    await writing.prints(/1 of 3 files/);
+    writing.interrupt();
+    const { code, stderr } = await writing.ended;
+    expect([code, clock.asleep]).toEqual([130, 0]);
+    expect(stderr).toContain("bulkgen: interrupted; the gallery was not written\n");
+    expect(existsSync(file("gallery.html"))).toBe(false);
   });
 
   test(

@@ -10,7 +10,11 @@ export async function aNight(second: Readonly<Record<string, string>> = {}): Pro
   const service = await startService();
   const place = newPlace();
   place.write("night.csv", sheet(4, "plain-image"));
-  const env = { ...service.env, BULKGEN_SCHEDULE: "night", BULKGEN_DUE: "2026-11-23T01:00:00Z" };
+  const env = {
+    ...service.env,
+    BULKGEN_SCHEDULED_BY: "night",
+    BULKGEN_SCHEDULED_FOR: "2026-11-23T01:00:00Z",
+  };
   const capped = await run(place, ["run", "night.csv", "--yes", "--max-credits", "4"], { env });
   expect(capped, capped.stderr).toMatchObject({ code: 6 });
   place.write("day.csv", sheet(2, "plain-image").replaceAll("a picture", "another picture"));

@@ -28,8 +28,11 @@ describe("local inputs of a run", () => {
   test("are put into a bucket, each content once, and the service gets signed addresses", slow, async () => {
     const { place, service, picture } = await withPictures();
     const env = { ...service.env, ...(await s3Server()) };
-    const words = ["run", "s.csv", "--yes", "--publish", "s3://inputs/photos"];
-    const { code, stderr } = await run(place, words, { env });
+    const words = ["s.csv", "--publish", "s3://inputs/photos"];
+    const planned = await run(place, ["plan", ...words], { env });
+    expect(planned.stdout, planned.stderr).toContain("rough estimate");
+    expect(planned.stdout).not.toContain("sandbox");
+    const { code, stderr } = await run(place, ["run", ...words, "--yes"], { env });
     expect(code, stderr).toBe(0);
     const [first, second, third] = addresses(service);
     expect(first).toBe(second);

@@ -45,7 +45,10 @@ const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<str
     return sheet.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   },
   "report --since 12h": async (words) =>
-    printed(await aNight({ BULKGEN_SCHEDULE: "day", BULKGEN_DUE: "2026-11-23T06:00:00Z" }), words),
+    printed(
+      await aNight({ BULKGEN_SCHEDULED_BY: "day", BULKGEN_SCHEDULED_FOR: "2026-11-23T06:00:00Z" }),
+      words,
+    ),
   "verify --read-data": verified,
 };
 

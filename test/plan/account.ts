@@ -79,6 +79,7 @@ export async function plan(manifest: Manifest, change: Change = {}) {
       models,
       me: me(),
       origin: "https://service.example",
+      sandbox: false,
       edition: "",
       now: Date.UTC(2026, 10, 20),
     };

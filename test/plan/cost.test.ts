@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Me } from "../../src/api/records.js";
 import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
-import { kept, me, planOf } from "./account.js";
+import { contentOf, kept, me, planOf } from "./account.js";
 
 const edit = (id: string) => `${id},edit,x,https://example.com/${id}.png\n`;
 const sheet = `id,model,prompt,image_url\n${edit("a")}b,paint,y,\n${edit("c")}d,paint,z,\n`;
@@ -179,6 +179,10 @@ describe("requests", () => {
     const guessed = async (change: Parameters<typeof planOf>[1], text = sheet) =>
       (await planOf(text, change)).requests.forecast.guessed;
     expect(await guessed({})).toEqual({ models: ["edit", "paint"], areAll: true, sandbox: false });
+    // Published local files are no sign of the sandbox.
+    const localInputs = contentOf({});
+    expect(await guessed({ localInputs })).toMatchObject({ sandbox: false });
+    expect(await guessed({ localInputs, sandbox: true })).toMatchObject({ sandbox: true });
     expect(await guessed({ pace })).toEqual({ models: ["edit"], areAll: false, sandbox: false });
     expect(await guessed({ pace: (group) => ({ ...pace(group), finished: 1 }) })).toBeUndefined();
     const many = Array.from({ length: 100 }, (_, n) => `paint,${n}`).join("\n");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { shortId } from "../../src/core/identity.js";
+import { priceGroup, shortId } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import type { Existing } from "../../src/plan/plan.js";
 import { contentOf, kept, planOf } from "./account.js";
@@ -79,6 +79,13 @@ describe("copies", () => {
     expect(warnings).toMatchObject([
       { kind: "identical_rows", rows: [2, 4, 5], copies: 3, credits: credits(12) },
     ]);
+  });
+
+  test("in identical rows cost what was charged before, as in the plan's own sum", async () => {
+    const charges = new Map([[priceGroup({ model: "paint", params: {} }), credits(5)]]);
+    const { warnings, money } = await planOf("model,prompt\npaint,x\npaint,x\n", { charges });
+    expect(money.needed).toBe(credits(10));
+    expect(warnings).toMatchObject([{ kind: "identical_rows", copies: 1, credits: credits(5) }]);
   });
 
   test("keep their keys when rows change places: what is paid does not depend on the order", async () => {

@@ -40,6 +40,7 @@ function plan(change: Partial<Plan> & { balance?: number } = {}): Plan {
     user: "ada",
     edition: "",
     items: four,
+    unselected: [],
     money: { balance: credits(balance) } as Plan["money"],
     requests: { atLeast: 8, plan: "Pro", perMinute: 60, perDay: 10_000 },
     ...rest,
@@ -128,6 +129,31 @@ describe("a saved plan", () => {
     const items = four.map((each, index) => ({ ...each, due: index > 1 }));
     expect(refused(plan({ items, balance: 92 }))).toEqual([]);
     expect(refused(plan({ items, balance: 91 }))).toHaveLength(1);
+  });
+
+  test("expects back what failed items of its own would have cost", () => {
+    const items = four.map(({ rowId }) =>
+      item(rowId, { due: false, standing: rowId === "bowl" ? "failed" : "archived" }),
+    );
+    expect(refused(plan({ items, balance: 88 }))).toEqual([]);
+    expect(refused(plan({ items, balance: 84 }))).toEqual(["balance: 88 credits expected, now 84"]);
+  });
+
+  test("tells which items are due again, and takes them as its credits allow", () => {
+    const failed = { standing: "failed", due: false } as const;
+    const before = [item("cup", failed), item("jug", failed), item("pot"), item("bowl")];
+    const pieces = jsonPieces(savePlan(plan({ items: before }), { ...place, sandbox: false, flags: [] }));
+    const document = readSavedPlan(JSON.parse([...pieces].join("")));
+    const again = before.map((each) => (each.rowId === "cup" ? item("cup", { standing: "planned" }) : each));
+    const drift = (tolerance: number) => driftOf(document, plan({ items: again }), tolerance);
+    const message = "items: row 2 (cup) is due again, for 4 credits";
+    expect(drift(49)).toEqual([{ message, refused: true }]);
+    expect(drift(50)).toEqual([{ message, refused: false }]);
+    expect(driftOf(document, plan({ items: before }), 0)).toEqual([]);
+  });
+
+  test("of failed rows does not miss those that are made by now", () => {
+    expect(refused(plan({ items: four.slice(1), unselected: ["k1:cup"], balance: 96 }))).toEqual([]);
   });
 
   test.each([

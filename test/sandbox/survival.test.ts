@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -84,6 +86,35 @@ describe("a sandbox started again on the same file", () => {
     second.clock.advance(60_000);
     expect((await second.task(created.task_id)).body.status).toBe("completed");
     await second.sandbox.close();
+  });
+
+  it("does not wait for the slow server of an input, and fetches it again", async () => {
+    const red = await sharp({ create: { width: 60, height: 40, channels: 3, background: "#c03020" } })
+      .png()
+      .toBuffer();
+    let isSlow = true;
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "image/png" });
+      if (!isSlow) return void response.end(red);
+      const drops = setInterval(() => response.write(red.subarray(0, 9)), 100);
+      response.once("close", () => clearInterval(drops));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const asked = once(server, "request");
+    const { port } = server.address() as AddressInfo;
+    const options = { file: join(folder, "sandbox.db") };
+    const first = await Caller.start(options);
+    const image_url = `http://127.0.0.1:${port}/red.png`;
+    const created = (await first.generate({ model: "atelier-upscale", image_url })).body;
+    await asked;
+    await first.sandbox.close();
+    isSlow = false;
+    const second = await Caller.start(options, first.clock);
+    await second.sandbox.settled();
+    second.clock.advance(60_000);
+    expect((await second.task(created.task_id)).body.status).toBe("completed");
+    await second.sandbox.close();
+    server.close();
   });
 });
 

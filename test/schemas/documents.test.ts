@@ -220,7 +220,11 @@ steps:
       await called(0, place, "pause --json");
       return "serve";
     });
-    const env = { ...service.env, BULKGEN_SCHEDULE: "night", BULKGEN_DUE: "2026-11-21T02:00:00.000Z" };
+    const env = {
+      ...service.env,
+      BULKGEN_SCHEDULED_BY: "night",
+      BULKGEN_SCHEDULED_FOR: "2026-11-21T02:00:00.000Z",
+    };
     await called(8, place, "run set.csv --yes --lanes 1 --events", { env });
     service.script(() => "serve");
     await called(0, place, "status --json");
@@ -420,7 +424,11 @@ describe("lines", () => {
     const hook = await startHook(200);
     place.write("set.csv", sheet(3, picture));
     service.script(({ body }) => (body.includes("a01") ? refused("content policy") : "serve"));
-    const env = { ...service.env, BULKGEN_SCHEDULE: "night", BULKGEN_DUE: "2026-11-21T02:00:00.000Z" };
+    const env = {
+      ...service.env,
+      BULKGEN_SCHEDULED_BY: "night",
+      BULKGEN_SCHEDULED_FOR: "2026-11-21T02:00:00.000Z",
+    };
     await called(6, place, `run set.csv --yes --json --max-credits 2 --lanes 1 --notify ${hook.url}`, {
       env,
     });

@@ -27,10 +27,9 @@ export function cancelOf(
     ms: lot.scale(2_000, lot.is(0.8) ? 600_000 : 7_200_000),
     after: lot.pick(["collect", "run"]),
   };
-  const effect = lot.pick(["store.cancelRun", "store.finishOrder"]);
   const crash: PlannedFault = {
     at: "effect",
-    effect,
+    effect: "store.together",
     nth: 1,
     fault: { kind: lot.pick(["crash", "power-cut"]), after: lot.is(0.5) },
   };
@@ -83,7 +82,15 @@ export class Cancelling {
     const account = { service: { taskRecord: asks }, models: asks } as unknown as Parameters<
       typeof pollOrders
     >[0]["account"];
-    const attendance = await pollOrders({ store, clock, session, account });
+    const noting: Store = {
+      ...store,
+      together: async (work) => {
+        const result = await store.together(work);
+        await this.note(process.clock.now());
+        return result;
+      },
+    };
+    const attendance = await pollOrders({ store: noting, clock, session, account });
     if (!(await this.isSettled())) await this.give();
     return attendance;
   }
@@ -113,17 +120,16 @@ export class Cancelling {
     const run = this.wanted === null ? null : await store.run(this.wanted);
     if (run === null || (await this.isSettled())) return;
     if (this.order !== null) await store.withdraw(this.order);
-    await applyRunOrder({ store, clock, atWork: null }, run, { do: "cancel" });
+    await store.together((changes) => applyRunOrder(changes, { clock, atWork: null }, run, { do: "cancel" }));
     await this.note();
     this.isOver = true;
   }
 
   /** A process may have died between the change and its report. */
-  private async note(): Promise<void> {
+  private async note(at = Number.NEGATIVE_INFINITY): Promise<void> {
     const { job, store } = this;
     const run = job?.run ? await store.run(job.run.id) : null;
-    if (job && run?.state === "cancelled" && !isCancelled(job))
-      job.cancelled.set(run.id, Number.NEGATIVE_INFINITY);
+    if (job && run?.state === "cancelled" && !isCancelled(job)) job.cancelled.set(run.id, at);
   }
 
   /** Nothing is wanted, or it was done. */

@@ -45,8 +45,8 @@ export class Mending {
     const known = (await store.attempt(item.id))?.taskId ?? null;
     const task = known === null ? this.named(item) : null;
     try {
-      if (known !== null) await refetch(store, item);
-      else if (task !== null) await adopt(store, this.spendLog(), item, task);
+      if (known !== null) await store.together((changes) => refetch(changes, item.id));
+      else if (task !== null) await store.adopt(item.id, await adopt(store, this.spendLog(), item, task));
       else await store.apply(item.id, "skipped", { note: skippedNote });
     } catch (error) {
       // The task does not look like the item's, where a clock was wrong: it stays held.

@@ -12,9 +12,15 @@ export const cancelMutants: readonly Mutant[] = [
         ...parts,
         store: {
           ...parts.store,
-          cancelRun: async (run) => {
-            await parts.store.cancelRun(run, new Set((await parts.store.items(run)).map(({ id }) => id)));
-            return 0;
+          together: async (work) => {
+            const ids = new Set(
+              (await Promise.all((await parts.store.runs()).map(({ id }) => parts.store.items(id))))
+                .flat()
+                .map(({ id }) => id),
+            );
+            return parts.store.together((changes) =>
+              work({ ...changes, cancelRun: (run) => changes.cancelRun(run, ids) }),
+            );
           },
         },
       }),

@@ -24,8 +24,7 @@ export async function gallery({
     signal: machine.interrupt(),
     render: galleryPage,
     onProgress: (done, all) => display.status(`${done} of ${all} files`),
-  });
-  display.end();
+  }).finally(display.end);
   const page = shownPath(made.page, machine.cwd);
   print(
     flags,

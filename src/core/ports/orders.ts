@@ -43,6 +43,8 @@ export interface Orders {
   give(runId: number, order: Order): Promise<number>;
   /** Orders that wait, oldest first. */
   waitingOrders(): Promise<GivenOrder[]>;
+  /** Whether the order has no outcome yet and was not withdrawn. */
+  isWaiting(orderId: number): Promise<boolean>;
   finishOrder(orderId: number, outcome: OrderOutcome): Promise<void>;
   /** Null while it waits. */
   outcomeOf(orderId: number): Promise<OrderOutcome | null>;

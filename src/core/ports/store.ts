@@ -193,8 +193,33 @@ export interface Store extends Orders {
   pick(change: { picked: readonly number[]; unpicked: readonly number[] }): Promise<void>;
   /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
   interrupted(): Promise<Item[]>;
+  /** Makes several changes in one transaction: all of them, or none if `work` throws. */
+  together<Result>(work: (changes: Changes) => TransactionPart<Result>): Promise<Result>;
   close(): Promise<void>;
 }
+
+/** A part of a transaction: `yield*` runs it and gives its result. */
+export type TransactionPart<Result> = Generator<unknown, Result, unknown>;
+
+type AsPart<Method> = Method extends (...given: infer Given) => Promise<infer Result>
+  ? (...given: Given) => TransactionPart<Result>
+  : never;
+
+/** The methods of the store that an order is made of, as parts of one transaction. */
+export type Changes = {
+  [Name in
+    | "startRun"
+    | "setRun"
+    | "cancelRun"
+    | "add"
+    | "counts"
+    | "apply"
+    | "adopt"
+    | "expire"
+    | "approve"
+    | "isWaiting"
+    | "finishOrder"]: AsPart<Store[Name]>;
+};
 
 export interface Job {
   id: number;

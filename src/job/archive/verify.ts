@@ -2,9 +2,15 @@ import { join } from "node:path";
 import { copyFault, copyTo, restoreFromCopy } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
-import { type IndexLine, identityOf } from "../../archive/index-file.js";
-import { setAside, writeLine } from "../../archive/repair.js";
+import {
+  type Examination,
+  examine,
+  examineFile,
+  type FileFinding,
+  type KnownFile,
+} from "../../archive/examine.js";
+import { type IndexLine, identityOf, JobIndex } from "../../archive/index-file.js";
+import { setAside } from "../../archive/repair.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { toNumber } from "../../core/money.js";
@@ -145,6 +151,8 @@ export async function removeStrays(
     let removed = 0;
     for (const { path, examination } of reports) {
       for (const { file } of examination.findings.filter(isLeftover)) {
+        // A run that has ended since has removed its own.
+        if ((await nodeDisk.size(join(path, file))) === null) continue;
         await nodeDisk.unlink(join(path, file));
         removed++;
       }
@@ -159,58 +167,130 @@ export function isLeftover(finding: FileFinding): boolean {
   return finding.kind === "leftover";
 }
 
-/** One missing or damaged output, and where it belongs. */
-interface Broken {
+/** An output, and the folder in which its file belongs. */
+interface PlacedOutput {
   folder: string;
   output: ArchivedOutput;
-  /** What is wrong with the file; null when it is missing. */
-  reason: string | null;
+}
+
+/** An item that was charged, and a file of it that the index has and the disk has not. */
+interface Owed {
+  folder: string;
+  file: string;
+  item: Item;
 }
 
 /**
  * Repairs what was found: adds missing index lines, sets damaged files aside, and downloads missing files again from
- * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned.
+ * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned. Another process may
+ * have changed anything since it was found, so all is looked at again with the workspace locked. Throws EarlyExit while
+ * another process has it.
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
-  for (const { output, folder } of unindexed(reports)) await writeLine(nodeDisk, folder, lineOf(output));
-  for (const report of reports) await mendWithCopies(report, options);
-  const groups = new Map<number, Task[]>();
-  const give = (run: number | null, task: Task) => {
-    if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
-  };
-  // An adopted file has no task to download from.
-  for (const each of reports.flatMap(brokenIn).filter(({ output }) => output.taskId !== "")) {
-    if (await isBack(each)) continue;
-    const run = each.output.item.runId ?? each.output.paidIn;
-    give(run, (store, of) => giveBack(store, of, each));
-  }
-  for (const item of reports.flatMap(owedIn)) give(item.runId, (store) => askAgain(store, item));
-  for (const [number, tasks] of groups) await refetch(number, tasks, options);
+  for (const [run, tasks] of await mendHere(reports, options)) await refetch(run, tasks, options);
 }
 
 /** Prepares one output so that its run downloads it again. The workspace is locked. */
 type Task = (store: Store, run: Run) => Promise<void>;
 
+/** Mends what needs no download, and returns what remains by the run that is to download it. */
+async function mendHere(
+  reports: readonly FolderReport[],
+  options: JobOptions,
+): Promise<ReadonlyMap<number, readonly Task[]>> {
+  const lock = await lockWorkspace({ ...options, signal: options.interrupt });
+  try {
+    const store = await lock.openStore();
+    try {
+      for (const report of reports) await mendIndex(store, report);
+      for (const report of reports) await mendWithCopies(store, report, options);
+      return await remaining(store, reports);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await lock.release();
+  }
+}
+
+async function remaining(store: Store, reports: readonly FolderReport[]): Promise<Map<number, Task[]>> {
+  const groups = new Map<number, Task[]>();
+  const give = (run: number | null, task: Task) => {
+    if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
+  };
+  for (const each of reports.flatMap((report) => outputsWith(report, ["missing", "damaged"]))) {
+    const broken = await brokenNow(store, each);
+    if (broken !== null)
+      give(broken.item.runId ?? each.output.paidIn, (locked, run) => giveBack(locked, run, each));
+  }
+  for (const each of reports.flatMap(owedIn)) {
+    const item = await owedNow(store, each);
+    if (item !== null) give(item.runId, (locked) => askForOwed(locked, each));
+  }
+  return groups;
+}
+
+/** The item of an output as it is now; null if another file or another task is on record for the output by now. */
+async function itemNow(
+  store: Store,
+  { item, number, file, sha256, taskId }: ArchivedOutput,
+): Promise<Item | null> {
+  const now = (await store.outputs(item.id)).find((output) => output.number === number);
+  const attempt = await store.attempt(item.id);
+  const isSame = now?.file === file && now.sha256 === sha256 && (taskId === "" || attempt?.taskId === taskId);
+  return isSame ? store.item(item.id) : null;
+}
+
+/** Adds the lines that the index lacks. */
+async function mendIndex(store: Store, report: FolderReport): Promise<void> {
+  const unindexed = outputsWith(report, ["unindexed"]);
+  if (unindexed.length === 0) return;
+  const index = await JobIndex.open(nodeDisk, report.path);
+  for (const { output } of unindexed) {
+    const isSame = (await itemNow(store, output)) !== null;
+    if (isSame && (await examineFile(nodeDisk, report.path, knownFile(output), false)) === null)
+      await index.add(lineOf(output));
+  }
+}
+
+/** What is wrong with an output that can be downloaded again, as it is now. */
+async function brokenNow(
+  store: Store,
+  { folder, output }: PlacedOutput,
+): Promise<{ item: Item; reason: string | null } | null> {
+  // An adopted file has no task to download from.
+  const item = output.taskId === "" ? null : await itemNow(store, output);
+  const finding = item && (await examineFile(nodeDisk, folder, knownFile(output), true));
+  if (item === null || finding === null) return null;
+  return { item, reason: finding.kind === "damaged" ? finding.reason : null };
+}
+
+async function owedNow(store: Store, { folder, file, item: { id } }: Owed): Promise<Item | null> {
+  const item = await store.item(id);
+  const isOwed = item.state === "ready" || item.state === "held";
+  return isOwed && (await nodeDisk.size(join(folder, file))) === null ? item : null;
+}
+
 /** Copies what the bucket lacks, and brings back from it what the disk lacks. */
-async function mendWithCopies(report: FolderReport, { environment, interrupt }: JobOptions): Promise<void> {
-  const { path, outputs, options, examination } = report;
+async function mendWithCopies(
+  store: Store,
+  report: FolderReport,
+  { environment, interrupt }: JobOptions,
+): Promise<void> {
+  const { path, options } = report;
   const copies = await openCopies(options, environment);
   if (copies === null) return;
-  const known = new Map(outputs.map((output) => [knownFile(output).identity, output]));
   try {
-    for (const finding of examination.findings) {
-      const output = "identity" in finding ? known.get(finding.identity) : undefined;
-      if (output === undefined || interrupt.aborted) continue;
-      if (finding.kind === "uncopied") await copyTo(copies.bucket, path, { ...output, ...knownFile(output) });
-      if (finding.kind === "missing") await restoreFromCopy(nodeDisk, copies.bucket, path, knownFile(output));
+    for (const each of outputsWith(report, ["uncopied", "missing"])) {
+      const known = knownFile(each.output);
+      if (interrupt.aborted || (await itemNow(store, each.output)) === null) continue;
+      const finding = await examineFile(nodeDisk, path, known, true);
+      if (finding === null) await copyTo(copies.bucket, path, { ...each.output, ...known });
+      if (finding?.kind === "missing") await restoreFromCopy(nodeDisk, copies.bucket, path, known);
     }
   } finally {
     copies.close();
   }
-}
-
-async function isBack({ folder, output, reason }: Broken): Promise<boolean> {
-  return reason === null && (await nodeDisk.size(join(folder, output.file))) === output.bytes;
 }
 
 async function refetch(number: number, tasks: readonly Task[], options: JobOptions): Promise<void> {
@@ -232,13 +312,24 @@ async function refetch(number: number, tasks: readonly Task[], options: JobOptio
 }
 
 /** The order matters: after a crash, a file that was set aside must still be known as damaged. */
-async function giveBack(store: Store, run: Run, { folder, output, reason }: Broken): Promise<void> {
+async function giveBack(store: Store, run: Run, each: PlacedOutput): Promise<void> {
+  const broken = await brokenNow(store, each);
+  if (broken === null) return;
+  const { item, reason } = broken;
+  const { folder, output } = each;
+  // Another run has it by now, and this one would not download it.
+  if (item.runId !== null && item.runId !== run.id) return;
   if (reason !== null) await setAside(nodeDisk, folder, knownFile(output), reason);
-  if (output.item.runId === null) await store.add(run.id, [output.item]);
-  await store.lost(output.item.id, output.number);
-  if (output.item.state === "held") return askAgain(store, output.item);
+  if (item.runId === null) await store.add(run.id, [item]);
+  await store.lost(item.id, output.number);
+  if (item.state === "held") return askAgain(store, item);
   // Its URL has probably expired; asking for a new one is quicker than trying it.
-  await store.expire(output.item.id, "its file is downloaded again");
+  await store.expire(item.id, "its file is downloaded again");
+}
+
+async function askForOwed(store: Store, owed: Owed): Promise<void> {
+  const item = await owedNow(store, owed);
+  if (item !== null) await askAgain(store, item);
 }
 
 /** An output that an earlier repair could not download. */
@@ -250,34 +341,31 @@ async function askAgain(store: Store, { id, state }: Item): Promise<void> {
 }
 
 /** Items in the index whose file is missing, as the workspace knows. */
-function owedIn({ owed, examination }: FolderReport): Item[] {
-  const missing = new Set(
+function owedIn({ path, owed, examination }: FolderReport): Owed[] {
+  const missing = new Map(
     examination.findings.flatMap((finding) =>
-      finding.kind === "missing" ? [finding.identity.split("\n")[0]] : [],
+      finding.kind === "missing" ? [[finding.identity.split("\n")[0], finding.file]] : [],
     ),
   );
-  return owed.filter(({ key }) => missing.has(key));
-}
-
-function brokenIn({ path, outputs, examination }: FolderReport): Broken[] {
-  const known = new Map(outputs.map((output) => [knownFile(output).identity, output]));
-  return examination.findings.flatMap((finding) => {
-    if (finding.kind !== "missing" && finding.kind !== "damaged") return [];
-    const output = known.get(finding.identity);
-    if (output === undefined) return [];
-    return [{ folder: path, output, reason: finding.kind === "damaged" ? finding.reason : null }];
+  return owed.flatMap((item) => {
+    const file = missing.get(item.key);
+    return file === undefined ? [] : [{ folder: path, file, item }];
   });
 }
 
-function unindexed(reports: readonly FolderReport[]): { folder: string; output: ArchivedOutput }[] {
-  return reports.flatMap(({ path, outputs, examination }) => {
-    const wanted = new Set(
-      examination.findings.flatMap((finding) => (finding.kind === "unindexed" ? [finding.identity] : [])),
-    );
-    return outputs
-      .filter((output) => wanted.has(knownFile(output).identity))
-      .map((output) => ({ folder: path, output }));
-  });
+/** The workspace's outputs with a finding of these kinds. */
+function outputsWith(
+  { path, outputs, examination }: FolderReport,
+  kinds: readonly FileFinding["kind"][],
+): PlacedOutput[] {
+  const wanted = new Set(
+    examination.findings.flatMap((finding) =>
+      "identity" in finding && kinds.includes(finding.kind) ? [finding.identity] : [],
+    ),
+  );
+  return outputs
+    .filter((output) => wanted.has(knownFile(output).identity))
+    .map((output) => ({ folder: path, output }));
 }
 
 function lineOf(output: ArchivedOutput): IndexLine {

@@ -11,7 +11,7 @@ import {
   type RunOrder,
 } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
-import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
+import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
 import { count } from "../../text/amounts.js";
@@ -20,7 +20,7 @@ import { resumeCommand } from "../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import { type Facts, type Offered, OrderFacts, type ServiceLookup } from "./request.js";
-import { adopt, mustBeHeld, refetch } from "./resolve.js";
+import { adopt, mustBeHeld, mustHaveTask, refetch } from "./resolve.js";
 
 /** Milliseconds between two checks for orders: they are applied within a second. */
 const pollMs = 500;
@@ -95,26 +95,30 @@ class OrderRound {
       const run = await this.store.run(given.runId);
       if (!run) throw new Error(`an order for run ${given.runId}, which is gone`);
       const { order } = given;
-      const outcome = isRunOrder(order)
-        ? await this.onRun(run, order)
-        : await this.onItems(run, order, given).catch(refused);
-      if (outcome) await this.store.finishOrder(given.id, outcome);
+      if (isRunOrder(order)) await this.onRun(run, order, given);
+      else
+        await this.onItems(run, order, given).catch((error: unknown) =>
+          this.store.finishOrder(given.id, refused(error)),
+        );
     }
   }
 
-  private async onRun(run: Run, order: RunOrder): Promise<OrderOutcome> {
-    const { store, clock, session, busy } = this;
+  private async onRun(run: Run, order: RunOrder, given: GivenOrder): Promise<void> {
+    const { clock, session, busy } = this;
     const isOwn = run.id === session.settings.run.id;
-    const outcome = await applyRunOrder({ store, clock, atWork: isOwn ? busy : null }, run, order);
-    if (isOwn && outcome.kind === "done") stopFor(session.gate, order.do);
-    return outcome;
+    const how = { clock, atWork: isOwn ? busy : null };
+    const outcome = await this.carryOut(given, (changes) => applyRunOrder(changes, how, run, order));
+    if (isOwn && outcome?.kind === "done") stopFor(session.gate, order.do);
   }
 
-  /** Null while the service is being asked about it, or its items have a request in flight. Throws EarlyExit if refused. */
-  private async onItems(run: Run, order: ItemOrder, given: GivenOrder): Promise<OrderOutcome | null> {
+  /**
+   * Nothing is done while the service is being asked about it, or its items have a request in flight. Throws EarlyExit if
+   * refused.
+   */
+  private async onItems(run: Run, order: ItemOrder, given: GivenOrder): Promise<void> {
     const { store, session } = this;
     const facts: Facts | null = this.facts.of(given);
-    if (facts === null || order.items.some((id) => this.busy.has(id))) return null;
+    if (facts === null || order.items.some((id) => this.busy.has(id))) return;
     if (run.state === "cancelled" && run.id === session.settings.run.id && "agreed" in order)
       throw new EarlyExit(
         "usage",
@@ -122,17 +126,36 @@ class OrderRound {
       );
     const { spendLog, accounts, accountId } = session.ports;
     const charges = await accounts.highestCharges(accountId);
-    const changed = await orderItems({ store, spendLog, facts, charges }, run, order);
+    const apply = await checkedOrder({ store, spendLog, facts, charges }, run, order);
+    const handOn = this.handOn.bind(this);
+    const outcome = await this.carryOut(given, function* (changes) {
+      const { run: changed, done, continues } = yield* apply(changes);
+      const message = continues ? `${done}; ${yield* handOn(changes, changed, order)}` : done;
+      return { kind: "done", message };
+    });
     // A person wants another try, so earlier failures of the model do not count.
-    if ("agreed" in order)
+    if (outcome !== null && "agreed" in order)
       for (const id of order.items) session.gate.breaker.forget((await store.item(id)).model);
-    const { done } = changed;
-    if (!changed.continues) return { kind: "done", message: done };
-    return { kind: "done", message: `${done}; ${await this.handOn(changed.run, order)}` };
+  }
+
+  /**
+   * Changes what the order says and records its outcome, both or neither: an order without an outcome is given again, and
+   * must not be carried out again. Null if the order was withdrawn.
+   */
+  private carryOut(
+    { id }: GivenOrder,
+    work: (changes: Changes) => TransactionPart<OrderOutcome>,
+  ): Promise<OrderOutcome | null> {
+    return this.store.together(function* (changes) {
+      if (!(yield* changes.isWaiting(id))) return null;
+      const outcome = yield* work(changes);
+      yield* changes.finishOrder(id, outcome);
+      return outcome;
+    });
   }
 
   /** Ensures that a run continues with the changed items, and says when. */
-  private async handOn(run: Run, order: ItemOrder): Promise<string> {
+  private *handOn(changes: Changes, run: Run, order: ItemOrder): TransactionPart<string> {
     const { session } = this;
     const later = `continue with \`${resumeCommand(run, false)}\``;
     const submits = "agreed" in order || order.do === "approve";
@@ -141,18 +164,19 @@ class OrderRound {
     if (run.id === own && (!stop || isOpen(submits ? "submit" : "poll", session.gate.stops)))
       return `run ${own}, in progress, continues with it`;
     if (run.id === own && stop) return `run ${own} is about to end (${stop.message}): ${later}`;
-    await leaveOpen(this, run);
+    yield* leaveOpen(changes, this.clock, run);
     return `once run ${own}, in progress, has ended, ${later}`;
   }
 }
 
 /** The run has something to do again. */
-export async function leaveOpen(
-  { store, clock }: { store: Store; clock: Clock },
+export function* leaveOpen(
+  changes: Changes,
+  clock: Clock,
   { id, state, endedAt }: Run,
-): Promise<void> {
+): TransactionPart<void> {
   if (state === "cancelled") return;
-  await store.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? clock.now() });
+  yield* changes.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? clock.now() });
 }
 
 function refused(error: unknown): OrderOutcome {
@@ -167,36 +191,41 @@ function stopFor(gate: Session["gate"], what: "pause" | "cancel"): void {
 
 /** An order is applied by the process that has the workspace's lock. */
 export interface RunOrderContext {
-  store: Store;
   clock: Clock;
   /** The items with a request in flight; null if no process carries on the order's run. */
   atWork: ReadonlySet<number> | null;
 }
 
 /** Changes the run as ordered and returns the outcome. A refused order changes nothing. */
-export async function applyRunOrder(how: RunOrderContext, run: Run, order: RunOrder): Promise<OrderOutcome> {
+export function* applyRunOrder(
+  changes: Changes,
+  how: RunOrderContext,
+  run: Run,
+  order: RunOrder,
+): TransactionPart<OrderOutcome> {
   const over = run.state === "finished" || (run.state === "cancelled" && !run.owes);
   if (over)
     return { kind: "refused", message: `run ${run.id} is ${run.state}; nothing is left to ${order.do}` };
-  return { kind: "done", message: await (order.do === "pause" ? pause(how, run) : cancel(how, run)) };
+  const message = yield* order.do === "pause" ? pause(changes, how, run) : cancel(changes, how, run);
+  return { kind: "done", message };
 }
 
-async function pause({ store, clock, atWork }: RunOrderContext, run: Run): Promise<string> {
-  if (run.state !== "cancelled") await store.setRun(run.id, { state: "paused" });
+function* pause(changes: Changes, { clock, atWork }: RunOrderContext, run: Run): TransactionPart<string> {
+  if (run.state !== "cancelled") yield* changes.setRun(run.id, { state: "paused" });
   const goOn = `continue with \`${resumeCommand(run, false)}\``;
   if (atWork)
     return `run ${run.id} is paused: it finishes requests in flight and starts nothing new; ${goOn}`;
-  await closed(store, clock, run);
+  yield* closed(changes, clock, run);
   return `run ${run.id} is paused (it was not in progress); ${goOn}`;
 }
 
-async function cancel({ store, clock, atWork }: RunOrderContext, run: Run): Promise<string> {
-  const dropped = await store.cancelRun(run.id, atWork ?? new Set());
-  const counts = await store.counts(run.id);
+function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run): TransactionPart<string> {
+  const dropped = yield* changes.cancelRun(run.id, atWork ?? new Set());
+  const counts = yield* changes.counts(run.id);
   const owed = paidFor.reduce((sum, state) => sum + counts[state], 0);
   const nothing = dropped === 0 ? "no item was left to submit" : `${count(dropped, "item")} not submitted`;
   const said = `run ${run.id} is cancelled: ${nothing}`;
-  if (!atWork) await closed(store, clock, run);
+  if (!atWork) yield* closed(changes, clock, run);
   if (owed === 0) return said;
   return atWork
     ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the running process`
@@ -206,8 +235,8 @@ async function cancel({ store, clock, atWork }: RunOrderContext, run: Run): Prom
 const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
 
 /** An interrupted process leaves its run without an end on record. */
-async function closed(store: Store, clock: Clock, { id, endedAt }: Run): Promise<void> {
-  if (endedAt === null) await store.setRun(id, { endedAt: clock.now() });
+function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): TransactionPart<void> {
+  if (endedAt === null) yield* changes.setRun(id, { endedAt: clock.now() });
 }
 
 export interface ItemWork {
@@ -229,52 +258,61 @@ export function pricesNow<Priced extends Offered>(
   return items.map((item) => ({ ...item, price: offeredPrice(item, item.price, charges) }));
 }
 
+/** What an order to items has changed, in a few words. */
+export interface AppliedOrder {
+  /** The run that continues with the items: theirs, or the one started for them. */
+  run: Run;
+  done: string;
+  /** It has yet to continue with them. */
+  continues: boolean;
+}
+
 /**
- * Applies an order to items and says in a few words what was done; with `continues`, their run, or the one started for them,
- * has yet to continue with it. Throws EarlyExit, and changes nothing, if the items changed since the person saw them.
+ * Checks an order to items and returns what applies it. Throws EarlyExit, and nothing is changed, if the items changed since
+ * the person saw them.
  */
-export async function orderItems(
+export async function checkedOrder(
   work: ItemWork,
   run: Run,
   order: ItemOrder,
-): Promise<{ run: Run; done: string; continues: boolean }> {
-  const { store } = work;
-  const items = await Promise.all(order.items.map((id) => store.item(id)));
+): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
+  const items = await Promise.all(order.items.map((id) => work.store.item(id)));
   if (order.do === "redo") return redo(work, run, items, order);
-  if (order.do === "approve" || order.do === "reject") return decide(store, run, items, order.do);
-  const done =
-    order.do === "retry" ? await retry(work, run, items, order.agreed) : await resolve(work, items, order);
-  return {
-    run: "agreed" in order ? await reopened(store, run, order.items) : run,
-    done,
-    continues: order.do !== "skip",
+  if (order.do === "approve" || order.do === "reject") return decide(run, items, order.do);
+  const apply =
+    order.do === "retry" ? retry(work, run, items, order.agreed) : await resolve(work, items, order);
+  return function* (changes) {
+    const done = yield* apply(changes);
+    const changed = "agreed" in order ? yield* reopened(changes, run, order.items) : run;
+    return { run: changed, done, continues: order.do !== "skip" };
   };
 }
 
-async function decide(
-  store: Store,
+function decide(
   run: Run,
   items: readonly Item[],
   what: "approve" | "reject",
-): Promise<{ run: Run; done: string; continues: boolean }> {
+): (changes: Changes) => TransactionPart<AppliedOrder> {
   for (const item of items) mustBeAsked(item);
   const approval = what === "approve" ? "approved" : "rejected";
-  const released = await store.approve(
-    items.map(({ id }) => id),
-    approval,
-  );
   const [first] = items;
   const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
-  const next =
-    released === 0 ? "" : `, and ${count(released, "item that waited", "items that waited")} can be made`;
-  return { run, done: `${named} ${approval}${next}`, continues: released > 0 };
+  return function* (changes) {
+    const released = yield* changes.approve(
+      items.map(({ id }) => id),
+      approval,
+    );
+    const next =
+      released === 0 ? "" : `, and ${count(released, "item that waited", "items that waited")} can be made`;
+    return { run, done: `${named} ${approval}${next}`, continues: released > 0 };
+  };
 }
 
 /** Reopens a cancelled run for these items; its other items are still not submitted. */
-async function reopened(store: Store, run: Run, items: readonly number[]): Promise<Run> {
+function* reopened(changes: Changes, run: Run, items: readonly number[]): TransactionPart<Run> {
   if (run.state !== "cancelled") return run;
-  await store.cancelRun(run.id, new Set(items));
-  await store.setRun(run.id, { state: "interrupted" });
+  yield* changes.cancelRun(run.id, new Set(items));
+  yield* changes.setRun(run.id, { state: "interrupted" });
   return { ...run, state: "interrupted" };
 }
 
@@ -283,28 +321,30 @@ async function redo(
   run: Run,
   items: readonly Item[],
   { agreed, rejects }: Extract<ItemOrder, { do: "redo" }>,
-): Promise<{ run: Run; done: string; continues: true }> {
+): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
   if (!facts.models) throw new Error("a redo without today's prices");
   const variants = await variantsOf(store, run, pricesNow(items, facts, charges));
   withinPrice(variants, agreed);
-  if (rejects)
-    await store.approve(
-      items.map(({ id }) => id),
-      "rejected",
-    );
-  return {
-    run: await addVariants(store, run, variants),
-    continues: true,
-    done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
+  return function* (changes) {
+    if (rejects)
+      yield* changes.approve(
+        items.map(({ id }) => id),
+        "rejected",
+      );
+    return {
+      run: yield* addVariants(changes, run, variants),
+      continues: true,
+      done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
+    };
   };
 }
 
-async function retry(
-  { store, facts, charges }: ItemWork,
+function retry(
+  { facts, charges }: ItemWork,
   run: Run,
   items: readonly Item[],
   agreed: Credits,
-): Promise<string> {
+): (changes: Changes) => TransactionPart<string> {
   const failed = pricesNow(
     items.filter(({ state }) => state === "failed"),
     facts,
@@ -313,15 +353,17 @@ async function retry(
   if (failed.length === 0)
     throw new EarlyExit("usage", `nothing to retry in run ${run.id}: these items are not failed any more`);
   withinPrice(failed, agreed);
-  for (const { id, price } of failed) await store.apply(id, "retry", { nextAt: 0, price });
-  return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
+  return function* (changes) {
+    for (const { id, price } of failed) yield* changes.apply(id, "retry", { nextAt: 0, price });
+    return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
+  };
 }
 
 async function resolve(
   { store, spendLog, facts, charges }: ItemWork,
   items: readonly Item[],
   order: Exclude<ItemOrder, { do: "redo" | "approve" | "reject" }>,
-): Promise<string> {
+): Promise<(changes: Changes) => TransactionPart<string>> {
   const [item] = items;
   if (!item) throw new Error(`an order to ${order.do} nothing`);
   for (const each of items) mustBeHeld(each);
@@ -329,20 +371,31 @@ async function resolve(
   const what = isOne ? terminalText(item.rowId) : count(items.length, "item");
   switch (order.do) {
     case "skip":
-      for (const { id } of items) await store.apply(id, "skipped", { note: "skipped by a person" });
-      return `${what} ${isOne ? "is" : "are"} skipped; ${isOne ? "its" : "their"} possible cost stays counted`;
+      return function* (changes) {
+        for (const { id } of items) yield* changes.apply(id, "skipped", { note: "skipped by a person" });
+        return `${what} ${isOne ? "is" : "are"} skipped; ${isOne ? "its" : "their"} possible cost stays counted`;
+      };
     case "refetch":
-      for (const each of items) await refetch(store, each);
-      return `the outputs of ${what} will be downloaded again`;
-    case "adopt":
+      for (const each of items) await mustHaveTask(store, each);
+      return function* (changes) {
+        for (const { id } of items) yield* refetch(changes, id);
+        return `the outputs of ${what} will be downloaded again`;
+      };
+    case "adopt": {
       if (!spendLog || !facts.task) throw new Error("a task is adopted without its record");
-      await adopt(store, spendLog, item, facts.task);
-      return `task ${order.task} is now the task of ${terminalText(item.rowId)}`;
+      const found = await adopt(store, spendLog, item, facts.task);
+      return function* (changes) {
+        yield* changes.adopt(item.id, found);
+        return `task ${order.task} is now the task of ${terminalText(item.rowId)}`;
+      };
+    }
     default: {
       const priced = pricesNow(items, facts, charges);
       withinPrice(priced, order.agreed);
-      for (const { id, price } of priced) await store.apply(id, "resubmit", { nextAt: 0, price });
-      return `${what} will be submitted again`;
+      return function* (changes) {
+        for (const { id, price } of priced) yield* changes.apply(id, "resubmit", { nextAt: 0, price });
+        return `${what} will be submitted again`;
+      };
     }
   }
 }

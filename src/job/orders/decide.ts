@@ -6,7 +6,7 @@ import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { newestRunOf, variantsOf } from "./redo.js";
-import { type FindItems, selectItems } from "./request.js";
+import { eachOnce, type FindItems, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 import { type ItemName, placed } from "./review.js";
 
@@ -47,7 +47,7 @@ async function decidedItems(
       mustBeAsked(item, name);
       items.push(item);
     }
-    if (items.length > 0) return { run: await newestRunOf(store, items), items };
+    if (items.length > 0) return { run: await newestRunOf(store, items), items: eachOnce(items) };
     throw new EarlyExit(
       "usage",
       `none of the ${count(names.length, "item")} waits for approval: their steps have no \`approve: true\`. Nothing was changed.`,

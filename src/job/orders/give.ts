@@ -9,7 +9,7 @@ import { type LockOwner, lockOwnerOf, takeWorkspaceLock, type WorkspaceLock } fr
 import type { WorkspaceSession } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { applyRunOrder, leaveOpen, orderItems, pricesNow } from "./attend.js";
+import { applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./attend.js";
 import {
   agreedTo,
   type FindItems,
@@ -85,12 +85,16 @@ export async function carriedOutHere(
 }
 
 async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
-  if (isRunOrder(order)) return applyRunOrder({ store, clock, atWork: null }, run, order);
+  if (isRunOrder(order))
+    return store.together((changes) => applyRunOrder(changes, { clock, atWork: null }, run, order));
   const work = { store, spendLog: null, facts: {}, charges: new Map() };
-  const { done, continues } = await orderItems(work, run, order);
-  if (!continues) return { kind: "done", message: done };
-  await leaveOpen({ store, clock }, run);
-  return { kind: "done", message: `${done}: \`${resumeCommand(run, false)}\`` };
+  const apply = await checkedOrder(work, run, order);
+  return store.together(function* (changes) {
+    const { done, continues } = yield* apply(changes);
+    if (!continues) return { kind: "done", message: done };
+    yield* leaveOpen(changes, clock, run);
+    return { kind: "done", message: `${done}: \`${resumeCommand(run, false)}\`` };
+  });
 }
 
 /** Null when the running process ended without applying it. */
@@ -130,11 +134,8 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const charges = await account.accounts.highestCharges(account.accountId());
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run));
-      const { run: changed } = await orderItems(
-        { store, spendLog: account.spendLog, facts, charges },
-        run,
-        agreed,
-      );
+      const work = { store, spendLog: account.spendLog, facts, charges };
+      const { run: changed } = await store.together(await checkedOrder(work, run, agreed));
       const own = await coveringOrder(store, changed);
       return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },

@@ -4,13 +4,13 @@ import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
+import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../workspace/find-run.js";
-import { type FindItems, type Offered, selectItems } from "./request.js";
+import { eachOnce, type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 import type { ItemName } from "./review.js";
 
@@ -62,7 +62,7 @@ async function named(
   selection: Selection,
   cwd: string,
 ): Promise<{ run: Run; items: Item[] }> {
-  const items = await Promise.all(names.map((name) => itemNamed(store, name, cwd)));
+  const items = eachOnce(await Promise.all(names.map((name) => itemNamed(store, name, cwd))));
   const run = await newestRunOf(store, items);
   return { run, items: selectItems(run, items, selection) };
 }
@@ -130,12 +130,12 @@ export async function variantsOf(store: Store, run: Run, items: readonly Item[])
 }
 
 /** Puts variants into the job's unfinished run, or a new one. */
-export async function addVariants(store: Store, run: Run, variants: readonly NewItem[]): Promise<Run> {
-  const started = await store.startRun(
+export function* addVariants(changes: Changes, run: Run, variants: readonly NewItem[]): TransactionPart<Run> {
+  const started = yield* changes.startRun(
     run.jobId,
     isUnfinished(run) ? run : { ...run, options: anew(run.options) },
   );
-  await store.add(started.id, variants);
+  yield* changes.add(started.id, variants);
   return started;
 }
 

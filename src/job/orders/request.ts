@@ -45,6 +45,11 @@ export function selectItems(
   throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
 }
 
+/** Items that a person named, each once: one item has several names, and an order is carried out once for each item. */
+export function eachOnce(named: readonly Item[]): Item[] {
+  return [...new Map(named.map((item) => [item.id, item])).values()];
+}
+
 /** The planned items of a run, and their price. Every process that continues the run submits them. */
 export interface PlannedRest {
   items: number;

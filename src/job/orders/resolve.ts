@@ -7,13 +7,13 @@ import { chargeTold, inCredits, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Changes, Item, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import { isReference } from "../../core/reference.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
-import { type FindItems, selectItems } from "./request.js";
+import { eachOnce, type FindItems, selectItems } from "./request.js";
 import { type ItemName, placed } from "./review.js";
 
 /** The ways out of `held`, which only a person may take. */
@@ -58,7 +58,7 @@ async function heldItems(
   if (names.length > 0) {
     const items: Item[] = [];
     for (const name of names) items.push(await heldNamed(store, name, cwd));
-    return { run: await runOf(store, items), items };
+    return { run: await runOf(store, items), items: eachOnce(items) };
   }
   if (!all && isEverything(selection))
     throw new EarlyExit(
@@ -162,24 +162,32 @@ async function mustBeOurs(spendLog: SpendLog, taskId: string): Promise<void> {
   );
 }
 
-/** Makes an item download its outputs again. Throws EarlyExit if its task is unknown. */
-export async function refetch(store: Store, item: Item): Promise<void> {
-  const attempt = await store.attempt(item.id);
-  if (!attempt?.taskId) {
-    throw new EarlyExit(
-      "usage",
-      `${item.rowId} has no task id to download from; find its task, then use --adopt`,
-    );
-  }
-  await store.apply(item.id, "refetch", { nextAt: 0 });
-  await store.expire(item.id, "fetched again by a person");
+/** Throws EarlyExit if there is nothing that an item's outputs can be downloaded from. */
+export async function mustHaveTask(store: Store, item: Item): Promise<void> {
+  if ((await store.attempt(item.id))?.taskId) return;
+  throw new EarlyExit(
+    "usage",
+    `${item.rowId} has no task id to download from; find its task, then use --adopt`,
+  );
+}
+
+/** Makes an item download its outputs again. */
+export function* refetch(changes: Changes, itemId: number): TransactionPart<void> {
+  yield* changes.apply(itemId, "refetch", { nextAt: 0 });
+  yield* changes.expire(itemId, "fetched again by a person");
 }
 
 /**
- * Gives the item a task that a person found. Throws EarlyExit if the task belongs to another item or its record
- * differs.
+ * Checks a task that a person found for an item, and returns what the item takes of it. The spend log has it then: that is
+ * true whether the item takes it or not, and would be missing if the process ended after the item took it. Throws
+ * EarlyExit if the task belongs to another item or its record differs.
  */
-export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: Task): Promise<void> {
+export async function adopt(
+  store: Store,
+  spendLog: SpendLog,
+  item: Item,
+  task: Task,
+): Promise<Parameters<Store["adopt"]>[1]> {
   const newest = await store.attempt(item.id);
   if (!newest) throw new Error(`${item.rowId} is held without an attempt`);
   const { task_id: taskId } = task;
@@ -195,10 +203,10 @@ export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: 
     );
   }
   const charged = chargeTold(task.credits_consumed) ?? item.price;
-  await store.adopt(item.id, { taskId, charged, attempt: attempt.id });
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.spendLogId !== null)
     await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
+  return { taskId, charged, attempt: attempt.id };
 }
 
 /** Which of an item's requests the task is of: of those that may have made it, the one that was sent closest to its creation. */

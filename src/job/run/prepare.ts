@@ -165,6 +165,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     models,
     me,
     origin,
+    sandbox: asked.sandbox,
     edition,
     existing: store?.history(name) ?? [],
     selection: asked.selection,

@@ -11,9 +11,13 @@ const timeoutMs = 20_000;
 
 /**
  * The bytes of an input: a URL, or a file below `root`. Throws with one plain sentence for everything that can be
- * wrong with it; the sentence becomes the error of the task.
+ * wrong with it; the sentence becomes the error of the task. The signal ends a download, however slow its server is.
  */
-export async function fetchInput(address: string, root: string | undefined): Promise<Uint8Array> {
+export async function fetchInput(
+  address: string,
+  root: string | undefined,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
   if (isLocalPath(address)) return readFile(localFile(address, root));
   const { Agent } = await import("undici");
   const agent = new Agent({
@@ -22,7 +26,7 @@ export async function fetchInput(address: string, root: string | undefined): Pro
     connect: { timeout: timeoutMs },
   });
   try {
-    return await download(address, agent);
+    return await download(address, agent, signal);
   } finally {
     await agent.destroy();
   }
@@ -56,12 +60,12 @@ function existing(path: string): string | null {
 }
 
 /** Follows a few redirects itself, so that each address is checked by the same rule. */
-async function download(first: string, agent: Agent): Promise<Uint8Array> {
+async function download(first: string, agent: Agent, signal?: AbortSignal): Promise<Uint8Array> {
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {
     const problem = inputProblem(address, undefined);
     if (problem) throw new Error(`${address} ${problem}`);
-    const { statusCode, headers, body } = await get(address, agent);
+    const { statusCode, headers, body } = await get(address, agent, signal);
     const location = headers["location"];
     if (statusCode >= 300 && statusCode < 400 && typeof location === "string") {
       discard(body);
@@ -81,7 +85,7 @@ function discard(body: Readable): void {
   body.destroy();
 }
 
-async function get(address: string, agent: Agent) {
+async function get(address: string, agent: Agent, signal?: AbortSignal) {
   const { origin, pathname, search } = new URL(address);
   try {
     return await agent.request({
@@ -89,6 +93,7 @@ async function get(address: string, agent: Agent) {
       path: pathname + search,
       method: "GET",
       headers: { accept: "*/*" },
+      signal: signal ?? null,
     });
   } catch (error) {
     throw new Error(`${address} cannot be reached: ${error instanceof Error ? error.message : error}`);

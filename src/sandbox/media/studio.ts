@@ -14,6 +14,8 @@ export interface StudioSettings {
   /** An output of this very sandbox by its URL; undefined for a URL of anywhere else. */
   own: (address: string) => Promise<Uint8Array> | undefined;
   made: MadeMedia;
+  /** Aborted when the sandbox closes. */
+  closing: AbortSignal;
 }
 
 /** How much of the made media is kept in memory; more is made again when it is asked for. */
@@ -100,8 +102,9 @@ export class Studio {
   }
 
   private async fetched(field: string, address: string): Promise<Uint8Array> {
+    const { own, inputRoot, closing } = this.settings;
     try {
-      return await (this.settings.own(address) ?? fetchInput(address, this.settings.inputRoot));
+      return await (own(address) ?? fetchInput(address, inputRoot, closing));
     } catch (error) {
       throw new Error(`${field}: ${error instanceof Error ? error.message : error}`);
     }

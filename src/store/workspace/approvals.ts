@@ -1,6 +1,6 @@
 import { variantKey } from "../../core/identity.js";
 import type { Store } from "../../core/ports/store.js";
-import type { Database, InTransaction, Script } from "../script.js";
+import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 
 /** A person's decisions about archived items. */
@@ -17,8 +17,25 @@ const rejected = `
       JOIN items child ON child.id = parents.item_id AND child.job_id = items.job_id AND child.state = 'blocked')
   SELECT count(*) FROM items WHERE state = 'blocked' AND run_id = @runId AND id IN (SELECT id FROM without)`;
 
+export function approvalChanges(connection: InTransaction): { approve: AsScript<Store["approve"]> } {
+  const { sql } = connection;
+  return {
+    *approve(itemIds, approval) {
+      let released = 0;
+      for (const id of itemIds) {
+        yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
+        if (approval === "rejected") continue;
+        yield* standIn(connection, id);
+        released += yield* releaseChildren(connection, id);
+      }
+      return released;
+    },
+  };
+}
+
 export function approvalMethods(connection: Database): ApprovalMethods {
   const { atomic, read, sql } = connection;
+  const { approve } = approvalChanges(connection);
   return {
     awaitingApproval: (runId) =>
       read(function* () {
@@ -30,17 +47,7 @@ export function approvalMethods(connection: Database): ApprovalMethods {
         return (yield* sql(rejected).value({ runId })) as number;
       }),
 
-    approve: async (itemIds, approval) =>
-      atomic(function* () {
-        let released = 0;
-        for (const id of itemIds) {
-          yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
-          if (approval === "rejected") continue;
-          yield* standIn(connection, id);
-          released += yield* releaseChildren(connection, id);
-        }
-        return released;
-      }),
+    approve: async (itemIds, approval) => atomic(() => approve(itemIds, approval)),
   };
 }
 

@@ -2,7 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
-import type { Database, InTransaction, Script } from "../script.js";
+import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 import { applyTransition } from "./transition.js";
 
@@ -31,12 +31,40 @@ type AttemptMethods = Pick<
   | "filesOf"
 >;
 
+type AttemptChanges = { [Name in "adopt" | "expire"]: AsScript<Store[Name]> };
+
+export function attemptChanges(connection: InTransaction): AttemptChanges {
+  const { sql } = connection;
+  const newest = (itemId: number) => newestOf(connection, itemId);
+  return {
+    *adopt(itemId, task) {
+      yield* applyTransition(connection, itemId, "adopted");
+      const last = yield* newest(itemId);
+      if (last && last.id !== task.attempt) yield* changePlaces(connection, last, task.attempt);
+      yield* sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
+        task.taskId,
+        task.charged,
+        task.attempt,
+      );
+      // The task was accepted when its request was sent, not when it was found.
+      yield* sql(
+        "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
+      ).run((yield* newest(itemId))?.intendedAt, itemId);
+    },
+
+    *expire(itemId, note) {
+      yield* sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
+        note,
+        itemId,
+      );
+    },
+  };
+}
+
 export function attemptMethods(connection: Database): AttemptMethods {
   const { atomic, read, sql, clock } = connection;
-  function* newest(itemId: number): Script<Attempt | undefined> {
-    const row = yield* sql(`${select} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId);
-    return row as Attempt | undefined;
-  }
+  const changes = attemptChanges(connection);
+  const newest = (itemId: number) => newestOf(connection, itemId);
 
   return {
     intend: async (itemId, intent) =>
@@ -115,21 +143,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
         yield* releaseChildren(connection, itemId);
       }),
 
-    adopt: async (itemId, task) =>
-      atomic(function* () {
-        yield* applyTransition(connection, itemId, "adopted");
-        const last = yield* newest(itemId);
-        if (last && last.id !== task.attempt) yield* changePlaces(connection, last, task.attempt);
-        yield* sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
-          task.taskId,
-          task.charged,
-          task.attempt,
-        );
-        // The task was accepted when its request was sent, not when it was found.
-        yield* sql(
-          "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
-        ).run((yield* newest(itemId))?.intendedAt, itemId);
-      }),
+    adopt: async (itemId, task) => atomic(() => changes.adopt(itemId, task)),
 
     attempt: (itemId) =>
       read(function* () {
@@ -155,12 +169,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
         ).all(itemId)) as Output[];
       }),
 
-    expire: async (itemId, note) =>
-      atomic(function* () {
-        yield* sql(
-          "UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'",
-        ).run(note, itemId);
-      }),
+    expire: async (itemId, note) => atomic(() => changes.expire(itemId, note)),
 
     refreshOutputs: async (itemId, fresh) =>
       atomic(function* () {
@@ -233,6 +242,11 @@ export function attemptMethods(connection: Database): AttemptMethods {
         yield* releaseChildren(connection, itemId);
       }),
   };
+}
+
+function* newestOf({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<Attempt | undefined> {
+  const row = yield* sql(`${select} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId);
+  return row as Attempt | undefined;
 }
 
 function* conclude(

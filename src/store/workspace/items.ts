@@ -2,7 +2,7 @@ import type { ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Item, Spending, Store } from "../../core/ports/store.js";
-import type { Database, Queries, Script } from "../script.js";
+import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
@@ -55,8 +55,40 @@ const namedItems = itemsWhere(
      OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC NULLS LAST, position, id`,
 );
 
+type ItemChanges = { [Name in "add" | "counts" | "apply"]: AsScript<Store[Name]> };
+
+export function itemChanges(connection: InTransaction): ItemChanges {
+  const { sql } = connection;
+  return {
+    add: (runId, items) => put(connection, runId, items),
+
+    counts: (runId) => countsOf(sql, runId),
+
+    *apply(itemId, event, change) {
+      yield* applyTransition(connection, itemId, event);
+      yield* sql(
+        "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
+      ).run(
+        change.nextAt ?? null,
+        change.seenAt ?? null,
+        change.note ?? null,
+        change.failureKind ?? null,
+        change.price ?? null,
+        event === "task_failed" ? 1 : 0,
+        itemId,
+      );
+      if (event === "task_failed") {
+        yield* sql(
+          "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+        ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
+      }
+    },
+  };
+}
+
 export function itemMethods(connection: Database): ItemMethods {
   const { atomic, read, sql } = connection;
+  const changes = itemChanges(connection);
   function* select(text: string, ...values: unknown[]): Script<Item[]> {
     return ((yield* sql(text).all(...values)) as ItemRow[]).map(asItem);
   }
@@ -86,7 +118,7 @@ export function itemMethods(connection: Database): ItemMethods {
 
     enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
 
-    add: async (runId, items) => atomic(() => put(connection, runId, items)),
+    add: async (runId, items) => atomic(() => changes.add(runId, items)),
 
     supply: async (runId, item, file) =>
       atomic(function* () {
@@ -137,33 +169,14 @@ export function itemMethods(connection: Database): ItemMethods {
       }),
     waiting: (runId, parked) => read(() => waiting(sql, runId, parked)),
 
-    counts: (runId) => read(() => countsOf(sql, runId)),
+    counts: (runId) => read(() => changes.counts(runId)),
 
     spending: (runId, of) =>
       read(function* () {
         return yield* spending(sql, runId, of);
       }),
 
-    apply: async (itemId, event, change) =>
-      atomic(function* () {
-        yield* applyTransition(connection, itemId, event);
-        yield* sql(
-          "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
-        ).run(
-          change.nextAt ?? null,
-          change.seenAt ?? null,
-          change.note ?? null,
-          change.failureKind ?? null,
-          change.price ?? null,
-          event === "task_failed" ? 1 : 0,
-          itemId,
-        );
-        if (event === "task_failed") {
-          yield* sql(
-            "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
-          ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
-        }
-      }),
+    apply: async (...given) => atomic(() => changes.apply(...given)),
 
     reschedule: async (itemId, nextAt, change = {}) =>
       atomic(function* () {

@@ -1,8 +1,26 @@
 import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
-import type { Database } from "../script.js";
+import type { AsScript, Database, InTransaction } from "../script.js";
+
+type OrderChanges = { [Name in "isWaiting" | "finishOrder"]: AsScript<Orders[Name]> };
+
+export function orderChanges({ sql, clock }: InTransaction): OrderChanges {
+  return {
+    *isWaiting(orderId) {
+      return (yield* sql("SELECT 1 FROM orders WHERE id = ? AND outcome IS NULL").get(orderId)) !== undefined;
+    },
+
+    *finishOrder(orderId, { kind, message }) {
+      yield* sql(
+        "UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL",
+      ).run(kind, message, clock.now(), orderId);
+    },
+  };
+}
 
 /** Orders to the process that has the workspace's lock. */
-export function orderMethods({ sql, atomic, read, clock }: Database): Orders {
+export function orderMethods(connection: Database): Orders {
+  const { sql, atomic, read, clock } = connection;
+  const { isWaiting, finishOrder } = orderChanges(connection);
   return {
     give: async (runId, order) =>
       atomic(function* () {
@@ -28,12 +46,9 @@ export function orderMethods({ sql, atomic, read, clock }: Database): Orders {
         );
       }),
 
-    finishOrder: async (orderId, { kind, message }) =>
-      atomic(function* () {
-        yield* sql(
-          "UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL",
-        ).run(kind, message, clock.now(), orderId);
-      }),
+    isWaiting: (orderId) => read(() => isWaiting(orderId)),
+
+    finishOrder: async (orderId, outcome) => atomic(() => finishOrder(orderId, outcome)),
 
     outcomeOf: (orderId) =>
       read(function* () {

@@ -1,5 +1,5 @@
 import type { Job, Run, Store } from "../../core/ports/store.js";
-import type { InTransaction, Script } from "../script.js";
+import type { AsScript, InTransaction, Script } from "../script.js";
 import { keptPath, toldPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
 
@@ -14,16 +14,72 @@ const select = `
   FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
+type RunChanges = { [Name in "startRun" | "setRun" | "cancelRun"]: AsScript<Store[Name]> };
+
+export function runChanges(connection: Pick<RootedDatabase, "sql" | "clock" | "root">): RunChanges {
+  const { sql, clock, root } = connection;
+  return {
+    *startRun(jobId, start, number) {
+      const open = yield* oneRun(
+        connection,
+        `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
+           ORDER BY runs.id DESC LIMIT 1`,
+        jobId,
+        start.edition,
+        start.accountId,
+        start.origin,
+      );
+      const values = {
+        jobId,
+        ...start,
+        manifest: keptPath(root, start.manifest),
+        outFolder: keptPath(root, start.outFolder),
+        options: JSON.stringify(start.options),
+        now: clock.now(),
+        id:
+          open?.id ?? number ?? ((yield* sql("SELECT coalesce(max(id), 0) + 1 FROM runs").value()) as number),
+      };
+      yield* sql(
+        `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
+           VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
+           ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
+             options = @options, exit = NULL, ending = NULL, ended_at = NULL, arranged = 0`,
+      ).run(values);
+      return (yield* oneRun(connection, "WHERE runs.id = ?", values.id)) as Run;
+    },
+
+    *setRun(runId, change) {
+      yield* sql(
+        `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit = 1 THEN @exit ELSE exit END,
+         ending = CASE WHEN @hasExit = 1 THEN @ending ELSE ending END,
+         ended_at = CASE WHEN @hasEnd = 1 THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
+         options = coalesce(@options, options), arranged = coalesce(@arranged, arranged)
+       WHERE id = @runId`,
+      ).run({
+        runId,
+        state: change.state ?? null,
+        hasExit: change.exit === undefined ? 0 : 1,
+        exit: change.exit ?? null,
+        ending: change.ending === undefined ? null : JSON.stringify(change.ending),
+        hasEnd: change.endedAt === undefined ? 0 : 1,
+        endedAt: change.endedAt ?? null,
+        requests: change.requests ?? null,
+        options: change.options === undefined ? null : JSON.stringify(change.options),
+        arranged: change.arranged ? 1 : null,
+      });
+    },
+
+    *cancelRun(runId, busy) {
+      yield* sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
+      return yield* dropUnsubmitted(connection, runId, busy);
+    },
+  };
+}
+
 export function runMethods(connection: RootedDatabase): RunMethods {
   const { atomic, read, sql, clock, root } = connection;
-  function* one(where: string, ...values: unknown[]): Script<Run | null> {
-    const row = (yield* sql(`${select} ${where}`).get(...values)) as RunRow | undefined;
-    return row ? asRun(row, root) : null;
-  }
-
-  function* nextRun(): Script<number> {
-    return (yield* sql("SELECT coalesce(max(id), 0) + 1 FROM runs").value()) as number;
-  }
+  const changes = runChanges(connection);
+  const one = (where: string, ...values: unknown[]) => oneRun(connection, where, ...values);
 
   return {
     job: async (name) =>
@@ -35,33 +91,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         return (yield* sql("SELECT id, name FROM jobs WHERE name = ?").get(name)) as Job;
       }),
 
-    startRun: async (jobId, start, number) =>
-      atomic(function* () {
-        const open = yield* one(
-          `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
-             ORDER BY runs.id DESC LIMIT 1`,
-          jobId,
-          start.edition,
-          start.accountId,
-          start.origin,
-        );
-        const values = {
-          jobId,
-          ...start,
-          manifest: keptPath(root, start.manifest),
-          outFolder: keptPath(root, start.outFolder),
-          options: JSON.stringify(start.options),
-          now: clock.now(),
-          id: open?.id ?? number ?? (yield* nextRun()),
-        };
-        yield* sql(
-          `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
-             VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
-             ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
-               options = @options, exit = NULL, ending = NULL, ended_at = NULL, arranged = 0`,
-        ).run(values);
-        return (yield* one("WHERE runs.id = ?", values.id)) as Run;
-      }),
+    startRun: async (...given) => atomic(() => changes.startRun(...given)),
 
     run: (which) =>
       read(function* () {
@@ -80,33 +110,9 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         return ((yield* sql(`${select} ORDER BY runs.id`).all()) as RunRow[]).map((row) => asRun(row, root));
       }),
 
-    setRun: async (runId, change) =>
-      atomic(function* () {
-        yield* sql(
-          `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit = 1 THEN @exit ELSE exit END,
-           ending = CASE WHEN @hasExit = 1 THEN @ending ELSE ending END,
-           ended_at = CASE WHEN @hasEnd = 1 THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
-           options = coalesce(@options, options), arranged = coalesce(@arranged, arranged)
-         WHERE id = @runId`,
-        ).run({
-          runId,
-          state: change.state ?? null,
-          hasExit: change.exit === undefined ? 0 : 1,
-          exit: change.exit ?? null,
-          ending: change.ending === undefined ? null : JSON.stringify(change.ending),
-          hasEnd: change.endedAt === undefined ? 0 : 1,
-          endedAt: change.endedAt ?? null,
-          requests: change.requests ?? null,
-          options: change.options === undefined ? null : JSON.stringify(change.options),
-          arranged: change.arranged ? 1 : null,
-        });
-      }),
+    setRun: async (runId, change) => atomic(() => changes.setRun(runId, change)),
 
-    cancelRun: async (runId, busy) =>
-      atomic(function* () {
-        yield* sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
-        return yield* dropUnsubmitted(connection, runId, busy);
-      }),
+    cancelRun: async (runId, busy) => atomic(() => changes.cancelRun(runId, busy)),
   };
 }
 
@@ -127,6 +133,16 @@ function* dropUnsubmitted(
   }
   return chosen.length;
 }
+
+function* oneRun(
+  { sql, root }: Pick<RootedDatabase, "sql" | "root">,
+  where: string,
+  ...values: unknown[]
+): Script<Run | null> {
+  const row = (yield* sql(`${select} ${where}`).get(...values)) as RunRow | undefined;
+  return row ? asRun(row, root) : null;
+}
+
 /** A run under the names of its record; SQLite has neither booleans nor objects, and keeps paths relative to the root. */
 type RunRow = Omit<Run, "options" | "ending" | "owes" | "arranged"> & {
   options: string;

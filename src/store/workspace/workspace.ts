@@ -14,6 +14,7 @@ import { pickMethods } from "./picks.js";
 import { type RestoredItem, restoreItem } from "./restore.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
+import { togetherMethod } from "./together.js";
 import type { RootedDatabase } from "./transition.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
@@ -72,5 +73,6 @@ export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close
     ...orderMethods(connection),
     ...sheetMethods(connection),
     ...pickMethods(connection),
+    ...togetherMethod(connection),
   };
 }

@@ -3,10 +3,18 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { examine, type FileFinding } from "../../../src/archive/examine.js";
-import { type Depth, knownFile, removeStrays, verifyWorkspace } from "../../../src/job/archive/verify.js";
+import {
+  type Depth,
+  knownFile,
+  removeStrays,
+  repair,
+  verifyWorkspace,
+} from "../../../src/job/archive/verify.js";
+import type { JobOptions } from "../../../src/job/run/run-job.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { media } from "../../archive/media.js";
 import { amount } from "../../fuzz/amount.js";
+import { silentLog } from "../../run/harness.js";
 import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
 
 let place: ArchivedPlace;
@@ -131,6 +139,67 @@ describe("what is found", () => {
   });
 });
 
+describe("a repair", () => {
+  const options = (): JobOptions => ({
+    workspace: place.workspace,
+    connect: () => Promise.reject(new Error("nothing is to be downloaded")),
+    clock: place.clock,
+    environment: {},
+    publish: { given: {}, configured: {} },
+    log: silentLog,
+    interrupt: new AbortController().signal,
+    unreachableMs: 0,
+    onProgress: () => {},
+    onWait: () => {},
+    ifLocked: "fail",
+    onLocked: () => {},
+  });
+
+  test("P16: leaves a file alone that is there again, or whole again", async () => {
+    flip("cup.png", 4_000);
+    rmSync(path("autumn/leaf-1.jpg"));
+    const reports = await look("all");
+    writeFileSync(path("cup.png"), png);
+    writeFileSync(path("autumn/leaf-1.jpg"), jpeg);
+    await repair(reports, options());
+    expect(await findings()).toEqual([]);
+    expect(await place.store.counts(place.run.id)).toMatchObject({ archived: 2 });
+  });
+
+  test("P16: leaves an item alone whose file has another name since, or that was made again", async () => {
+    rmSync(path("cup.png"));
+    const reports = await look("all");
+    const [cup] = await place.store.items(place.run.id);
+    await place.store.moved(cup?.id ?? 0, 1, "mug.png");
+    writeFileSync(path("mug.png"), png);
+    await repair(reports, options());
+    expect(await place.store.counts(place.run.id)).toMatchObject({ archived: 2 });
+    expect(await place.store.outputs(cup?.id ?? 0)).toMatchObject([{ file: "mug.png" }]);
+  });
+
+  test("P16: adds no line to the index for a file that has another name since", async () => {
+    const lines = readFileSync(path("index.jsonl"), "utf8");
+    writeFileSync(path("index.jsonl"), lines.replace(/.*leaf-2.*\n/, ""));
+    const reports = await look("all");
+    const [, leaf] = await place.store.items(place.run.id);
+    await place.store.moved(leaf?.id ?? 0, 2, "autumn/last.gif");
+    await repair(reports, options());
+    expect(readFileSync(path("index.jsonl"), "utf8")).not.toContain("leaf-2.gif");
+  });
+
+  test("P18: changes nothing while another process has the workspace", async () => {
+    const lines = readFileSync(path("index.jsonl"), "utf8").replace(/.*leaf-2.*\n/, "");
+    writeFileSync(path("index.jsonl"), lines);
+    const reports = await look("all");
+    const lock = takeLock(place.workspace.lockFile);
+    await expect(repair(reports, options())).rejects.toMatchObject({ exit: "locked" });
+    lock?.release();
+    expect(readFileSync(path("index.jsonl"), "utf8")).toBe(lines);
+    await repair(reports, options());
+    expect(await findings()).toEqual([]);
+  });
+});
+
 describe("leftovers", () => {
   const options = () => ({
     workspace: place.workspace,
@@ -143,6 +212,15 @@ describe("leftovers", () => {
     writeFileSync(path("notes.txt"), "mine");
     expect(await removeStrays(options(), await look("sizes"))).toBe(1);
     expect(await findings()).toMatchObject([{ kind: "unknown", file: "notes.txt" }]);
+  });
+
+  test("may be gone by then", async () => {
+    writeFileSync(path(".bulkgen-0123456789abcdef-1.part"), "half");
+    writeFileSync(path(".bulkgen-0123456789abcdef-2.part"), "half");
+    const reports = await look("sizes");
+    rmSync(path(".bulkgen-0123456789abcdef-1.part"));
+    expect(await removeStrays(options(), reports)).toBe(1);
+    expect(await findings()).toEqual([]);
   });
 
   test("stay where they are while a run is in progress: it may be writing them", async () => {

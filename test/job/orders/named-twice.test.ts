@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { credits } from "../../../src/core/money.js";
+import type { Store } from "../../../src/core/ports/store.js";
+import { decideItems } from "../../../src/job/orders/decide.js";
+import { redoItems } from "../../../src/job/orders/redo.js";
+import { resolveHeld } from "../../../src/job/orders/resolve.js";
+import { everything } from "../../../src/plan/select.js";
+import { openWorkspace } from "../../../src/store/workspace/workspace.js";
+import { ManualClock } from "../../manual-clock.js";
+import { newItem, runStart } from "../../store/item-fixture.js";
+
+let store: Store;
+let made: number;
+let held: number;
+
+beforeEach(async () => {
+  store = openWorkspace({ stateFile: ":memory:", root: "/somewhere" }, new ManualClock());
+  const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+  await store.enroll(runId, [newItem("made", { approve: true }), newItem("held")]);
+  [made, held] = (await store.items(runId)).map(({ id }) => id) as [number, number];
+  const begin = (item: number) =>
+    store.intend(item, { runId, sentAt: 0, bodySha256: "00", spendLogId: null });
+  await store.conclude((await begin(held)).id, "unanswered", {});
+  await store.giveVerdict(held, "undecided", "no evidence");
+  await store.conclude((await begin(made)).id, "accepted", { taskId: "task-1" });
+  const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
+  await store.complete(made, facts);
+  await store.saved(made, 1, {
+    file: "made.png",
+    bytes: 3,
+    sha256: "ab",
+    mime: "image/png",
+    check: "decoded",
+  });
+});
+
+afterEach(() => store.close());
+
+test("P2: an item that is named twice is redone once, and its price asked for once", async () => {
+  const { order, offered } = await redoItems(
+    ["made", "made.png"],
+    everything,
+    "/somewhere/outputs/demo",
+  )(store);
+  expect(order).toEqual({ do: "redo", items: [made], agreed: credits(4) });
+  expect(offered).toHaveLength(1);
+});
+
+test.each(["resubmit", "skip"] as const)("a held item that is named twice is one item to %s", async (way) => {
+  const which = { names: ["held", "held"], all: false, selection: everything, cwd: "/" };
+  const { order } = await resolveHeld(which, way)(store);
+  expect(order).toMatchObject({ do: way, items: [held] });
+});
+
+test("an item that is named twice is decided about once", async () => {
+  const which = { names: ["made", "task-1"], all: false, selection: everything, cwd: "/" };
+  expect((await decideItems(which, "again")(store)).order).toMatchObject({ items: [made] });
+  expect((await decideItems(which, "approve")(store)).order).toMatchObject({ items: [made] });
+});
