@@ -1,3 +1,4 @@
+import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { FleetLook } from "../job/run/fleet-worker.js";
 import type { Workspace } from "../job/workspace/workspace.js";
@@ -7,7 +8,10 @@ import type { FleetStanding } from "./shapes.js";
 export class FleetWatch {
   private opening: Promise<FleetLook | null> | null = null;
 
-  constructor(private readonly workspace: Workspace) {}
+  constructor(
+    private readonly workspace: Workspace,
+    private readonly clock: Clock,
+  ) {}
 
   /** Rejects with DatabaseTrouble, or PostgreSQL's error. */
   async standing(): Promise<FleetStanding> {
@@ -20,7 +24,7 @@ export class FleetWatch {
 
   private async open(): Promise<FleetLook | null> {
     const { openFleet } = await import("../job/run/fleet-worker.js");
-    return openFleet(this.workspace).catch((error: unknown) => {
+    return openFleet(this.workspace, this.clock).catch((error: unknown) => {
       // No database, or no package for the queue: there are no workers to see.
       if (error instanceof EarlyExit) return null;
       throw error;

@@ -26,7 +26,7 @@ export async function serveDashboard(options: ServeOptions): Promise<RunningDash
   const { workspace, sandbox, launch, clock, port, token } = options;
   const commands = new Commands(launch, { sandbox, now: () => clock.now() });
   const watch = new WorkspaceWatch({ workspace, sandbox, version: ownVersion(), commands, clock });
-  const fleet = new FleetWatch(workspace);
+  const fleet = new FleetWatch(workspace, clock);
   const page = new PageFiles(packageFile("dist/dashboard"));
   const app = dashboardApp({ ...options, commands, watch, fleet, page });
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });

@@ -1,7 +1,8 @@
 import type { Client } from "pg";
+import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
-import { connected } from "../store/postgres/connect.js";
+import { connected, endClient, ended } from "../store/postgres/connect.js";
 import { explained, isMissing } from "../store/postgres/trouble.js";
 import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
 
@@ -69,13 +70,20 @@ const leaseSeconds = 10;
 const workerSeconds = 10;
 /** Workers that may be lost with one job before it is given up for now. */
 const leasesMax = 5;
+/** Its queries are short: a longer silence (ms) means that the network was cut. The library hands this on to its driver. */
+const patience = {
+  connectionTimeoutMillis: 10_000,
+  query_timeout: 30_000,
+  keepAlive: true,
+  allowExitOnIdle: true,
+};
 /** A download has limits of its own, which are shorter. */
 const longestSeconds = 12 * 3_600;
 
 type Boss = import("pg-boss").PgBoss;
 
 /** Null where the package pg-boss is not installed. Rejects with DatabaseTrouble, or PostgreSQL's error. */
-export async function openQueue(address: DatabaseAddress): Promise<Queue | null> {
+export async function openQueue(address: DatabaseAddress, clock: Clock): Promise<Queue | null> {
   const library = await import("pg-boss").catch((error: unknown) => {
     if (isMissing(error)) return null;
     throw error;
@@ -86,6 +94,7 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
 
   const begin = async (): Promise<Boss> => {
     const boss = new library.PgBoss({
+      ...patience,
       connectionString: address.url,
       schema,
       application_name: "bulkgen queue",
@@ -238,8 +247,8 @@ export async function openQueue(address: DatabaseAddress): Promise<Queue | null>
     },
     async close() {
       const boss = await current.catch(() => null);
-      await news.close();
-      await boss?.stop({ graceful: false }).catch(() => undefined);
+      const stopped = boss?.stop({ graceful: false }).catch(() => undefined);
+      await ended(Promise.all([news.close(), stopped]), clock);
     },
   };
 }
@@ -279,7 +288,8 @@ function newsOf(address: DatabaseAddress, channel: string) {
     },
     async close(): Promise<void> {
       isClosed = true;
-      await (await hearing)?.end();
+      const client = await hearing;
+      if (client) await endClient(client);
     },
   };
 }

@@ -57,7 +57,7 @@ export async function openDashboard({
     commands,
     clock: systemClock,
   });
-  const fleet = new FleetWatch(workspace);
+  const fleet = new FleetWatch(workspace, systemClock);
   const pageFolder = mkdtempSync(join(tmpdir(), "bulkgen-page-"));
   writeFileSync(join(pageFolder, "index.html"), "<!doctype html><title>bulkgen</title>");
   const end = new AbortController();

@@ -12,6 +12,7 @@ import { openSqlite } from "../../src/sqlite.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { claimOnServer } from "../../src/store/postgres/scheduled-runs.js";
 import { openSchedules } from "../../src/store/schedules.js";
+import { systemClock } from "../../src/system.js";
 import { eventually, newPlace, type Place, type Running, run, start, started } from "../e2e/command.js";
 import { type Asked, type ScriptedService, startService } from "../e2e/service.js";
 import { sheet } from "../e2e/sheet.js";
@@ -136,7 +137,7 @@ describe("a fleet", () => {
     mkdirSync(outside);
     writeFileSync(join(outside, "proof"), "");
     const working = await worker(fleet);
-    const queue = (await openQueue(databaseAddress(fleet.url, { sandbox: false }))) as Queue;
+    const queue = (await openQueue(databaseAddress(fleet.url, { sandbox: false }), systemClock)) as Queue;
     try {
       const index = { item: "a", key: "a", task: "t", external_task: null, model: "m", prompt: null };
       const request = {
@@ -243,7 +244,7 @@ describe("the queue", () => {
   };
   async function opened(): Promise<{ queue: Queue; url: string }> {
     const url = postgres.newWorkspace();
-    const queue = await openQueue(databaseAddress(url, { sandbox: false }));
+    const queue = await openQueue(databaseAddress(url, { sandbox: false }), systemClock);
     if (queue === null) throw new Error("pg-boss is not installed");
     return { queue, url };
   }
@@ -283,7 +284,7 @@ describe("the queue", () => {
 
 describe("a download that is handed out", () => {
   test("ends with the run's interruption, also while it is on its way into the queue", async () => {
-    const queue = await openQueue(databaseAddress(postgres.newWorkspace(), { sandbox: false }));
+    const queue = await openQueue(databaseAddress(postgres.newWorkspace(), { sandbox: false }), systemClock);
     if (queue === null) throw new Error("pg-boss is not installed");
     const disk = { disk: nodeDisk, download: undiciDownloads({ baseUrl: "http://127.0.0.1:9" }).download };
     const clock = new ManualClock();
@@ -462,7 +463,7 @@ describe("a database that takes no more writes", () => {
 
   test("gives the queue back when it takes them again, even if it was dropped meanwhile", async () => {
     const url = ours.newWorkspace();
-    const queue = (await openQueue(databaseAddress(url, { sandbox: false }))) as Queue;
+    const queue = (await openQueue(databaseAddress(url, { sandbox: false }), systemClock)) as Queue;
     await ours.query(url, `DROP SCHEMA ${queueSchema(url)} CASCADE`);
     await readOnly(url, true);
     try {

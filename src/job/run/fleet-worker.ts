@@ -36,7 +36,7 @@ const watchMsMax = 30_000;
 /** Works until it is stopped. Throws EarlyExit where it is of no use here. */
 export async function runWorker(job: WorkerJob): Promise<void> {
   const { workspace, clock, log, stop } = job;
-  const queue = await queueOf(workspace);
+  const queue = await queueOf(workspace, clock);
   const inspector = openInspector({ clock });
   const archives = new Map<string, { archive: Archive; close(): Promise<void> }>();
   const archiveFor = (baseUrl: string): Archive => {
@@ -85,13 +85,13 @@ export async function runWorker(job: WorkerJob): Promise<void> {
 }
 
 /** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
-async function queueOf({ database }: Workspace): Promise<Queue> {
+async function queueOf({ database }: Workspace, clock: Clock): Promise<Queue> {
   if (database === null)
     throw new EarlyExit(
       "usage",
       "a fleet shares a database: set BULKGEN_DATABASE_URL to its address. `bulkgen migrate` moves a state there. Nothing was sent.",
     );
-  const queue = await openQueue(database);
+  const queue = await openQueue(database, clock);
   if (queue === null) throw queueMissing();
   return queue;
 }
@@ -133,8 +133,8 @@ async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | nu
 }
 
 /** What there is of a fleet. */
-export async function fleetOf(workspace: Workspace) {
-  const fleet = await openFleet(workspace);
+export async function fleetOf(workspace: Workspace, clock: Clock) {
+  const fleet = await openFleet(workspace, clock);
   try {
     return { ...(await fleet.look()), lock: await lockOwnerOf(workspace) };
   } finally {
@@ -149,8 +149,8 @@ export interface FleetLook {
 }
 
 /** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
-export async function openFleet(workspace: Workspace): Promise<FleetLook> {
-  const queue = await queueOf(workspace);
+export async function openFleet(workspace: Workspace, clock: Clock): Promise<FleetLook> {
+  const queue = await queueOf(workspace, clock);
   return {
     look: async () => ({ workers: await queue.workers(), ...(await queue.load()) }),
     close: () => queue.close(),

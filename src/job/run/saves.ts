@@ -43,7 +43,7 @@ export async function openSaves(
       "--no-work needs --database-url: without it there are no other workers. Nothing was sent.",
     );
   }
-  const queue = await openQueue(database);
+  const queue = await openQueue(database, clock);
   if (queue === null) {
     if (work) return here;
     throw queueMissing();

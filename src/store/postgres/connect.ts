@@ -1,5 +1,6 @@
 import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
+import { DatabaseTrouble } from "../open.js";
 import type { Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
 import type { DatabaseAddress } from "./address.js";
 import { bound, type Translation, translated } from "./dialect.js";
@@ -21,6 +22,28 @@ export interface PostgresOptions {
 const connectionsMax = 10;
 /** Milliseconds after which an attempt to connect has failed. */
 const connectMs = 10_000;
+/**
+ * After so many milliseconds without an answer the server is asked over another connection whether it is there. A query may
+ * take long, or wait for another writer; but on a network that was cut, the system would wait for a quarter of an hour.
+ */
+const patienceMs = 20_000;
+
+/** Milliseconds that a server is given to end a connection. On a network that was cut it never does. */
+const endMs = 5_000;
+
+/** Waits until connections have ended. Those that do not are left: they do not keep the process alive. */
+export async function ended(end: Promise<unknown>, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([end, clock.sleep(endMs, over.signal)]);
+  over.abort("ended");
+}
+
+/** Ends a connection. One that does not end does not keep the process alive. */
+export async function endClient(client: Client): Promise<void> {
+  // The driver's types do not have it.
+  (client as Client & { unref(): void }).unref();
+  await client.end();
+}
 
 /** Opens a workspace on PostgreSQL, made or migrated. Rejects with DatabaseTrouble, NewerDatabase, or PostgreSQL's error. */
 export async function openPostgres({ address, clock }: PostgresOptions): Promise<PostgresDatabase> {
@@ -31,7 +54,7 @@ export async function openPostgres({ address, clock }: PostgresOptions): Promise
     // One writer at a time, as in SQLite: what the store's scripts decide by what they have read stays true until their end.
     atomic: (script) => pooled(pool, { address, clock }, beginWriting(address), script),
     read: (script) => pooled(pool, { address, clock }, beginReading, script),
-    close: () => pool.end(),
+    close: () => ended(pool.end(), clock),
   };
 }
 
@@ -61,10 +84,7 @@ export async function lockPostgres(
     await pool.end();
     throw error;
   });
-  const release = async () => {
-    await client.end();
-    await pool.end();
-  };
+  const release = () => ended(Promise.all([endClient(client), pool.end()]), clock);
   const { rows } = await client
     .query(`SELECT pg_try_advisory_lock(${lockKey(address)}) AS taken`)
     .catch(async (error: unknown) => {
@@ -89,7 +109,13 @@ export async function lockPostgres(
   return {
     sql: postgresQueries(),
     clock,
-    atomic: (script) => inTurn(() => within(client, { address, clock }, beginWriting(address), script)),
+    atomic: (script) =>
+      inTurn(async () => {
+        if (lost !== null) throw explained(lost, address);
+        return within(client, { address, clock }, beginWriting(address), script, (error) => {
+          lost ??= error;
+        });
+      }),
     // Others connect again by themselves. A process that waits for nothing but them would not hear that its lock is gone.
     async read(script) {
       if (lost !== null) throw explained(lost, address);
@@ -112,7 +138,7 @@ export async function lockPostgres(
 export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & { since: number }) | null> {
   const client = await connected(address, "bulkgen");
   try {
-    return await drive(client, holder(postgresQueries(), address));
+    return await drive((text, values) => client.query(text, values), holder(postgresQueries(), address));
   } finally {
     await client.end();
   }
@@ -161,7 +187,11 @@ function beginWriting({ schema }: DatabaseAddress): string {
 /** Its connections are made when they are needed. The first makes the schema. */
 async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<Pool> {
   const { Pool: OpenPool } = await driver();
-  const pool = new OpenPool({ ...settingsOf(address, "bulkgen"), max: connectionsMax });
+  const pool = new OpenPool({
+    ...settingsOf(address, "bulkgen"),
+    max: connectionsMax,
+    allowExitOnIdle: true,
+  });
   // Of a connection that nobody uses: the next query gets another, or fails with the reason.
   pool.on("error", () => undefined);
   // Of one in use: the query that it has, or its next, fails with the reason.
@@ -194,7 +224,9 @@ function settingsOf({ url, schema }: DatabaseAddress, name: string): ClientConfi
     connectionTimeoutMillis: connectMs,
     // A machine that is gone must not keep the lock: the server asks whether it is there.
     options: `-c search_path=${schema} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3`,
+    // And this machine, whether the server is.
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     application_name: name,
     types: { getTypeParser: parserOf },
   };
@@ -238,38 +270,67 @@ async function pooled<Result>(
       broken = true;
     });
   } finally {
-    // A connection that cannot even roll back is thrown away, and the database rolls back by itself.
     client.release(broken);
   }
 }
 
+/** A connection that cannot even roll back is `onBroken`: the database rolls back by itself. */
 async function within<Result>(
   client: Pick<Client, "query">,
-  { address, clock }: Opened,
+  opened: Opened,
   begin: string,
   script: () => Script<Result>,
-  onBroken: () => void = () => undefined,
+  onBroken: (error: Error) => void,
 ): Promise<Result> {
+  const { address, clock } = opened;
+  const asking: Asking = (text, values) => answered(client.query(text, values), opened);
   try {
     const asked = clock.monotonic();
-    const [, shown] = (await client.query(begin)) as unknown as PgResult<{ now: number }>[];
+    const [, shown] = (await asking(begin)) as unknown as PgResult<{ now: number }>[];
     if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
-    const result = await drive(client, script());
-    await client.query("COMMIT");
+    const result = await drive(asking, script());
+    await asking("COMMIT");
     return result;
   } catch (error) {
-    await client.query("ROLLBACK").catch(onBroken);
+    if (error instanceof NetworkCut) onBroken(error);
+    else await asking("ROLLBACK").catch(onBroken);
     throw explained(error, address);
   }
 }
 
+type Asking = (text: string, values?: unknown[]) => Promise<PgResult>;
+
+class NetworkCut extends DatabaseTrouble {}
+
+function isSaidByServer(error: unknown): boolean {
+  return (error as { severity?: string } | undefined)?.severity !== undefined;
+}
+
+/** The answer to a query. Rejects with NetworkCut where there is none, and the server cannot be reached any more. */
+async function answered<Answer>(query: Promise<Answer>, { address, clock }: Opened): Promise<Answer> {
+  const over = new AbortController();
+  const done = () => over.abort("answered");
+  query.then(done, done);
+  for (;;) {
+    await Promise.race([query, clock.sleep(patienceMs, over.signal)]);
+    if (over.signal.aborted) return query;
+    try {
+      await (await connected(address, "bulkgen")).end();
+    } catch (error) {
+      // A server that says why it takes no connection, such as too many of them, is there.
+      if (error instanceof DatabaseTrouble && !isSaidByServer(error.cause))
+        throw new NetworkCut(error.message, error.todo, { cause: error });
+    }
+  }
+}
+
 /** Runs a script from answer to answer. */
-async function drive<Result>(client: Pick<Client, "query">, script: Script<Result>): Promise<Result> {
+async function drive<Result>(asking: Asking, script: Script<Result>): Promise<Result> {
   let step = script.next();
   while (!step.done) {
     let result: QueryResult;
     try {
-      const { rows, rowCount } = await client.query(step.value.text, step.value.values);
+      const { rows, rowCount } = await asking(step.value.text, step.value.values);
       result = { rows, changes: rowCount ?? 0 };
     } catch (error) {
       step = script.throw(error);

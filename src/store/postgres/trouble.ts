@@ -16,7 +16,8 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 /** A connection that has ended has no code, only words. */
-const lost = /connection terminated|not queryable|timeout exceeded when trying to connect|Client was closed/i;
+const lost =
+  /connection terminated|not queryable|timeout expired|timeout exceeded when trying to connect|Client was closed/i;
 
 /** The same error as one that says which database it is of and what to do, if that is known. */
 export function explained(error: unknown, { shown }: Pick<DatabaseAddress, "shown">): unknown {

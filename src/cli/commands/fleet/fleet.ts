@@ -7,6 +7,6 @@ import type { Call } from "../call.js";
 
 /** `bulkgen fleet`. */
 export async function fleet({ flags, machine }: Call<WorkspaceFlags>): Promise<undefined> {
-  const found = await fleetOf(workspaceOf(flags, machine));
+  const found = await fleetOf(workspaceOf(flags, machine), machine.clock);
   print(flags, machine, "fleet", fleetJson(found), () => fleetText(found));
 }
