@@ -86,6 +86,7 @@ export async function summaryOf(
     // Of a continued run, this process saw only a part.
     forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
     elapsedMs: clock.now() - startedAt,
+    ranMs: (run.endedAt ?? clock.now()) - run.startedAt,
     ...(await opened.store.filesOf(run.id)),
     folder: jobFolder(run),
     nextStep: nextStepOf(left),
@@ -221,9 +222,9 @@ function creditCheckLines({ creditCheck }: RunSummary): [string, Cell][] {
   return [["credit check", { text, tone: "warning" }]];
 }
 
-function forecastLines({ forecast, requests, elapsedMs }: RunSummary): [string, Cell][] {
+function forecastLines({ forecast, requests, ranMs }: RunSummary): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
-  return [["forecast", comparedText(forecast, { requests, ms: elapsedMs })]];
+  return [["forecast", comparedText(forecast, { requests, ms: ranMs })]];
 }
 
 function requestsText(facts: RunSummary): string {

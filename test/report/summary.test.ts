@@ -125,6 +125,13 @@ describe("the closing summary", () => {
     });
   });
 
+  test("compares the forecast with the run alone, not with the time that the user took to agree", () => {
+    const forecast = { requests: 49, ms: 31_000, binds: "generation", larger: null } as const;
+    const text = summarise({ ...runFacts, forecast });
+    expect(text).toMatch(/^time +37\.2s$/m);
+    expect(text).toMatch(/^forecast +49 requests, 30s; it took 58 requests, 30s$/m);
+  });
+
   test("for programs has credits as numbers", () => {
     expect(summaryJson(runFacts)).toMatchObject({
       job: "demo",
