@@ -134,7 +134,7 @@ export function summarise(
     ["requests", requestsText(facts)],
     ["time", duration(facts.elapsedMs)],
     ...forecastLines(facts),
-    ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
+    ["files", filesText(facts)],
     ["folder", { text: cwd === null ? facts.folder : shownPath(facts.folder, cwd), file: facts.folder }],
     ...(facts.look === null ? [] : [["look", `\`${facts.look}\``] as [string, Cell]]),
   );
@@ -227,15 +227,20 @@ function forecastLines({ forecast, requests, ranMs }: RunSummary): [string, Cell
   return [["forecast", comparedText(forecast, { requests, ms: ranMs })]];
 }
 
+/** Those of this run alone. */
+function filesText({ files, bytes, before }: RunSummary): string {
+  if (files === 0) return before > 0 ? "none new" : "none";
+  return `${count(files, "file")}, ${fileSize(bytes)}`;
+}
+
 function requestsText(facts: RunSummary): string {
   const each = requestsPerItem(facts);
   return each === null ? String(facts.requests) : `${facts.requests}, ${each} for each archived item`;
 }
 
 /** Null if this run archived nothing. */
-function requestsPerItem({ requests, counts, files }: RunSummary): number | null {
-  const items = Math.min(counts.archived ?? 0, files);
-  return items === 0 ? null : Math.round((requests / items) * 10) / 10;
+function requestsPerItem({ requests, made }: RunSummary): number | null {
+  return made === 0 ? null : Math.round((requests / made) * 10) / 10;
 }
 
 function nextStep(facts: RunSummary): string[] {

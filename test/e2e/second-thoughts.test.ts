@@ -79,6 +79,21 @@ describe.concurrent("what did not work, or did not please", () => {
     expect(status.beganBy).not.toHaveProperty("schedule");
   });
 
+  test("a run counts only the files that it archived itself", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(2));
+    const facts = async () => {
+      const { stdout } = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--json"]);
+      return JSON.parse(stdout) as { files: number; bytes: number; requestsPerItem: number | null };
+    };
+    const first = await facts();
+    expect(first).toMatchObject({ files: 2, before: 0 });
+    expect(first.requestsPerItem).toBeGreaterThan(2);
+    expect(await facts()).toMatchObject({ files: 0, bytes: 0, before: 2, requestsPerItem: null });
+    place.write("s.csv", sheet(3));
+    expect(await facts()).toMatchObject({ files: 1, before: 2, requestsPerItem: 5 });
+  });
+
   test("redo makes variants beside the old file, priced first, by row id and by path", slow, async () => {
     const place = newPlace();
     place.write("s.csv", sheet(1));

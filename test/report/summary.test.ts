@@ -63,6 +63,7 @@ describe("the closing summary", () => {
       stops: [],
       pending: noCredits,
       nextStep: null,
+      made: 1,
       files: 1,
     };
     expect(summarise(facts)).toMatchInlineSnapshot(`
@@ -93,6 +94,7 @@ describe("the closing summary", () => {
     const text = summarise({
       ...runFacts,
       counts: countsOf({ planned: 2 }),
+      made: 0,
       files: 0,
       bytes: 0,
       left: null,
@@ -147,7 +149,7 @@ describe("the closing summary", () => {
       overdue: [{ rowId: "clip-3", reason: "still processing" }],
       nextPollAt: "2026-11-21T03:00:01.000Z",
     });
-    expect(summaryJson({ ...runFacts, counts: countsOf({}), left: null })).toMatchObject({
+    expect(summaryJson({ ...runFacts, made: 0, left: null })).toMatchObject({
       credits: { left: null },
       requestsPerItem: null,
     });
@@ -162,6 +164,9 @@ test("what was archived before is said not to be paid again", () => {
   expect(summarise({ ...runFacts, counts, before: 3 })).toContain(
     "3 of 3 items, all of them before, not paid again",
   );
+  const text = summarise({ ...runFacts, counts, before: 3, made: 0, files: 0, requests: 3 });
+  expect(text).toMatch(/^requests +3$/m);
+  expect(text).toMatch(/^files +none new$/m);
 });
 
 test("P8: a difference between the counter and the spend log is shown, agreement is not", () => {

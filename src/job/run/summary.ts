@@ -54,7 +54,8 @@ export interface RunSummary {
   ranMs: number;
   /** The forecast from the start of the run; null if nothing was planned or the run was resumed. */
   forecast: Forecast | null;
-  /** Files that this run archived, and their bytes. */
+  /** Items that this run archived, their files, and the bytes of those. */
+  made: number;
   files: number;
   bytes: number;
   /** The job's folder. */
