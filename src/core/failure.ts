@@ -5,6 +5,11 @@
 export const failureKinds = ["moderation", "input", "parameter", "provider", "unknown"] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
+/** What may succeed when it is submitted again as it is. */
+export function mayPass(kind: FailureKind): boolean {
+  return kind === "provider" || kind === "unknown";
+}
+
 /** Tried in this order: "the provider rejected the prompt as unsafe" is moderation, although it names the provider. */
 const signs: readonly [FailureKind, RegExp][] = [
   ["moderation", /moderat|content policy|policy violation|unsafe|safety|nsfw|prohibited|flagged|sensitive/i],

@@ -1,3 +1,4 @@
+import { mayPass } from "../core/failure.js";
 import { localMinute, localTime } from "../core/local-time.js";
 import { noCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
@@ -24,7 +25,7 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   if (state === "cancelled") return isOpen ? `${resume} collects what is still at the service` : null;
   if (state === "paused" || exit === "interrupted")
     return isOpen ? `${resume} continues; submitted tasks keep running at the service` : null;
-  if (exit === "failed" && counts.failed + counts.planned > 0) return runFailedAgain(run, folder);
+  if (exit === "failed" && counts.failed + counts.planned > 0) return afterFailures(left, folder);
   if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
   if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
   if (exit === "held" && counts.blocked > 0)
@@ -99,8 +100,17 @@ function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): 
     : `${resumeWith(" --max-credits-per-model MODEL=N")} with a higher N`;
 }
 
-function runFailedAgain(run: Run, folder: string | null): string {
-  return `fix the failed rows, then ${runAgain(run, folder)}; archived items are never charged twice`;
+/** Only `retry` submits failed items again as they are; `run` makes the rows that were changed. */
+function afterFailures({ run, failureKinds }: LeftToDo, folder: string | null): string {
+  const passing = failureKinds.filter(mayPass);
+  const fix = `fix the failed rows, then ${runAgain(run, folder)}; archived items are never charged twice`;
+  if (passing.length === 0) return fix;
+  const areAll = passing.length === failureKinds.length;
+  const words = ["bulkgen retry", run.id, ...(areAll ? [] : ["--only", passing.join(",")])];
+  const retry = `\`${[...words, ...(run.options.sandbox ? ["--sandbox"] : [])].join(" ")}\` submits`;
+  return areAll
+    ? `${retry} the failed items again`
+    : `${retry} again what may succeed as it is; for the others, ${fix}`;
 }
 
 /** The command that plans the run's manifest again, as the same edition and with the same options. */

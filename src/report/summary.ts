@@ -86,6 +86,7 @@ export async function summaryOf(
     // Of a continued run, this process saw only a part.
     forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
     elapsedMs: clock.now() - startedAt,
+    ranMs: (run.endedAt ?? clock.now()) - run.startedAt,
     ...(await opened.store.filesOf(run.id)),
     folder: jobFolder(run),
     nextStep: nextStepOf(left),
@@ -133,7 +134,7 @@ export function summarise(
     ["requests", requestsText(facts)],
     ["time", duration(facts.elapsedMs)],
     ...forecastLines(facts),
-    ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
+    ["files", filesText(facts)],
     ["folder", { text: cwd === null ? facts.folder : shownPath(facts.folder, cwd), file: facts.folder }],
     ...(facts.look === null ? [] : [["look", `\`${facts.look}\``] as [string, Cell]]),
   );
@@ -221,9 +222,15 @@ function creditCheckLines({ creditCheck }: RunSummary): [string, Cell][] {
   return [["credit check", { text, tone: "warning" }]];
 }
 
-function forecastLines({ forecast, requests, elapsedMs }: RunSummary): [string, Cell][] {
+function forecastLines({ forecast, requests, ranMs }: RunSummary): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
-  return [["forecast", comparedText(forecast, { requests, ms: elapsedMs })]];
+  return [["forecast", comparedText(forecast, { requests, ms: ranMs })]];
+}
+
+/** Those of this run alone. */
+function filesText({ files, bytes, before }: RunSummary): string {
+  if (files === 0) return before > 0 ? "none new" : "none";
+  return `${count(files, "file")}, ${fileSize(bytes)}`;
 }
 
 function requestsText(facts: RunSummary): string {
@@ -232,9 +239,8 @@ function requestsText(facts: RunSummary): string {
 }
 
 /** Null if this run archived nothing. */
-function requestsPerItem({ requests, counts, files }: RunSummary): number | null {
-  const items = Math.min(counts.archived ?? 0, files);
-  return items === 0 ? null : Math.round((requests / items) * 10) / 10;
+function requestsPerItem({ requests, made }: RunSummary): number | null {
+  return made === 0 ? null : Math.round((requests / made) * 10) / 10;
 }
 
 function nextStep(facts: RunSummary): string[] {

@@ -104,9 +104,10 @@ export function scheduledCommand(
   const words = flags.flatMap(([name, value]) => (value === undefined ? [name] : [`${name}=${value}`]));
   // Wait for another run of the workspace, whether a person or a schedule started it.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
-  if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)], variables };
+  // Said also to a run that continues: else a person continues it, for whom an end that has passed is none.
   const end = scheduledEnd(schedule, scheduledRun.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
+  if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)], variables };
   const edition = scheduledEdition(schedule, scheduledRun.dueAt);
   if (edition !== null) words.push(`--edition=${edition}`);
   return { command: "run", words: [...words, "--yes", "--", schedule.manifest], variables };

@@ -137,7 +137,7 @@ describe("init without a terminal", () => {
 
   test.each([
     ["a wrong key", ["--api-key-file", "key"], 3, "has the wrong form"],
-    ["a missing key file", ["--api-key-file", "nothing"], 2, "--api-key-file: ENOENT"],
+    ["a missing key file", ["--api-key-file", "nothing"], 2, "--api-key-file: there is no file "],
     [
       "the path of the API in the address",
       ["--base-url", "https://service.example/api/v1/"],
@@ -165,7 +165,7 @@ describe("init without a terminal", () => {
     writeFileSync(join(at.folder, "set", "jobs"), "a file where the folder should be");
     const { code, stdout, stderr } = await run(at, ["init", "set"]);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(/^bulkgen: E\w+: /);
+    expect(stderr).toMatch(/^bulkgen: \S+jobs exists already, as a file; expected a folder\n$/);
     expect(readdirSync(join(at.folder, "set"))).toEqual(["jobs"]);
   });
 });

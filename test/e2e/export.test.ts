@@ -232,12 +232,17 @@ describe.concurrent("bulkgen export", () => {
     };
     expect(await says()).toContain("no runs in");
     await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
-    expect(await says("7")).toContain("no run 7 in this workspace");
+    expect(await says("7")).toContain(
+      "no run 7 in this workspace; `bulkgen status --all --sandbox` lists them",
+    );
+    expect((await run(place, ["status", "7", "--sandbox"])).stderr).toContain(
+      "`bulkgen status --all --sandbox` lists the runs.",
+    );
     expect(await says("--to", "s.csv", "--force")).toContain("is the manifest of run 1");
     expect(await says("--to", "x.docx")).toContain(
       "expected a name that ends in .csv, .xlsx, .json or .jsonl",
     );
-    expect(await says("--to", "no/such/folder.csv")).toContain("ENOENT");
+    expect(await says("--to", "no/such/folder.csv")).toMatch(/^bulkgen: there is no folder \S+no\/such\n$/);
     await exported(place, "--to", "x.csv");
     expect(await says("--to", "x.csv")).toContain("x.csv exists. Choose another file, or add --force");
     expect(await says("--zip", "x.zip", "--to", "x.csv")).toContain("x.csv exists");

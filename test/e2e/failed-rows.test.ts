@@ -93,3 +93,14 @@ describe.concurrent("a failed row that was corrected", () => {
     expect((await call("run", "s.csv", "--job", "s", ...sandbox)).code).toBe(0);
   });
 });
+
+test("a row that failed at the provider is submitted again by the command that the summary names", async () => {
+  const place = newPlace();
+  place.write("s.csv", "id,model,prompt\na,aurora-image-mini,[[provider-error]] a mug\n");
+  const first = await run(place, ["run", "s.csv", ...sandbox]);
+  const [, command = ""] = /^Next: `bulkgen (.+?)`/m.exec(first.stdout) ?? [];
+  expect(command).toBe("retry 1 --sandbox");
+  const again = await run(place, [...command.split(" "), "--yes", "--json"]);
+  expect(JSON.parse(again.stdout)).toMatchObject({ exitName: "failed", counts: { failed: 1 } });
+  expect(again.stderr).toContain("1 to submit");
+});

@@ -52,6 +52,15 @@ describe.concurrent("output", () => {
     expect(end.stdout).toContain("2 of 2 items");
   });
 
+  test("compares its forecast with the figures that the status has", async () => {
+    const { place, service } = await ready(2);
+    const forecast = async (...words: string[]) =>
+      /^forecast +(.*; it took .*)$/m.exec((await run(place, words, service)).stdout)?.[1];
+    const told = await forecast("run", "set.csv", "--yes");
+    expect(told).toBeDefined();
+    expect(await forecast("status")).toBe(told);
+  });
+
   test("ends with the command that shows the pictures, as it works when typed", async () => {
     const place = newPlace();
     place.write("team/set.csv", sheet(1));

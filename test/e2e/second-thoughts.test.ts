@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
 import { galleryData } from "../report/gallery-data.js";
-import { newPlace, run, start } from "./command.js";
+import { newPlace, type Place, run, start } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { startProxy } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
@@ -13,6 +14,13 @@ function filesIn(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => name !== "index.jsonl")
     .toSorted();
+}
+
+/** Lets the runs have ended at that time by their --until. */
+function endedAt(place: Place, until: string): void {
+  const db = openSqlite(join(place.folder, ".bulkgen", "sandbox", "state.db"));
+  db.prepare("UPDATE runs SET options = json_set(options, '$.until', ?)").run(until);
+  db.close();
 }
 
 describe.concurrent("what did not work, or did not please", () => {
@@ -45,6 +53,46 @@ describe.concurrent("what did not work, or did not please", () => {
       );
     },
   );
+
+  test("the morning after, a person continues what the end of a scheduled run cut short", slow, async () => {
+    const place = newPlace();
+    const past = "2020-01-01T06:00:00.000Z";
+    place.write("s.csv", `id,model,prompt\na,${cheapModel},fine\nb,${cheapModel},[[provider-error]]`);
+    const env = { BULKGEN_SCHEDULED_BY: "night", BULKGEN_SCHEDULED_FOR: past };
+    const words = ["run", "s.csv", "--sandbox", "--yes", "--retries", "0", "--until", past];
+    expect((await run(place, words, { env })).code).toBe(8);
+    // Of the schedule's own resume, the end holds.
+    const byDaemon = await run(place, ["resume", "1", "--sandbox", "--until", past], { env });
+    expect(byDaemon).toMatchObject({ code: 8, stdout: expect.stringContaining("archived   0 of 2") });
+    const ended = async (...args: string[]) => {
+      const { stdout, stderr } = await run(place, [...args, "--sandbox", "--json"]);
+      expect(stdout, stderr).not.toBe("");
+      return JSON.parse(stdout) as { stops: string[]; counts: { archived: number; failed: number } };
+    };
+    expect(await ended("resume")).toMatchObject({ stops: [], counts: { archived: 1, failed: 1 } });
+    endedAt(place, past);
+    expect(await ended("retry", "--yes")).toMatchObject({ stops: [], counts: { archived: 1, failed: 1 } });
+    endedAt(place, past);
+    expect(await ended("redo", "a", "--yes")).toMatchObject({ stops: [], counts: { archived: 1 } });
+    const status = (await ended("status")) as unknown as { beganBy: object };
+    expect(status).toMatchObject({ run: 2, options: ["--retries 0", "--sandbox"], forecast: null });
+    expect(status.beganBy).not.toHaveProperty("schedule");
+  });
+
+  test("a run counts only the files that it archived itself", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(2));
+    const facts = async () => {
+      const { stdout } = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--json"]);
+      return JSON.parse(stdout) as { files: number; bytes: number; requestsPerItem: number | null };
+    };
+    const first = await facts();
+    expect(first).toMatchObject({ files: 2, before: 0 });
+    expect(first.requestsPerItem).toBeGreaterThan(2);
+    expect(await facts()).toMatchObject({ files: 0, bytes: 0, before: 2, requestsPerItem: null });
+    place.write("s.csv", sheet(3));
+    expect(await facts()).toMatchObject({ files: 1, before: 2, requestsPerItem: 5 });
+  });
 
   test("redo makes variants beside the old file, priced first, by row id and by path", slow, async () => {
     const place = newPlace();

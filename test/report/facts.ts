@@ -87,6 +87,8 @@ export const runFacts: RunSummary = {
   creditCheck: null,
   requests: 58,
   elapsedMs: 37_240,
+  ranMs: 30_100,
+  made: 20,
   files: 20,
   bytes: 41_200_000,
   folder: "outputs/demo",

@@ -44,6 +44,7 @@ export function leftOf(run: Run, counts: Partial<LeftToDo["counts"]> = {}): Left
     run,
     isNewest: true,
     counts: { ...noItems, planned: 5, ...counts },
+    failureKinds: [],
     capNeeded: credits(160),
     overdue: [],
     awaiting: [],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { FailureKind } from "../../src/core/failure.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { RunStatus } from "../../src/job/workspace/status.js";
 import { nextStep } from "../../src/report/next-step.js";
@@ -205,6 +206,18 @@ describe("status", () => {
     expect(nextStep(leftOf(run, { planned: 0, blocked: 2 }))).toBe(
       "`bulkgen status 3 --sandbox` says what the blocked items wait for",
     );
+  });
+
+  test("says how items are submitted again that failed at the provider, because run leaves unchanged rows", () => {
+    const run = { ...finishedRun, exit: "failed" as const };
+    const advice = (...failureKinds: FailureKind[]) =>
+      nextStep({ ...leftOf(run, { planned: 0, failed: 2 }), failureKinds }, here);
+    const fix = /^fix the failed rows, then `bulkgen run [^`]+`; archived items are never charged twice$/;
+    expect(advice("moderation", "input")).toMatch(fix);
+    expect(advice("provider", "unknown")).toBe("`bulkgen retry 3` submits the failed items again");
+    const [retry, rest] = advice("provider", "moderation")?.split("; for the others, ") ?? [];
+    expect(retry).toBe("`bulkgen retry 3 --only provider` submits again what may succeed as it is");
+    expect(rest).toMatch(fix);
   });
 
   test("names the folder in which its advice is to be typed, where another workspace would be found", () => {

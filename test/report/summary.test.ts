@@ -63,6 +63,7 @@ describe("the closing summary", () => {
       stops: [],
       pending: noCredits,
       nextStep: null,
+      made: 1,
       files: 1,
     };
     expect(summarise(facts)).toMatchInlineSnapshot(`
@@ -93,6 +94,7 @@ describe("the closing summary", () => {
     const text = summarise({
       ...runFacts,
       counts: countsOf({ planned: 2 }),
+      made: 0,
       files: 0,
       bytes: 0,
       left: null,
@@ -125,6 +127,13 @@ describe("the closing summary", () => {
     });
   });
 
+  test("compares the forecast with the run alone, not with the time that the user took to agree", () => {
+    const forecast = { requests: 49, ms: 31_000, binds: "generation", larger: null } as const;
+    const text = summarise({ ...runFacts, forecast });
+    expect(text).toMatch(/^time +37\.2s$/m);
+    expect(text).toMatch(/^forecast +49 requests, 30s; it took 58 requests, 30s$/m);
+  });
+
   test("for programs has credits as numbers", () => {
     expect(summaryJson(runFacts)).toMatchObject({
       job: "demo",
@@ -140,7 +149,7 @@ describe("the closing summary", () => {
       overdue: [{ rowId: "clip-3", reason: "still processing" }],
       nextPollAt: "2026-11-21T03:00:01.000Z",
     });
-    expect(summaryJson({ ...runFacts, counts: countsOf({}), left: null })).toMatchObject({
+    expect(summaryJson({ ...runFacts, made: 0, left: null })).toMatchObject({
       credits: { left: null },
       requestsPerItem: null,
     });
@@ -155,6 +164,9 @@ test("what was archived before is said not to be paid again", () => {
   expect(summarise({ ...runFacts, counts, before: 3 })).toContain(
     "3 of 3 items, all of them before, not paid again",
   );
+  const text = summarise({ ...runFacts, counts, before: 3, made: 0, files: 0, requests: 3 });
+  expect(text).toMatch(/^requests +3$/m);
+  expect(text).toMatch(/^files +none new$/m);
 });
 
 test("P8: a difference between the counter and the spend log is shown, agreement is not", () => {

@@ -133,7 +133,7 @@ describe("bulkgen sandbox", () => {
     expect(status).toBe(2);
     expect(stderr).toContain("models.json is no list of models:");
     expect(stderr).toContain("→ at models[0].category");
-    expect((await bulkgen("sandbox", "--models", "none.json")).stderr).toContain("ENOENT");
+    expect((await bulkgen("sandbox", "--models", "none.json")).stderr).toContain("there is no file ");
   });
 
   it("leaves nothing behind with its state in memory", async () => {

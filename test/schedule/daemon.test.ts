@@ -122,14 +122,14 @@ describe("a scheduled run", () => {
   });
 
   test("stopped by the day's limit continues as the same run when it can", async () => {
-    await add({ flags: [["--sandbox"], ["--max-credits", "9"]] });
+    await add({ flags: [["--sandbox"], ["--max-credits", "9"], ["--until", "09:00"]] });
     start();
     await passes(due - evening);
     began[0]?.end({ ...fine, exit: 8, resumeAt: due + 5 * hour });
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "waiting", resumeAt: due + 5 * hour, run: 7 }]);
     await passes(5 * hour);
-    expect(began[1]?.command).toBe("resume --sandbox --if-locked=wait 7");
+    expect(began[1]?.command).toBe("resume --sandbox --if-locked=wait --until=2026-11-21T08:00:00.000Z 7");
     began[1]?.end(fine);
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0 }]);

@@ -149,7 +149,7 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
         charged: credits(12),
         pending: credits(20),
       });
-      expect(await store.filesOf(run?.id ?? 0)).toEqual({ files: 2, bytes: 6 });
+      expect(await store.filesOf(run?.id ?? 0)).toEqual({ made: 1, files: 2, bytes: 6 });
       expect((await store.interrupted()).map((item) => item.rowId)).toEqual(["submitting", "unknown"]);
 
       await store.saved(idOf("ready"), 1, savedFile);

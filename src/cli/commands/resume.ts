@@ -3,6 +3,7 @@ import { type ChargeEvidence, foreignCredits } from "../../core/charges/readings
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { localTime } from "../../core/local-time.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
+import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import { spentIn } from "../../job/workspace/evidence.js";
@@ -27,8 +28,8 @@ export async function resume({
   const prepared = await jobOptions(flags, machine, settledWorkspace(flags, machine));
   const continuation = {
     choose: unfinishedRun(args.run),
-    async change({ store, account }: WorkspaceSession, found: Run): Promise<Run> {
-      const run = { ...found, options: { ...found.options, ...changes } };
+    async change({ store, account }: WorkspaceSession, found: Run, now: number): Promise<Run> {
+      const run = { ...found, options: { ...withoutPastEnd(found.options, now), ...changes } };
       const evidence = await account.spendLog.evidence(run.options);
       await agreeToRest(store, run, evidence, flags, prepared);
       await store.setRun(run.id, { options: run.options });

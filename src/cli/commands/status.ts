@@ -35,9 +35,10 @@ async function oneRun(
   const { clock, cwd } = machine;
   const facts = workspaceExists(workspace) ? await statusOf(workspace, which ?? "newest", clock) : null;
   if (facts === null && which !== undefined) {
+    const sandbox = flags.sandbox ? " --sandbox" : "";
     throw new EarlyExit(
       "usage",
-      `there is no run ${which} in ${workspace.root}. \`bulkgen status --all\` lists the runs.`,
+      `there is no run ${which} in ${workspace.root}. \`bulkgen status --all${sandbox}\` lists the runs.`,
     );
   }
   print(flags, machine, "status", facts && statusJson(facts), (style) =>

@@ -3,6 +3,7 @@ import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import { packageFile } from "../../package-file.js";
 import { terminalLines } from "../../text/terminal.js";
+import { fileTrouble } from "../settings/file-trouble.js";
 
 /**
  * Turns what a command throws into one clear message and the documented exit code. Errors that no command foresaw are
@@ -46,8 +47,10 @@ function saysWhatToDo(name: string | undefined): boolean {
 /** The refusal and what to do about it. */
 async function refusal(error: unknown, message: string): Promise<string> {
   const { wayOut } = await import("../../store/open.js");
-  const todo = saysWhatToDo((error as Error).name) ? null : wayOut(error);
-  return todo === null ? message : `${message}; ${todo}`;
+  const { name, code } = error as NodeJS.ErrnoException;
+  const todo = saysWhatToDo(name) ? null : wayOut(error);
+  const what = code?.startsWith("E") ? fileTrouble(error) : message;
+  return todo === null ? what : `${what}; ${todo}`;
 }
 
 /** Adds the name of its module to each place of a stack in the bundle, where one file holds many modules. */

@@ -5,6 +5,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
+import { fileTrouble } from "./file-trouble.js";
 
 /**
  * The service's address and the key come from a flag, the environment, the workspace's `.env`, or a
@@ -85,9 +86,10 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
 
 /** Throws EarlyExit. */
 export function keyFromFile(file: string, cwd: string): ServiceSetting {
+  const path = resolve(cwd, file);
   try {
-    return { value: readFileSync(resolve(cwd, file), "utf8").trim(), from: file };
+    return { value: readFileSync(path, "utf8").trim(), from: file };
   } catch (error) {
-    throw new EarlyExit("usage", `--api-key-file: ${(error as Error).message}`);
+    throw new EarlyExit("usage", `--api-key-file: ${fileTrouble(error, path)}`);
   }
 }

@@ -22,6 +22,7 @@ import { manifestFlags } from "../flags/manifest.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
 import { serviceFlags } from "../flags/shared.js";
 import type { ConfigFile } from "./config-file.js";
+import { fileTrouble } from "./file-trouble.js";
 import { configFiles, flagAsGiven, runAttribute, runFlagsOf } from "./settings.js";
 import { workspaceOf } from "./workspace.js";
 
@@ -90,7 +91,7 @@ export function writePlan(
   try {
     writePieces(path, pieces);
   } catch (error) {
-    throw new EarlyExit("usage", `-o: ${(error as Error).message}`);
+    throw new EarlyExit("usage", `-o: ${fileTrouble(error, path)}. The plan was not saved.`);
   }
 }
 

@@ -99,6 +99,15 @@ export function deadlineOf(options: Pick<RunOptions, "until" | "maxDurationMs">,
   return times.length === 0 ? null : Math.min(...times);
 }
 
+/**
+ * The options of a run that a person continues: an instant that has passed has ended it once, and is no reason to submit
+ * nothing of what is ordered now.
+ */
+export function withoutPastEnd(options: RunOptions, now: number): RunOptions {
+  const { until } = options;
+  return until?.includes("T") && Date.parse(until) <= now ? { ...options, until: null } : options;
+}
+
 function endOf(until: string, now: number): number {
   return until.includes("T") ? Date.parse(until) : nextTimeOfDay(until, now);
 }

@@ -185,8 +185,8 @@ export interface Store extends Orders {
   archived(jobId?: number): Promise<ArchivedOutput[]>;
   /** The same summed up by model. */
   archivedSizes(): Promise<ModelSize[]>;
-  /** The files that a run's items have in the archive, and their bytes together. */
-  filesOf(runId: number): Promise<{ files: number; bytes: number }>;
+  /** What was archived since a run began: its items, their files, and the bytes of those. */
+  filesOf(runId: number): Promise<{ made: number; files: number; bytes: number }>;
   /** Ids of the items that a person has picked. */
   picks(): Promise<Set<number>>;
   /** Marks items as picked or not; nothing else about them changes. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import { withoutPastEnd } from "../../core/next/options.js";
 import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { resumeCommand } from "../workspace/find-run.js";
@@ -127,7 +128,7 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       wanted = await findItems(store);
       return wanted.run;
     },
-    async change({ store, account }) {
+    async change({ store, account }, _, now) {
       if (!wanted) throw new Error("an order that was never found");
       const { run, order, offered, note = null } = wanted;
       const facts = await factsFor(order, account);
@@ -136,16 +137,19 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run));
       const work = { store, spendLog: account.spendLog, facts, charges };
       const { run: changed } = await store.together(await checkedOrder(work, run, agreed));
-      const own = await coveringOrder(store, changed);
+      const own = await coveringOrder(store, changed, now);
       return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },
   };
 }
 
-/** A rebuilt run has no cap of a person's choice: it gets one that covers what was just agreed to, and no more. */
-async function coveringOrder(store: Store, run: Run): Promise<Run> {
-  if (run.options.rebuilt !== true) return run;
-  const options = { ...run.options, maxCredits: await capNeeded(store, run) };
+/**
+ * The run with options that let it do what was just agreed to. A rebuilt run has no cap of a person's choice: it gets one
+ * that covers this and no more.
+ */
+async function coveringOrder(store: Store, run: Run, now: number): Promise<Run> {
+  const cap = run.options.rebuilt === true ? { maxCredits: await capNeeded(store, run) } : {};
+  const options = { ...withoutPastEnd(run.options, now), ...cap };
   await store.setRun(run.id, { options });
   return { ...run, options };
 }
@@ -158,5 +162,5 @@ export interface Continuation {
    * Makes changes before the run continues, with the workspace locked and the account known; returns the run to
    * continue.
    */
-  change?(opened: WorkspaceSession, run: Run): Promise<Run>;
+  change?(opened: WorkspaceSession, run: Run, now: number): Promise<Run>;
 }

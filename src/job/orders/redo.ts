@@ -10,6 +10,7 @@ import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../workspace/find-run.js";
+import { whoIsHere } from "../workspace/lock.js";
 import { eachOnce, type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 import type { ItemName } from "./review.js";
@@ -139,9 +140,12 @@ export function* addVariants(changes: Changes, run: Run, variants: readonly NewI
   return started;
 }
 
-/** A new run that follows a rebuilt one was not rebuilt itself, and has what was agreed to as its only items. */
-function anew({ rebuilt, ...options }: RunOptions): RunOptions {
-  return rebuilt === true ? { ...options, maxCredits: null } : options;
+/**
+ * The options of a new run, begun by who orders it, with what was agreed to as its only items. One that follows a rebuilt
+ * run was not rebuilt itself.
+ */
+function anew({ rebuilt, forecast: _, ...options }: RunOptions): RunOptions {
+  return { ...options, ...(rebuilt === true ? { maxCredits: null } : {}), beganBy: whoIsHere() };
 }
 
 function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "name"> {

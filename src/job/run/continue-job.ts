@@ -32,7 +32,7 @@ export async function continueJob<Result>(
   try {
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
-    const changed = (await continuation.change?.(opened, found)) ?? found;
+    const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
     const state = changed.state === "cancelled" ? "cancelled" : "running";
     await opened.store.setRun(changed.id, { state, exit: null, endedAt: null });

@@ -48,10 +48,14 @@ export interface RunSummary {
   creditCheck: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
+  /** Of this command, with planning and the time to agree. */
   elapsedMs: number;
+  /** From the beginning of the run to its end. */
+  ranMs: number;
   /** The forecast from the start of the run; null if nothing was planned or the run was resumed. */
   forecast: Forecast | null;
-  /** Files that this run archived, and their bytes. */
+  /** Items that this run archived, their files, and the bytes of those. */
+  made: number;
   files: number;
   bytes: number;
   /** The job's folder. */

@@ -66,7 +66,12 @@ export function newestRun(which: number | undefined): FindRun {
 export async function runNumbered(store: Store, which: number): Promise<Run> {
   const run = await store.run(which);
   if (run) return run;
-  throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
+  // Rehearsals have a store of their own.
+  const sandbox = (await store.run("newest"))?.options.sandbox ? " --sandbox" : "";
+  throw new EarlyExit(
+    "usage",
+    `no run ${which} in this workspace; \`bulkgen status --all${sandbox}\` lists them`,
+  );
 }
 
 /** Whether resume has something to do; in a cancelled run, items that were paid for. */

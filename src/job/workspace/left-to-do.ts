@@ -1,3 +1,4 @@
+import type { FailureKind } from "../../core/failure.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, noCredits, plus } from "../../core/money.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
@@ -9,6 +10,8 @@ export interface LeftToDo {
   /** A resume without a number continues this run. */
   isNewest: boolean;
   counts: Readonly<Record<ItemState, number>>;
+  /** The kinds of its failures. */
+  failureKinds: readonly FailureKind[];
   /** The cap that covers what is spent or open, and the items that are left. */
   capNeeded: Credits;
   /** Row ids of the items whose tasks take longer than expected, and when the first is polled again. */
@@ -20,20 +23,22 @@ export interface LeftToDo {
   decidesAt: number | null;
 }
 
-/** `items` are those of the run that are overdue or unknown, where they were read already. */
+/** `items` are those of the run that failed, are overdue or unknown, where they were read already. */
 export async function leftToDo(store: Store, run: Run, items?: readonly Item[]): Promise<LeftToDo> {
-  const waiting = items ?? (await store.items(run.id, ["overdue", "unknown"]));
-  const overdue = waiting.filter(({ state }) => state === "overdue");
+  const open = items ?? (await store.items(run.id, ["failed", "overdue", "unknown"]));
+  const failed = open.filter(({ state }) => state === "failed");
+  const overdue = open.filter(({ state }) => state === "overdue");
   const newest = await store.run("unfinished");
   return {
     run,
     isNewest: newest === null || newest.id === run.id,
     counts: await store.counts(run.id),
+    failureKinds: [...new Set(failed.map(({ failureKind }) => failureKind ?? "unknown"))],
     capNeeded: isUnfinished(run) ? await capNeeded(store, run) : noCredits,
     overdue: overdue.map(({ rowId }) => rowId),
     nextPollAt: earliest(overdue.map(({ nextAt }) => nextAt)),
     awaiting: (await store.awaitingApproval(run.id)).map(({ rowId }) => rowId),
-    decidesAt: await decidesAt(store, run, waiting),
+    decidesAt: await decidesAt(store, run, open),
   };
 }
 

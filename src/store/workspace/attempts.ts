@@ -225,9 +225,11 @@ export function attemptMethods(connection: Database): AttemptMethods {
     filesOf: (runId) =>
       read(function* () {
         return (yield* sql(
-          `SELECT count(o.file) AS files, coalesce(sum(o.bytes), 0) AS bytes
-         FROM outputs o JOIN items i ON i.id = o.item_id WHERE i.run_id = ?`,
-        ).get(runId)) as { files: number; bytes: number };
+          `SELECT count(DISTINCT CASE WHEN i.state = 'archived' THEN i.id END) AS made,
+             count(*) AS files, coalesce(sum(o.bytes), 0) AS bytes
+           FROM runs r JOIN items i ON i.run_id = r.id JOIN outputs o ON o.item_id = i.id
+           WHERE r.id = ? AND o.file IS NOT NULL AND o.saved_at >= r.started_at`,
+        ).get(runId)) as { made: number; files: number; bytes: number };
       }),
 
     saved: async (itemId, number, file) =>

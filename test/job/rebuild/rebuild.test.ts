@@ -510,7 +510,7 @@ describe("P4: with the archive", () => {
     const rebuilt = await rebuild();
     expect(await statesNow()).toEqual({ a: "archived", b: "processing", c: "processing" });
     expect(rebuilt.archive).toEqual({ indexes: 1, missing: [join("demo", "b.png"), join("demo", "c.png")] });
-    expect(await inStore((store) => store.filesOf(1))).toEqual({ files: 1, bytes: 1 });
+    expect(await inStore((store) => store.filesOf(1))).toEqual({ made: 1, files: 1, bytes: 1 });
     expect(await inStore((store) => store.spending(1))).toMatchObject({
       charged: credits(4.5),
       pending: credits(9),

@@ -14,6 +14,7 @@ import { fromMicro } from "../../../sandbox/state/state.js";
 import { readSwitches } from "../../../sandbox/state/switches.js";
 import type { SandboxFlags } from "../../flags/sandbox.js";
 import { print } from "../../output/print.js";
+import { fileTrouble } from "../../settings/file-trouble.js";
 import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { administer, memory, stateFile } from "./administer.js";
@@ -71,7 +72,12 @@ async function rehearsalOf(
   { models, switches, faults, faultSeed }: SandboxFlags,
   { cwd }: Machine,
 ): Promise<Partial<SandboxOptions>> {
-  const read = (file: string) => readFile(resolve(cwd, file), "utf8");
+  const read = (file: string) => {
+    const path = resolve(cwd, file);
+    return readFile(path, "utf8").catch((error: unknown) => {
+      throw new Error(fileTrouble(error, path));
+    });
+  };
   try {
     return {
       ...(models === undefined ? {} : { models: readModelFile(await read(models), models) }),

@@ -1,0 +1,33 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * Why the system refused a file or folder, in words; the system's own message for what has no better ones. `file` is
+ * needed where the error does not name it, as when a folder is read like a file.
+ */
+export function fileTrouble(error: unknown, file?: string): string {
+  const { code, message, path = file, dest } = error as NodeJS.ErrnoException & { dest?: string };
+  if (path === undefined) return message;
+  // Files are written under another name first.
+  const named = dest ?? path.replace(/\.part$/, "");
+  const folder = dirname(path);
+  switch (code) {
+    case "ENOENT":
+      return existsSync(folder) ? `there is no file ${named}` : `there is no folder ${folder}`;
+    case "ENOTDIR":
+      return `part of the path ${named} is a file; expected a folder`;
+    case "EISDIR":
+      return `${named} is a folder; expected a file`;
+    case "EEXIST":
+      return `${named} exists already, as a file; expected a folder`;
+    case "EACCES":
+    case "EPERM":
+      return `this user has no permission for ${named}`;
+    case "EROFS":
+      return `${named} is on a read-only file system`;
+    case "ENOSPC":
+      return `there is no space left for ${named}`;
+    default:
+      return message;
+  }
+}
