@@ -81,6 +81,13 @@ export function shortId(key: string): string {
   return key.slice(key.indexOf(":") + 1).slice(0, 10);
 }
 
+/** Between which texts the keys with this short id are; between them is nothing if it is no short id. */
+export function keysWith(short: string): { prefix: string; end: string } {
+  const prefix = /^[0-9a-f]{10}$/.test(short) ? `k1:${short}` : "";
+  // After every hexadecimal digit.
+  return { prefix, end: prefix === "" ? "" : `${prefix}g` };
+}
+
 /** A text, normalised for the key. */
 export function normalText(text: string): string {
   const lines = text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;

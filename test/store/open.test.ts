@@ -83,6 +83,22 @@ describe("works that are asked for at about the same time", () => {
     expect(rows()).toEqual([1, 2]);
   });
 
+  test("take a savepoint each, but one that has the commit to itself takes none: a large one would take hours", async () => {
+    const begun: string[] = [];
+    const verbose = (text?: unknown) => begun.push(/^[A-Z]+/.exec(String(text))?.[0] ?? "");
+    const watched = groupCommits(openSqlite(":memory:", { verbose }));
+    await Promise.all([watched.atomic(() => 1), watched.atomic(() => 2)]);
+    expect(begun.filter((word) => word === "SAVEPOINT")).toHaveLength(2);
+    begun.length = 0;
+    expect(await watched.atomic(() => 3)).toBe(3);
+    await expect(
+      watched.atomic(() => {
+        throw new Error("no");
+      }),
+    ).rejects.toThrow("no");
+    expect(begun).toEqual(["BEGIN", "COMMIT", "BEGIN", "ROLLBACK"]);
+  });
+
   test("are all refused where the commit is, and none of them is there", async () => {
     const { db, add, rows } = grouped();
     db.pragma("busy_timeout = 0");

@@ -50,8 +50,13 @@ export interface Store extends Orders {
   sheetOf(runId: number): Promise<KeptSheet | null>;
   /** Adds items to a run, and touches no other. */
   add(runId: number, items: readonly NewItem[]): Promise<void>;
-  /** Items of the workspace that go by this row id, short key, task id or file. The newest run's come first. */
+  /**
+   * Items of the workspace that go by this row id, short key or task id, or where there are none, by this file. The newest
+   * run's come first.
+   */
   find(name: string): Promise<Item[]>;
+  /** Whether the job has an item of this key. */
+  has(jobId: number, key: string): Promise<boolean>;
   /**
    * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the
    * planned ones that are not parked so many of each head; with `heads` null, the first in the manifest's order. Items in

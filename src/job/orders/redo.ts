@@ -112,13 +112,10 @@ export function todaysPrices<Priced extends Offered>(
 
 /** A new variant of each item, numbered after the existing ones. */
 export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
-  const siblings: NewItem[] = (await store.itemsOf(run.jobName)).filter(
-    (item) => item.edition === run.edition,
-  );
   const made: NewItem[] = [];
   for (const item of items) {
-    const original = originalOf(item, siblings);
-    const variant = 1 + Math.max(...variantsSoFar(original, [...siblings, ...made]));
+    const original = await originalOf(store, run, item);
+    const variant = await nextVariant(store, run, original.key, made);
     made.push({
       ...requestOf(item),
       key: variantKey(original.key, variant),
@@ -171,14 +168,31 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
 }
 
 /** The row's own item, of which `item` may be a variant. */
-function originalOf(item: Item, siblings: readonly NewItem[]): NewItem {
-  const known = (each: NewItem) => each.variant === 1 && variantKey(each.key, item.variant) === item.key;
-  return item.variant === 1 ? item : (siblings.find(known) ?? item);
+async function originalOf(store: Store, run: Run, item: Item): Promise<Item> {
+  if (item.variant === 1) return item;
+  const known = (each: Item) =>
+    each.edition === run.edition && each.variant === 1 && variantKey(each.key, item.variant) === item.key;
+  const named = (await store.find(item.rowId.replace(/-v\d+$/, ""))).filter(
+    ({ jobId }) => jobId === run.jobId,
+  );
+  const found = named.find(known);
+  if (found) return found;
+  // Its row may have another id by now. The job may have more items than memory holds.
+  for await (const page of store.history(run.jobName)) {
+    const original = page.find(known);
+    if (original) return original;
+  }
+  return item;
 }
 
-function variantsSoFar(original: NewItem, siblings: readonly NewItem[]): number[] {
-  const keys = new Set(siblings.map((each) => each.key));
-  const variants = [1];
-  for (let variant = 2; keys.has(variantKey(original.key, variant)); variant++) variants.push(variant);
-  return variants;
+/** The number of the first variant that the job does not have, nor this order. */
+async function nextVariant(
+  store: Store,
+  { jobId }: Run,
+  key: string,
+  made: readonly NewItem[],
+): Promise<number> {
+  const isTaken = async (wanted: string) =>
+    made.some((each) => each.key === wanted) || (await store.has(jobId, wanted));
+  for (let variant = 2; ; variant++) if (!(await isTaken(variantKey(key, variant)))) return variant;
 }

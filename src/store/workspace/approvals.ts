@@ -75,8 +75,8 @@ function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
   for (let variant = 2; yield* isKnown(variantKey(first, variant)); variant++)
     keys.push(variantKey(first, variant));
   const move = sql(
-    `UPDATE parents SET parent_key = @key WHERE parent_key = @other AND item_id IN (
-       SELECT id FROM items WHERE job_id = @jobId AND state = 'blocked'
+    `UPDATE parents SET parent_key = @key WHERE parent_key = @other AND EXISTS (
+       SELECT 1 FROM items WHERE id = parents.item_id AND job_id = @jobId AND state = 'blocked'
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id))`,
   );
   for (const other of keys)
@@ -87,7 +87,8 @@ function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
 function* originalOf({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string | null> {
   const rowId = item.rowId.replace(/-v\d+$/, "");
   const found = (yield* sql(
-    "SELECT key FROM items WHERE job_id = ? AND edition = ? AND row_id = ? AND variant = 1",
+    // A row id has few items, a job has many.
+    "SELECT key FROM items WHERE +job_id = ? AND edition = ? AND row_id = ? AND variant = 1",
   ).all(item.jobId, item.edition, rowId)) as { key: string }[];
   return found.find(({ key }) => variantKey(key, item.variant) === item.key)?.key ?? null;
 }

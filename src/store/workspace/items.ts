@@ -1,3 +1,4 @@
+import { keysWith } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
@@ -17,6 +18,7 @@ type ItemMethods = Pick<
   | "add"
   | "supply"
   | "find"
+  | "has"
   | "due"
   | "waiting"
   | "groups"
@@ -49,11 +51,16 @@ const runItems = (states: readonly ItemState[] | undefined) => {
   return itemsWhere(`${inStates ?? "run_id = @runId"} ORDER BY position, id`);
 };
 const interruptedItems = itemsWhere("state = 'submitting' OR state = 'unknown' ORDER BY id");
+const newestFirst = "ORDER BY run_id DESC NULLS LAST, position, id";
+// Each part has its own index; keys have one only for each job.
 const namedItems = itemsWhere(
-  `row_id = @name OR substr(key, instr(key, ':') + 1, 10) = @name
-     OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
-     OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC NULLS LAST, position, id`,
+  `id IN (SELECT id FROM items WHERE row_id = @name
+     UNION SELECT item_id FROM attempts WHERE task_id = @name
+     UNION SELECT items.id FROM jobs CROSS JOIN items ON items.job_id = jobs.id
+       AND items.key > @prefix AND items.key < @end) ${newestFirst}`,
 );
+// Every output is looked through: an index would cost each file that is saved something.
+const itemsOfFile = itemsWhere(`id IN (SELECT item_id FROM outputs WHERE file = @name) ${newestFirst}`);
 
 type ItemChanges = { [Name in "add" | "counts" | "apply"]: AsScript<Store[Name]> };
 
@@ -141,7 +148,16 @@ export function itemMethods(connection: Database): ItemMethods {
         yield* sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),
 
-    find: (name) => read(() => select(namedItems, { name })),
+    find: (name) =>
+      read(function* () {
+        const found = yield* select(namedItems, { name, ...keysWith(name) });
+        return found.length > 0 ? found : yield* select(itemsOfFile, { name });
+      }),
+
+    has: (jobId, key) =>
+      read(function* () {
+        return (yield* sql("SELECT 1 FROM items WHERE job_id = ? AND key = ?").get(jobId, key)) !== undefined;
+      }),
 
     due: (runId, limit, parked, heads, beginning = []) =>
       read(function* () {

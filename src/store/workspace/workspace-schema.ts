@@ -134,6 +134,8 @@ export const workspaceTables = `
   -- The items of a job in the order of their numbers, page by page.
   CREATE INDEX items_job ON items (job_id);
   CREATE INDEX items_run ON items (run_id);
+  -- People name items by it.
+  CREATE INDEX items_row ON items (row_id);
   CREATE INDEX items_vanished ON items (job_id) WHERE vanished = 1;
   CREATE INDEX items_approval ON items (run_id, approval) WHERE approval IS NOT NULL;
   -- A transition writes only the indexes that the item enters or leaves. The states are joined by OR, because SQLite uses

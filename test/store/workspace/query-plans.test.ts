@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { variantKey } from "../../../src/core/identity.js";
 import { itemStates } from "../../../src/core/item.js";
 import { credits } from "../../../src/core/money.js";
 import type { Sqlite } from "../../../src/sqlite.js";
@@ -25,7 +26,7 @@ function growing(db: Sqlite, text: string): string[] {
   const unnamed = [...text.matchAll(/\?/g)].map(() => null);
   const steps = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(values, ...unnamed) as { detail: string }[];
   const isBounded =
-    /json_each|SCAN runs|run_groups|run_states|CONSTANT ROW|INDEX (items_open|attempts_unanswered|orders_waiting)/;
+    /json_each|SCAN (runs|jobs)|run_groups|run_states|CONSTANT ROW|INDEX (items_open|attempts_unanswered|orders_waiting)/;
   const isWhole = /^SCAN|INDEX (items_run|attempts_run)|\(job_id=\?\)/;
   return steps.map(({ detail }) => detail).filter((step) => isWhole.test(step) && !isBounded.test(step));
 }
@@ -96,6 +97,30 @@ test("no query of a run's loop reads all items, attempts or outputs", async () =
   const found = [...texts].map((text) => ({ text, steps: growing(db, text) }));
   expect(found.length).toBeGreaterThan(40);
   expect(found.filter(({ steps }) => steps.length > 0)).toEqual([]);
+});
+
+test("a command that names an item reads no table whole", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const clock = new ManualClock();
+  const store = workspaceOn(db, clock, "/somewhere");
+  const { id: runId, jobId } = await store.startRun((await store.job("demo")).id, runStart);
+  const key = `k1:${"0123456789abcdef".repeat(4)}`;
+  await store.enroll(runId, [
+    newItem("a", { key, approve: true }),
+    newItem("a-v2", { key: variantKey(key, 2), variant: 2, approve: true }),
+  ]);
+  const [a, second] = (await store.items(runId)).map(({ id }) => id) as [number, number];
+  const attempt = await store.intend(a, { runId, sentAt: 0, bodySha256: "00", spendLogId: null });
+  await store.conclude(attempt.id, "accepted", { taskId: "task-1" });
+  const texts = preparedOn(db);
+
+  for (const name of ["a", "0123456789", "task-1"])
+    expect((await store.find(name)).map(({ id }) => id)).toEqual([a]);
+  expect(await store.has(jobId, variantKey(key, 2))).toBe(true);
+  expect(await store.has(jobId, variantKey(key, 3))).toBe(false);
+  await store.approve([second], "approved");
+
+  expect([...texts].filter((text) => growing(db, text).length > 0)).toEqual([]);
 });
 
 test("a job's history is read page by page without reading its other items or sorting them", async () => {

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { variantKey } from "../../../src/core/identity.js";
 import { credits } from "../../../src/core/money.js";
-import type { Store } from "../../../src/core/ports/store.js";
+import type { Item, NewItem, Run, Store } from "../../../src/core/ports/store.js";
 import { decideItems } from "../../../src/job/orders/decide.js";
-import { redoItems } from "../../../src/job/orders/redo.js";
+import { redoItems, variantsOf } from "../../../src/job/orders/redo.js";
 import { resolveHeld } from "../../../src/job/orders/resolve.js";
 import { everything } from "../../../src/plan/select.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
@@ -56,4 +57,18 @@ test("an item that is named twice is decided about once", async () => {
   const which = { names: ["made", "task-1"], all: false, selection: everything, cwd: "/" };
   expect((await decideItems(which, "again")(store)).order).toMatchObject({ items: [made] });
   expect((await decideItems(which, "approve")(store)).order).toMatchObject({ items: [made] });
+});
+
+test("a redo of a variant is numbered after those of its row, whatever the row is called now", async () => {
+  const run = (await store.runs())[0] as Run;
+  const item = await store.item(made);
+  const [second] = await variantsOf(store, run, [item]);
+  await store.add(run.id, [second as NewItem]);
+  await store.add(run.id, [{ ...item, rowId: "renamed", name: "renamed" }]);
+  const [variant] = await store.find("made-v2");
+  const [third, fourth] = await variantsOf(store, run, [variant as Item, await store.item(made)]);
+  expect([third, fourth]).toMatchObject([
+    { variant: 3, rowId: "renamed-v3", key: variantKey(item.key, 3) },
+    { variant: 4, rowId: "renamed-v4", key: variantKey(item.key, 4) },
+  ]);
 });
