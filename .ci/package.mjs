@@ -84,6 +84,8 @@ function importProblems(folder, manifest, packed) {
           const mayBeAbsent = how === "import(" || file.endsWith(".d.ts");
           if (!(name in dependencies) && !(mayBeAbsent && optional.includes(name)))
             problems.push(`${file} imports ${name}, which is no dependency`);
+          if (file.endsWith(".d.ts") && !hasTypes(name))
+            problems.push(`${file} imports ${name}, which brings no types`);
           continue;
         }
         const target = join(dirname(file), entry.endsWith(".d.ts") ? from.replace(/\.js$/, ".d.ts") : from);
@@ -93,6 +95,14 @@ function importProblems(folder, manifest, packed) {
     }
   }
   return problems;
+}
+
+/** Those of `@types/` are not installed with the package. */
+function hasTypes(name) {
+  const { types, typings } = JSON.parse(
+    readFileSync(join(root, "node_modules", name, "package.json"), "utf8"),
+  );
+  return (types ?? typings) !== undefined;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -12,11 +12,14 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, write
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import S3rver from "s3rver";
+import { SMTPServer } from "smtp-server";
 import { packageProblems, packReport } from "../.ci/package.mjs";
+import { startOwnPostgres } from "../scripts/postgres.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const headers = join(root, "scripts", "headers.mjs");
-const { version: own } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const { version: own, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** What only the sandbox needs: whoever never rehearses must not wait for it. */
 const ofSandbox = ["sharp", "hono", "@hono", "h264-mp4-encoder", "@echogarden", "wasm-media-encoders"];
@@ -108,10 +111,11 @@ async function tryOn(version, tarball) {
   writeFileSync(join(project, "library.mjs"), libraryProgram);
   expectEqual("the library's run", await on("node", ["library.mjs"]), "done 1");
   checkTypes(project);
+  await withServers(on, command);
   await withoutSandboxPackages(project, on, command);
   const size = (await on("du", ["-sk", "node_modules"])).split(/\s/)[0];
   rmSync(project, { recursive: true });
-  return `node ${name}: installed in ${seconds} s, ${packages} packages, ${megabytes(Number(size) * 1_024)}; command, demo, library and types work`;
+  return `node ${name}: installed in ${seconds} s, ${packages} packages, ${megabytes(Number(size) * 1_024)}; command, demo, library, types, bucket, mail, MCP and fleet work`;
 }
 
 /** The examples, as a program that is compiled against the installed declarations, which are checked themselves too. */
@@ -129,6 +133,66 @@ function checkTypes(project) {
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });
   if (status !== 0) throw new Error(`a program does not compile against the package:\n${stdout}`);
+}
+
+/** A run that copies its file to a bucket and mails its result; an agent; then the same state in a database, with a worker. */
+async function withServers(on, command) {
+  const bucket = new S3rver({
+    port: 0,
+    address: "127.0.0.1",
+    silent: true,
+    directory: mkdtempSync(join(folder, "s3-")),
+    configureBuckets: [{ name: "archive" }],
+  });
+  const mails = [];
+  const post = new SMTPServer({
+    authOptional: true,
+    hideSTARTTLS: true,
+    onData: (stream, session, done) => {
+      mails.push(session.envelope.rcptTo[0].address);
+      stream.resume().on("end", done);
+    },
+  });
+  const postgres = await startOwnPostgres();
+  try {
+    const { port } = await bucket.run();
+    await new Promise((done) => post.listen(0, "127.0.0.1", done));
+    const mail = ["--notify", "mailto:ops@example.org", "--smtp-from", "bulkgen@example.org"];
+    const env = {
+      AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+      AWS_ACCESS_KEY_ID: "S3RVER",
+      AWS_SECRET_ACCESS_KEY: "S3RVER",
+      BULKGEN_SMTP_URL: `smtp://127.0.0.1:${post.server.address().port}`,
+    };
+    const run = ["run", "cup.csv", "--sandbox", "--yes", "--quiet", "--json"];
+    await on("node", [command, ...run, "--archive", "s3://archive", ...mail], env);
+    await on("node", [command, "verify", "--read-data", "--sandbox"], env);
+    expectEqual("the mails", mails.join(), "ops@example.org");
+    await on("node", [command, "gallery", "--sandbox"]);
+    const hello = {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "try", version: "1" },
+    };
+    const asked = { jsonrpc: "2.0", id: 1, method: "initialize", params: hello };
+    const told = await on("sh", ["-c", `echo '${JSON.stringify(asked)}' | node ${command} mcp --sandbox`]);
+    expectEqual("the agent's server", JSON.parse(told).result.serverInfo.name, "bulkgen");
+    const shared = { BULKGEN_DATABASE_URL: postgres.url };
+    const refused = await on("node", [command, "fleet", "--json"], shared).catch(({ message }) => message);
+    expectEqual("a fleet without its packages", /npm install pg\b/.test(refused), true);
+    const peers = ["pg", "pg-boss"].map((name) => `${name}@${devDependencies[name]}`);
+    await on("npm", ["install", "--no-fund", "--no-audit", "--loglevel=error", ...peers], {
+      HOME: process.env.HOME,
+    });
+    const { exitName } = JSON.parse(await on("node", [command, ...run, "--workspace", "shared"], shared));
+    expectEqual("the end of a run in a database", exitName, "done");
+    const { workers } = JSON.parse(await on("node", [command, "fleet", "--json", "--sandbox"], shared));
+    expectEqual("the workers", workers.length, 0);
+  } finally {
+    await postgres.stop();
+    await bucket.close();
+    await new Promise((done) => post.close(done));
+  }
 }
 
 /** Help, a plan of a service elsewhere and the library do without the packages that only the sandbox needs. */

@@ -5,7 +5,7 @@ import PQueue from "p-queue";
 import { thumbnailOf } from "../archive/check/thumbnail.js";
 import { jobFolder } from "../archive/disk/names.js";
 import { nodeDisk } from "../archive/disk/node-disk.js";
-import type { BrowsedFile } from "../store/browse/browser.js";
+import type { BrowsedFile } from "../store/browse/pages.js";
 import { pathOf } from "./answers.js";
 import { Refused } from "./refused.js";
 

@@ -1,10 +1,10 @@
 import type { Forecast } from "../core/pace/forecast.js";
+import type { Amount } from "../core/ports/accounts.js";
 import type { SeenWorker } from "../fleet/job.js";
 import type { QueueLoad } from "../fleet/queue.js";
 import type { PlannedRest } from "../job/orders/request.js";
 import type { Evidence } from "../job/workspace/evidence.js";
-import type { Amount } from "../store/accounts/quota-reader.js";
-import type { BrowsedFile, BrowsedItem, BrowsedRun, BrowsedStory } from "../store/browse/browser.js";
+import type { BrowsedFile, BrowsedItem, BrowsedRun, BrowsedStory } from "../store/browse/pages.js";
 import type { TroubleGroup } from "../store/workspace/news.js";
 
 /**

@@ -1,6 +1,6 @@
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
-import type { BrowsedFile, Browser } from "../store/browse/browser.js";
+import type { BrowsedFile, Browser } from "../store/browse/pages.js";
 import type { Zipped } from "./asked.js";
 import { existing } from "./files.js";
 import { Refused } from "./refused.js";

@@ -9,7 +9,7 @@ import type { Host } from "../machine.js";
 import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
-import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/browser.js";
+import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
 import { iso } from "../text/iso.js";
 
 /** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */

@@ -119,3 +119,9 @@ export type Reservation =
   | { ticket: Ticket }
   /** When the next slot is free (UTC ms), and what the wait is for. */
   | { ticket: null; waitUntil: number; waitsFor: "minute" | "day" | "service" };
+
+/** An amount in the step of time that begins then (UTC ms). */
+export interface Amount {
+  at: number;
+  amount: number;
+}

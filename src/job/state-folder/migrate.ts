@@ -5,6 +5,7 @@ import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Sqlite } from "../../sqlite.js";
 import { accountsMigrations } from "../../store/accounts/accounts-schema.js";
+import { finish, sqliteQueries } from "../../store/on-sqlite.js";
 import { openDatabase, syncNames } from "../../store/open.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { LockedPostgres } from "../../store/postgres/connect.js";
@@ -17,7 +18,7 @@ import {
   toServer,
   UsedOnBothSides,
 } from "../../store/postgres/transfer.js";
-import { finish, type Queries, type Script, sqliteQueries } from "../../store/script.js";
+import type { Queries, Script } from "../../store/script.js";
 import { workspaceMigrations } from "../../store/workspace/workspace-schema.js";
 import { count } from "../../text/amounts.js";
 import { isRehearsal, refuseOutdated } from "../workspace/history.js";

@@ -1,3 +1,4 @@
+import type { Amount } from "../../core/ports/accounts.js";
 import type { Quota } from "../../core/quota/quota.js";
 import type { Database } from "../script.js";
 import { timeBlockMs } from "./accounts-schema.js";
@@ -14,12 +15,6 @@ export interface QuotaReader {
 }
 
 export const spentStepMs = timeBlockMs;
-
-/** An amount in the step of time that begins then (UTC ms). */
-export interface Amount {
-  at: number;
-  amount: number;
-}
 
 /** The quota of a user at a service, in an open database of either kind. */
 export function quotaOn(

@@ -1,8 +1,8 @@
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import type { Sqlite } from "../../sqlite.js";
+import { finish, sqliteDatabase, sqliteQueries } from "../on-sqlite.js";
 import { copyInto, type Defer, openDatabase, transactions } from "../open.js";
-import { finish, sqliteDatabase, sqliteQueries } from "../script.js";
 import { approvalMethods } from "./approvals.js";
 import { attemptMethods } from "./attempts.js";
 import { canaryMethods } from "./canaries.js";
