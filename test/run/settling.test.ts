@@ -383,6 +383,30 @@ describe("a request whose answer was lost", () => {
     expect(await notes(run)).toEqual([expect.stringContaining("used from elsewhere")]);
   });
 
+  test("P2: --orphans resubmit pays nothing again whose task a person found, though its outputs cannot be had", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    loses([1], "answer");
+    await carryOn(world, run, { lanes: 1, ...settling() });
+    const [item] = await world.store.items(run.id);
+    const id = item?.id ?? 0;
+    const attempt = await world.store.attempt(id);
+    expect(await world.store.item(id)).toMatchObject({ state: "held" });
+    await world.store.adopt(id, { taskId: "task-found", charged: credits(4), attempt: attempt?.id ?? 0 });
+    await world.store.complete(id, {
+      urls: ["https://files.example/1"],
+      fetchBy: 0,
+      charged: credits(4),
+      createdAt: "c",
+      completedAt: null,
+    });
+    await world.store.apply(id, "unfetchable", { note: "gone" });
+    world.tamper = null;
+    await carryOn(world, run, { lanes: 1, ...settling({ orphanCredits: credits(8) }) });
+    expect(await states(world, run)).toEqual({ p1: "held" });
+    expect(posts()).toBe(1);
+  });
+
   test("P6: --orphans resubmit pays again within its bound, and no further", async () => {
     await open();
     const run = await start(world, pictures(5));

@@ -74,6 +74,8 @@ export interface Store extends Orders {
   /** The planned items of a run that are not parked, counted. */
   waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
   counts(runId: number): Promise<Record<ItemState, number>>;
+  /** All items of the workspace, of runs or of none. */
+  countAll(): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
   /**
    * The items of a run; only those in these states, where some are named: a run may have more items than memory holds.

@@ -188,7 +188,8 @@ async function withoutReceipts(workspace: Workspace, store: Store): Promise<Chec
 
 async function hasPaid(store: Store): Promise<boolean> {
   for (const run of await store.runs()) {
-    if ((await store.items(run.id)).some((item) => item.attempted)) return true;
+    const { charged, pending } = await store.spending(run.id);
+    if (charged > 0 || pending > 0) return true;
   }
   return false;
 }

@@ -156,7 +156,10 @@ async function coveringOrder(store: Store, run: Run, now: number): Promise<Run> 
 
 /** What resume, retry and redo have in common: they continue an existing run and read no manifest. */
 export interface Continuation {
-  /** Finds the run, before taking a lock or asking the service. Throws EarlyExit if there is none. */
+  /**
+   * Finds the run, before taking a lock or asking the service; called again with the workspace locked. Throws EarlyExit if
+   * there is none.
+   */
   choose(store: Store): Promise<Run>;
   /**
    * Makes changes before the run continues, with the workspace locked and the account known; returns the run to

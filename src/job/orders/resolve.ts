@@ -95,9 +95,11 @@ async function doubtText(store: Store, items: readonly Item[]): Promise<string |
   const charged: Item[] = [];
   const unclear: Item[] = [];
   for (const item of items) {
-    const verdict = (await store.attempt(item.id))?.verdict ?? null;
-    if (verdict === "charged") charged.push(item);
-    else if (verdict === "undecided") unclear.push(item);
+    const attempt = await store.attempt(item.id);
+    // Of an accepted request the task has ended well, and its outputs cannot be had.
+    const isMade = attempt?.outcome === "accepted" && attempt.charged !== 0;
+    if (attempt?.verdict === "charged" || isMade) charged.push(item);
+    else if (attempt?.verdict === "undecided") unclear.push(item);
   }
   const credits = (some: readonly Item[]) => inCredits(plus(noCredits, ...some.map(({ price }) => price)));
   const known = `${charged.length} of ${count(items.length, "item")} ${charged.length === 1 ? "was" : "were"} charged before (${credits(charged)})`;

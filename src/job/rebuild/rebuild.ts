@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type ItemState, itemStates } from "../../core/item.js";
+import type { ItemState } from "../../core/item.js";
 import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
 import { makeWorkspace } from "../../store/workspace/workspace.js";
@@ -117,11 +117,8 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
 async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
   if (!existsSync(workspace.stateFile)) return null;
   try {
-    return await withStore(workspace, clock, async (store) => {
-      let items = 0;
-      for (const run of await store.runs()) items += (await store.items(run.id)).length;
-      return items;
-    });
+    const counts = await withStore(workspace, clock, (store) => store.countAll());
+    return Object.values(counts).reduce((sum, items) => sum + items, 0);
   } catch (error) {
     if (error instanceof NewerDatabase) throw error;
     if (isRefused(error)) {
@@ -147,16 +144,12 @@ async function factsOf(
   clock: Clock,
   { items, receipts, archive, orphans }: Sources,
 ): Promise<Omit<Rebuilt, "readable" | "kept">> {
-  const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
   return withStore(workspace, clock, async (store) => {
-    for (const job of new Set(items.map((found) => found.job))) {
-      for (const { state } of await store.itemsOf(job)) counts[state]++;
-    }
     const owing = (await store.runs()).filter((run) => run.owes).map((run) => run.id);
     return {
       database: workspace.stateFile,
       found: items.length,
-      counts,
+      counts: await store.countAll(),
       owing,
       orphans,
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },

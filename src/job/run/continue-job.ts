@@ -1,7 +1,7 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { Run } from "../../core/ports/store.js";
+import type { Run, Store } from "../../core/ports/store.js";
 import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
@@ -20,16 +20,17 @@ export async function continueJob<Result>(
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
   const startedAt = options.clock.now();
-  const found = await lookUp(options, continuation);
-  prepareOutFolder(jobFolder(found));
+  const meant = await lookUp(options, continuation);
+  prepareOutFolder(jobFolder(meant));
   const opened = await openWorkspaceSession({
     ...options,
-    connect: () => options.connect(found.manifest),
-    limits: found.options,
-    onDailyLimit: found.options.onDailyLimit,
+    connect: () => options.connect(meant.manifest),
+    limits: meant.options,
+    onDailyLimit: meant.options.onDailyLimit,
     signal: options.interrupt,
   });
   try {
+    const found = await chosenAgain(opened.store, continuation, meant);
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
@@ -65,6 +66,19 @@ async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation
     await refuseOutdated(workspace, store);
     return choose(store);
   });
+}
+
+/**
+ * Another process may have had the workspace since: it may have finished or cancelled the run, or changed what it may
+ * spend.
+ */
+async function chosenAgain(store: Store, { choose }: Continuation, meant: Run): Promise<Run> {
+  const run = await choose(store);
+  if (run.id === meant.id) return run;
+  throw new EarlyExit(
+    "usage",
+    `run ${run.id} took the place of run ${meant.id} while this command waited for the workspace. Nothing was sent. Give the command again to continue run ${run.id}.`,
+  );
 }
 
 function checkOwner(run: Run, user: string, origin: string): void {

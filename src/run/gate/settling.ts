@@ -292,7 +292,9 @@ export class Settling {
     if (this.settings.orphanCredits === 0) return;
     for (const item of await store.items(this.runId, ["held"])) {
       const attempt = await store.attempt(item.id);
-      if (attempt?.verdict != null && attempt.verdict !== "not_charged") await this.resubmit(item);
+      // A task that a person found since has an answer, whatever its verdict was.
+      const isLost = attempt?.outcome === "unanswered" && attempt.verdict !== null;
+      if (isLost && attempt.verdict !== "not_charged") await this.resubmit(item);
     }
   }
 

@@ -38,9 +38,16 @@ const parked = `SELECT coalesce(sum(items), 0) ${plannedGroups} AND ${isParked}`
 const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
 export function* countsOf(sql: Queries, runId: number): Script<Record<ItemState, number>> {
+  return counted(yield* sql("SELECT state, items AS n FROM run_states WHERE run_id = ?").all(runId));
+}
+
+export function* countsOfAll(sql: Queries): Script<Record<ItemState, number>> {
+  return counted(yield* sql("SELECT state, count(*) AS n FROM items GROUP BY state").all());
+}
+
+function counted(rows: unknown[]): Record<ItemState, number> {
   const counts = { ...noItems };
-  const rows = yield* sql("SELECT state, items AS n FROM run_states WHERE run_id = ?").all(runId);
-  for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
+  for (const { state, n } of rows as { state: ItemState; n: number }[]) counts[state] = n;
   return counts;
 }
 

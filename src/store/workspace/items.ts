@@ -4,7 +4,7 @@ import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Item, Spending, Store } from "../../core/ports/store.js";
 import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
-import { countsOf, due, waiting } from "./due.js";
+import { countsOf, countsOfAll, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
 
@@ -23,6 +23,7 @@ type ItemMethods = Pick<
   | "waiting"
   | "groups"
   | "counts"
+  | "countAll"
   | "item"
   | "items"
   | "spending"
@@ -186,6 +187,7 @@ export function itemMethods(connection: Database): ItemMethods {
     waiting: (runId, parked) => read(() => waiting(sql, runId, parked)),
 
     counts: (runId) => read(() => changes.counts(runId)),
+    countAll: () => read(() => countsOfAll(sql)),
 
     spending: (runId, of) =>
       read(function* () {

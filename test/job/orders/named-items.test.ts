@@ -72,3 +72,11 @@ test("a redo of a variant is numbered after those of its row, whatever the row i
     { variant: 4, rowId: "renamed-v4", key: variantKey(item.key, 4) },
   ]);
 });
+
+test("P6: to submit an item again whose outputs cannot be had is to pay a second time, and said so", async () => {
+  await store.lost(made, 1);
+  await store.apply(made, "unfetchable", { note: "gone" });
+  const which = { names: ["made"], all: false, selection: everything, cwd: "/" };
+  const { note } = await resolveHeld(which, "resubmit")(store);
+  expect(note).toContain("1 of 1 item was charged before (4 credits)");
+});

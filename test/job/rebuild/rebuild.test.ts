@@ -28,6 +28,7 @@ import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { intentLine } from "../../receipt-line.js";
+import { newItem, runStart } from "../../store/item-fixture.js";
 import { judgementOf } from "../../store/judgement-fixture.js";
 
 const clock = new ManualClock();
@@ -673,4 +674,17 @@ describe("the old database", () => {
     db.close();
     await expect(rebuild()).rejects.toThrow("written by a newer bulkgen");
   });
+});
+
+test("an old database counts with all its items, also those that are in no run any more", async () => {
+  intent("cup");
+  answer("cup", "accepted", 1, { taskId: "t-cup", charged: 4 });
+  writeFileSync(workspace.receiptsFile, `${lines.join("\n")}\n`);
+  const store = openWorkspace(workspace, clock);
+  const { id } = await store.startRun((await store.job("demo")).id, runStart);
+  await store.enroll(id, [newItem("cup"), newItem("leaf")]);
+  await store.enroll(id, [newItem("leaf")]);
+  await store.close();
+  const { readable } = await rebuildWorkspace({ workspace, clock, consent: async () => true });
+  expect(readable).toBe(2);
 });

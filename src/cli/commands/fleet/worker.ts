@@ -65,7 +65,7 @@ async function takeOver(
   const exit = await followed(prepared, flags, (show) =>
     continueJob(
       prepared.options,
-      { choose: async () => withOwnFolder(run, called, workspace) },
+      { choose: async (store) => withOwnFolder((await store.run(run.id)) ?? run, called, workspace) },
       async (outcome) => {
         const ended = await show(outcome);
         // A worker that is drained leaves the run to others that stand by.
