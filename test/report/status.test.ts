@@ -188,6 +188,13 @@ describe("status", () => {
     expect(statusText({ ...facts, run: begun, alive: true }, here)).toMatch(/^run +3 of demo .*: running\n/);
   });
 
+  test("of an ended run without items says that a later run has them, and where its results are", () => {
+    const text = statusText({ ...facts, counts: noItems, trouble: [], left: null }, here);
+    expect(text).toMatch(
+      /^items +taken over by a later run of \S+; `bulkgen status --all` has its results$/m,
+    );
+  });
+
   test("names the first items in trouble and counts the others", () => {
     const trouble = Array.from({ length: 23 }, (_, index) => ({
       ...facts.trouble[0]!,
