@@ -221,6 +221,13 @@ describe("status", () => {
       nextStep({ ...leftOf(run, { planned: 0, failed: 2 }), failureKinds }, here);
     const fix = /^fix the failed rows, then `bulkgen run [^`]+`; archived items are never charged twice$/;
     expect(advice("moderation", "input")).toMatch(fix);
+    const ended = (until: string) =>
+      nextStep({
+        ...leftOf({ ...run, options: { ...run.options, until } }, { planned: 0, failed: 1 }),
+        failureKinds: ["input"],
+      });
+    expect(ended("06:00")).toContain(" --until 06:00");
+    expect(ended("2026-11-26T06:00:00.000Z")).not.toContain("--until");
     expect(advice("provider", "unknown")).toBe("`bulkgen retry 3` submits the failed items again");
     const [retry, rest] = advice("provider", "moderation")?.split("; for the others, ") ?? [];
     expect(retry).toBe("`bulkgen retry 3 --only provider` submits again what may succeed as it is");
