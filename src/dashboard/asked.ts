@@ -39,9 +39,9 @@ const act = z.union([
     zone: z.string().max(100),
   }),
   z.object({ do: z.literal("unschedule"), name: word }),
-  z.object({ do: z.enum(["redo", "resubmit", "reject again"]), items, price }),
-  z.object({ do: z.enum(["approve", "reject", "skip", "refetch", "pick", "unpick"]), items }),
-  z.object({ do: z.literal("adopt"), items, task: word }),
+  z.object({ do: z.enum(["redo", "resubmit", "reject again", "refetch"]), items, price }),
+  z.object({ do: z.enum(["approve", "reject", "skip", "pick", "unpick"]), items }),
+  z.object({ do: z.literal("adopt"), items, task: word, price }),
   z.object({ do: z.enum(["retry", "resume"]), run: runNumber, price }),
   z.object({ do: z.enum(["pause", "cancel"]), run: runNumber }),
 ]);

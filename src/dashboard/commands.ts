@@ -27,10 +27,11 @@ export function wordsOf(act: Act): string[] {
       return ["reject", ...act.items, "--again", `--max-price=${act.price}`];
     case "resubmit":
       return ["resolve", ...act.items, "--resubmit", `--max-price=${act.price}`];
+    // Both continue the run, which submits what it has still planned.
     case "adopt":
-      return ["resolve", ...act.items, `--adopt=${act.task}`, "--yes"];
+      return ["resolve", ...act.items, `--adopt=${act.task}`, `--max-price=${act.price}`];
     case "refetch":
-      return ["resolve", ...act.items, "--refetch", "--yes"];
+      return ["resolve", ...act.items, "--refetch", `--max-price=${act.price}`];
     case "skip":
       return ["resolve", ...act.items, "--skip"];
     case "approve":

@@ -22,7 +22,7 @@ export async function priceOf(act: Act, workspace: Workspace, clock: Clock): Pro
   return withStore(workspace, clock, async (store) => {
     try {
       if (act.do === "resume") return await restOf(store, act.run);
-      const wanted = await wishOf(act, workspace.root)(store);
+      const wanted = await orderOf(act, workspace.root)(store);
       // A process that works on the run submits the rest of it anyhow.
       const rest = (await lockOwnerOf(workspace)) ? undefined : await plannedRest(store, wanted.run);
       let offer: Offer = { items: [], credits: noOffer, rest: { items: 0, credits: noOffer }, note: null };
@@ -50,12 +50,23 @@ async function restOf(store: Store, id: number): Promise<OfferedPrice> {
   return told({ items: [], credits: noOffer, rest: await plannedRest(store, run), note: null });
 }
 
-function wishOf(act: Act, cwd: string): FindItems {
-  if (act.do === "retry") return retryFailed(act.run, failureKinds, everything);
-  if (act.do === "redo") return redoItems(act.items, everything, cwd);
-  if (act.do !== "resubmit" && act.do !== "reject again") throw new Refused(`${act.do} has no price`);
-  const which = { names: act.items, all: false, selection: everything, cwd };
-  return act.do === "resubmit" ? resolveHeld(which, "resubmit") : decideItems(which, "again");
+function orderOf(act: Act, cwd: string): FindItems {
+  const which = (names: readonly string[]) => ({ names, all: false, selection: everything, cwd });
+  switch (act.do) {
+    case "retry":
+      return retryFailed(act.run, failureKinds, everything);
+    case "redo":
+      return redoItems(act.items, everything, cwd);
+    case "reject again":
+      return decideItems(which(act.items), "again");
+    case "adopt":
+      return resolveHeld(which(act.items), { adopt: act.task });
+    case "resubmit":
+    case "refetch":
+      return resolveHeld(which(act.items), act.do);
+    default:
+      throw new Refused(`${act.do} has no price`);
+  }
 }
 
 function told({ items, credits, rest, note }: Offer): OfferedPrice {

@@ -278,9 +278,9 @@ export type Act =
   | { do: "start"; choices: StartChoices; price: number }
   | { do: "schedule"; choices: StartChoices; name: string; cron: string; zone: string }
   | { do: "unschedule"; name: string }
-  | { do: "redo" | "resubmit" | "reject again"; items: string[]; price: number }
-  | { do: "approve" | "reject" | "skip" | "refetch" | "pick" | "unpick"; items: string[] }
-  | { do: "adopt"; items: string[]; task: string }
+  | { do: "redo" | "resubmit" | "reject again" | "refetch"; items: string[]; price: number }
+  | { do: "approve" | "reject" | "skip" | "pick" | "unpick"; items: string[] }
+  | { do: "adopt"; items: string[]; task: string; price: number }
   | { do: "retry" | "resume"; run: number; price: number }
   | { do: "pause" | "cancel"; run: number };
 

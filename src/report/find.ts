@@ -1,10 +1,18 @@
 import { localMinute } from "../core/local-time.js";
-import { showCredits, toNumber } from "../core/money.js";
+import { inCredits, showCredits, toNumber } from "../core/money.js";
 import type { FoundOutput } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
 import { iso } from "../text/iso.js";
-import { type Cell, type Column, plainStyle, type TerminalStyle, table } from "../text/table.js";
-import { shortText } from "../text/terminal.js";
+import {
+  type Cell,
+  type Column,
+  labelled,
+  paint,
+  plainStyle,
+  type TerminalStyle,
+  table,
+} from "../text/table.js";
+import { shortText, terminalText, textWidth } from "../text/terminal.js";
 
 const shownMax = 50;
 const promptCharactersMax = 120;
@@ -18,21 +26,35 @@ const columns: readonly Column[] = [
   { title: "prompt", flexible: true },
 ];
 
+/** One line for each file, or a few where the terminal is too narrow: a file's name is never cut. */
 export function foundTable(found: readonly FoundOutput[], style: TerminalStyle = plainStyle): string {
   if (found.length === 0) return "nothing found";
-  const rows = found
-    .slice(0, shownMax)
-    .map(({ path, item, savedAt, charged }): Cell[] => [
-      path,
-      `${item.rowNumber} (${item.rowId})`,
-      item.model,
-      localMinute(savedAt),
-      charged === null ? "" : showCredits(charged),
-      shortText(item.prompt ?? "", promptCharactersMax),
-    ]);
+  const shown = found.slice(0, shownMax);
+  const rows = shown.map(({ path, item, savedAt, charged }): Cell[] => [
+    path,
+    `${item.rowNumber} (${item.rowId})`,
+    item.model,
+    localMinute(savedAt),
+    charged === null ? "" : showCredits(charged),
+    shortText(item.prompt ?? "", promptCharactersMax),
+  ]);
+  const width = Math.max(...table(columns, rows).split("\n").map(textWidth));
+  const isNarrow = style.width !== null && width > style.width;
+  const lines = isNarrow ? shown.map((output) => foundLines(output, style)) : [table(columns, rows, style)];
   const more = found.length - rows.length;
   const rest = more > 0 ? [`and ${count(more, "more file", "more files")}: --json has every one`] : [];
-  return [table(columns, rows, style), ...rest].join("\n");
+  return [...lines, ...rest].join("\n");
+}
+
+function foundLines({ path, item, savedAt, charged }: FoundOutput, style: TerminalStyle): string {
+  const facts = [`row ${item.rowNumber} (${item.rowId})`, item.model, `saved ${localMinute(savedAt)}`];
+  const cost = charged === null ? [] : [inCredits(charged)];
+  const prompt = shortText(item.prompt ?? "", promptCharactersMax);
+  const lines: [string, string][] = [
+    ["", [...facts, ...cost].join(", ")],
+    ...(prompt ? [["", prompt] as [string, string]] : []),
+  ];
+  return `${paint(terminalText(path), "strong", style)}\n${labelled(lines, style)}`;
 }
 
 export function foundJson(found: FoundOutput) {

@@ -124,7 +124,13 @@ function runAgain({ manifest, edition, options }: Run, folder: string | null): s
     ...(edition === "" ? [] : ["--edition", edition]),
   ].map(shellWord);
   // The cap of a rebuilt run was set for what was ordered, and is no cap for its manifest.
-  const own = options.rebuilt === true ? { ...options, maxCredits: noCredits } : options;
+  const { maxCredits, until } = options;
+  const own = {
+    ...options,
+    maxCredits: options.rebuilt === true ? noCredits : maxCredits,
+    // An instant was the end of that run, and has passed when this is typed.
+    until: until?.includes("T") ? null : until,
+  };
   return `\`${[...words, ...changedFlags(own)].join(" ")}\``;
 }
 

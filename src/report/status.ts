@@ -254,7 +254,7 @@ export function statusText(
     ["run", { text: `${nameOf(run, folder)}: ${stateText(facts)}`, tone: "strong" }],
     ...beginningLines(run),
     ...endText(run),
-    ["items", countedStates(facts.counts).join(", ") || "none"],
+    ["items", itemsText(facts)],
     ["credits", creditsText(facts)],
     ...requestsLine(run),
     ...forecastLine(facts),
@@ -273,6 +273,14 @@ export function statusText(
   const next = facts.left && nextStepFrom(facts.left, folder, elsewhere);
   if (next !== null) lines.push(["next", next]);
   return labelled(lines, style);
+}
+
+/** A later run of the job takes the items over, also those that are archived. */
+function itemsText({ run, counts }: RunStatus): string {
+  const text = countedStates(counts).join(", ");
+  if (text !== "" || run.endedAt === null) return text || "none";
+  const sandbox = run.options.sandbox ? " --sandbox" : "";
+  return `taken over by a later run of ${run.jobName}; \`bulkgen status --all${sandbox}\` has its results`;
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */

@@ -13,8 +13,8 @@ test.each<[Act, string]>([
   [{ do: "redo", items, price: 2 }, "bulkgen redo 7:0123456789 --max-price=2"],
   [{ do: "reject again", items, price: 2 }, "bulkgen reject 7:0123456789 --again --max-price=2"],
   [{ do: "resubmit", items, price: 2 }, "bulkgen resolve 7:0123456789 --resubmit --max-price=2"],
-  [{ do: "adopt", items, task: "t-1" }, "bulkgen resolve 7:0123456789 --adopt=t-1 --yes"],
-  [{ do: "refetch", items }, "bulkgen resolve 7:0123456789 --refetch --yes"],
+  [{ do: "adopt", items, task: "t-1", price: 0 }, "bulkgen resolve 7:0123456789 --adopt=t-1 --max-price=0"],
+  [{ do: "refetch", items, price: 4 }, "bulkgen resolve 7:0123456789 --refetch --max-price=4"],
   [{ do: "skip", items }, "bulkgen resolve 7:0123456789 --skip"],
   [{ do: "unpick", items }, "bulkgen pick 7:0123456789 --undo"],
   [

@@ -325,6 +325,33 @@ describe("decide", () => {
     expect(service.made).toHaveLength(2);
   });
 
+  test("a task is adopted at the price of the items that its run submits with it, and refused at a lower one", async () => {
+    const held = await openDashboard({
+      script: ({ what, before }) => (what === "POST generate" && before === 0 ? "serve and cut" : "serve"),
+    });
+    const { act, get, post, place, service } = held;
+    place.write("two.csv", "id,model,prompt\ncup,plain-image,a cup\njar,plain-image,a jar\n");
+    const choices = { file: "two.csv", maxCredits: 2 };
+    expect(await act({ do: "start", choices, price: 2 })).toMatchObject({ exit: 10 });
+    const { items } = await get<WaitingPage>("/api/waiting?what=held");
+    const adopt = {
+      do: "adopt" as const,
+      items: [String(items[0]?.name)],
+      task: String(service.made[0]?.task),
+    };
+    const offer = await post<OfferedPrice>("/api/offer", { ...adopt, price: 0 });
+    expect(offer).toMatchObject({ items: [], rest: { items: 1, credits: 2 }, total: 2 });
+    expect(await act({ ...adopt, price: 0 })).toMatchObject({
+      exit: 2,
+      message: expect.stringContaining("--max-price"),
+    });
+    // At the price that was shown, only the task itself is in the way: it is not the one of this item.
+    expect(await act({ ...adopt, price: offer.total })).toMatchObject({
+      message: expect.stringMatching(/does not match cup/),
+    });
+    expect(service.made).toHaveLength(1);
+  });
+
   test("an offer for what cannot be done says why", async () => {
     const { post } = await madeTwo();
     await expect(post("/api/offer", { do: "retry", run: 1, price: 0 })).rejects.toThrow(

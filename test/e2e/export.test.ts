@@ -239,6 +239,7 @@ describe.concurrent("bulkgen export", () => {
       "`bulkgen status --all --sandbox` lists the runs.",
     );
     expect(await says("--to", "s.csv", "--force")).toContain("is the manifest of run 1");
+    expect(await says("--to", "x.csv", "--json")).toContain("--json contradicts the name of --to x.csv.");
     expect(await says("--to", "x.docx")).toContain(
       "expected a name that ends in .csv, .xlsx, .json or .jsonl",
     );

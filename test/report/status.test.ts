@@ -188,6 +188,13 @@ describe("status", () => {
     expect(statusText({ ...facts, run: begun, alive: true }, here)).toMatch(/^run +3 of demo .*: running\n/);
   });
 
+  test("of an ended run without items says that a later run has them, and where its results are", () => {
+    const text = statusText({ ...facts, counts: noItems, trouble: [], left: null }, here);
+    expect(text).toMatch(
+      /^items +taken over by a later run of \S+; `bulkgen status --all` has its results$/m,
+    );
+  });
+
   test("names the first items in trouble and counts the others", () => {
     const trouble = Array.from({ length: 23 }, (_, index) => ({
       ...facts.trouble[0]!,
@@ -214,6 +221,13 @@ describe("status", () => {
       nextStep({ ...leftOf(run, { planned: 0, failed: 2 }), failureKinds }, here);
     const fix = /^fix the failed rows, then `bulkgen run [^`]+`; archived items are never charged twice$/;
     expect(advice("moderation", "input")).toMatch(fix);
+    const ended = (until: string) =>
+      nextStep({
+        ...leftOf({ ...run, options: { ...run.options, until } }, { planned: 0, failed: 1 }),
+        failureKinds: ["input"],
+      });
+    expect(ended("06:00")).toContain(" --until 06:00");
+    expect(ended("2026-11-26T06:00:00.000Z")).not.toContain("--until");
     expect(advice("provider", "unknown")).toBe("`bulkgen retry 3` submits the failed items again");
     const [retry, rest] = advice("provider", "moderation")?.split("; for the others, ") ?? [];
     expect(retry).toBe("`bulkgen retry 3 --only provider` submits again what may succeed as it is");

@@ -58,15 +58,20 @@ export async function exportSheet({
   else if (zip === null) toStdout(sheet, machine);
 }
 
-/** The format of the flags; `--json` means JSON, as for every command. */
+/** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */
 function formatOf({ format, json, to }: ExportFlags): SheetFormat {
   if (format !== undefined) return format;
-  if (json) return "json";
   const extension = extname(to ?? "")
     .slice(1)
     .toLowerCase();
-  if (to === undefined || extension === "") return "csv";
   const known = (["csv", "xlsx", "json", "jsonl"] as const).find((name) => name === extension);
+  if (json && known !== undefined && known !== "json")
+    throw new EarlyExit(
+      "usage",
+      `--json contradicts the name of --to ${to}. Leave out --json, or end the name in .json. Nothing was written.`,
+    );
+  if (json) return "json";
+  if (to === undefined || extension === "") return "csv";
   if (known) return known;
   throw new EarlyExit(
     "usage",

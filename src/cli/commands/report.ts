@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { refuseLost } from "../../job/workspace/history.js";
+import { noRunsText, refuseLost } from "../../job/workspace/history.js";
 import { historyOf } from "../../job/workspace/status.js";
 import { workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -29,8 +29,11 @@ export async function report({ flags, machine }: Call<ReportFlags>): Promise<und
     sandbox: flags.sandbox ?? false,
     ...runsReportJson(facts),
   };
+  const isUnused = scheduled.length === 0 && !workspaceExists(workspace);
   print(flags, machine, "report", document, (style) =>
-    runsReportText(facts, machine.cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)),
+    isUnused
+      ? noRunsText(workspace)
+      : runsReportText(facts, machine.cwd, style, elsewhere(workspace, flags.sandbox ?? false, machine)),
   );
 }
 

@@ -6,7 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
-import { refuseMoved, refuseOutdated } from "./history.js";
+import { isRehearsal, refuseMoved, refuseOutdated } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
 
@@ -90,7 +90,7 @@ export async function lockWorkspace({
     if (ifLocked === "fail") {
       throw new EarlyExit(
         "locked",
-        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status\` shows its progress.`,
+        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status${isRehearsal(workspace) ? " --sandbox" : ""}\` shows its progress.`,
       );
     }
     onLocked(`${held}; waiting for it to end`);

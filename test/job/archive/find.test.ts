@@ -74,6 +74,12 @@ test("P24: the table shows no control characters; JSON has the whole row", async
   expect(text).toContain("3 (leaf)");
   expect(text).not.toContain("\u001b");
   expect(foundTable([])).toBe("nothing found");
+  // What was looked for is the file: its name is not cut, however narrow the terminal.
+  const [first] = outputs;
+  const lines = foundTable(outputs, { width: 50, colour: false }).split("\n");
+  expect(lines[0]).toBe(first?.path);
+  expect(lines[1]).toMatch(/^ {2}row 3 \(leaf\), /);
+  expect(lines.join("\n")).not.toContain("…");
   expect(foundTable(Array.from({ length: 60 }, () => outputs[0]!))).toContain("and 10 more files: --json");
   expect(outputs.map(foundJson)).toMatchObject([
     {

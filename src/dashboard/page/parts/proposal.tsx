@@ -35,7 +35,7 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
     <Dialog title={title} onClose={withdraw}>
       <p dir="auto">{visible(words)}</p>
       {given === "asked" && price === null && error === null && <p class="quiet">Asking for the price…</p>}
-      {price !== null && <PriceTable price={price} />}
+      {price !== null && price.items.length + price.rest.items > 0 && <PriceTable price={price} />}
       {line !== undefined && (
         <p class="line">
           <Words text={line} />
@@ -56,7 +56,7 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
           disabled={!isReady}
           onClick={() => void agree()}
         >
-          {isBusy ? "Working…" : total === null ? verb : `${verb} for ${credits(total)}`}
+          {isBusy ? "Working…" : total === null || total === 0 ? verb : `${verb} for ${credits(total)}`}
         </button>
       </footer>
     </Dialog>

@@ -62,9 +62,9 @@ export function Resolve({ rowId, name, hasTask }: ResolveProps) {
           if (task.trim() === "") return;
           propose({
             title: `Adopt a task for ${shown}`,
-            words: `The service has made this item as task ${visible(task.trim())}: it is collected, and nothing is paid again.`,
-            act: { do: "adopt", items: [name], task: task.trim() },
-            price: null,
+            words: `The service has made this item as task ${visible(task.trim())}: it is collected, and not paid again.`,
+            act: { do: "adopt", items: [name], task: task.trim(), price: 0 },
+            price: "asked",
             verb: "Adopt the task",
           });
         }}
@@ -104,9 +104,9 @@ export function Resolve({ rowId, name, hasTask }: ResolveProps) {
             onClick={() =>
               propose({
                 title: `Fetch ${shown} again`,
-                words: "The files of its task are fetched once more. Nothing is paid.",
-                act: { do: "refetch", items: [name] },
-                price: null,
+                words: "The files of its task are fetched once more, and not paid again.",
+                act: { do: "refetch", items: [name], price: 0 },
+                price: "asked",
                 verb: "Fetch again",
               })
             }

@@ -1,0 +1,27 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { lockWorkspace } from "../../../src/job/workspace/open.js";
+import { findWorkspace } from "../../../src/job/workspace/workspace.js";
+import { ManualClock } from "../../manual-clock.js";
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-locked-")));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+test.each([
+  [false, "`bulkgen status` shows its progress"],
+  [true, "`bulkgen status --sandbox` shows its progress"],
+])("a workspace that is in use says which command shows the run; rehearsal: %s", async (sandbox, hint) => {
+  const workspace = findWorkspace({ cwd: root, sandbox, env: { XDG_STATE_HOME: root } });
+  const options = {
+    workspace,
+    ifLocked: "fail" as const,
+    clock: new ManualClock(),
+    signal: new AbortController().signal,
+    onLocked() {},
+  };
+  const lock = await lockWorkspace(options);
+  await expect(lockWorkspace(options)).rejects.toThrow(hint);
+  await lock.release();
+});
