@@ -27,6 +27,8 @@ export interface Machine {
   readonly mounts: () => string | null;
   /** Replaces the test of a folder's locks, which takes two processes: what is wrong with them, or null. */
   readonly locks?: (folder: string) => string | null;
+  /** The longer side (px) of what the sandbox makes, instead of each model's own: large media take long to make. */
+  readonly mediaSide?: number;
 }
 
 export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };

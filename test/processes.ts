@@ -1,10 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import { appendFileSync } from "node:fs";
+import { processTally } from "./e2e/canary-tally.js";
 
-/** Writes each process that the tests start down in the file of this name, a line each. */
-export const processTally = "BULKGEN_PROCESS_TALLY";
-
+/** Writes down each process that a worker's tests start, a line each. Vitest's own process starts no tests, only workers. */
 subscribe("child_process", (message) => {
   const { process: child } = message as { process: ChildProcess };
   const file = process.env[processTally];

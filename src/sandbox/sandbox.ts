@@ -54,7 +54,7 @@ export class Sandbox implements Behind {
     private readonly origin: () => string,
   ) {
     const { clock, random, taskMs, inputRoot, plan, credits } = options;
-    const { urlMs, made = madeHere } = options;
+    const { urlMs, mediaSide, made = madeHere } = options;
     const switches = allSwitches({
       ...options.faults?.switches,
       ...options.switches,
@@ -73,7 +73,8 @@ export class Sandbox implements Behind {
     );
     const own = (address: string) => this.ownOutput(address);
     const { signal: closing } = this.closing;
-    this.studio = new Studio({ models: this.models, inputRoot, own, made, closing }, this.state, this.pool);
+    const settings = { models: this.models, mediaSide, inputRoot, own, made, closing };
+    this.studio = new Studio(settings, this.state, this.pool);
   }
 
   async api(request: WorldRequest): Promise<WorldResponse> {
@@ -188,6 +189,8 @@ export interface SandboxOptions {
   urlMs?: number;
   /** Models to use instead of the sandbox's own. */
   models?: readonly SandboxModel[];
+  /** The longer side (px) of pictures and films, instead of each model's own. */
+  mediaSide?: number | undefined;
   /** Where media are found that were made before, by default by any sandbox of this process. */
   made?: MadeMedia;
   /** Behaviour that the service's page leaves open. */

@@ -96,20 +96,61 @@ function painted(cell: Cell, style: TerminalStyle): DrawnCell {
   return style.links === true && text !== "" ? { content: text, href: pathToFileURL(cell.file).href } : text;
 }
 
+/** What was drawn, and how wide each column is with its gap. */
+interface Drawing {
+  text: string;
+  widths: number[];
+}
+
+/** The time that cli-table3 takes grows with the square of the rows, so that long tables are drawn so many at a time. */
+const rowsAtOnce = 100;
+
+/** Without widths, each column is as wide as its widest cell; with them, what is wider is wrapped. */
 function draw(
   columns: readonly Column[],
   rows: readonly DrawnCell[][],
   style: TerminalStyle,
   widths: readonly number[] | null,
-) {
-  const titled = columns.some((column) => column.title !== "");
+): Drawing {
+  const wordWrap = widths !== null;
+  const head = columns.map((column) => paint(column.title, "strong", style));
+  const titles = head.some((title) => title !== "") ? head : null;
+  const parts = [rows.slice(0, rowsAtOnce)];
+  for (let at = rowsAtOnce; at < rows.length; at += rowsAtOnce) parts.push(rows.slice(at, at + rowsAtOnce));
+  const drawParts = (colWidths: readonly number[]) =>
+    parts.map((part, index) =>
+      drawPart(columns, part, { head: index === 0 ? titles : null, colWidths, wordWrap }),
+    );
+  const drawn = drawParts(widths ?? []);
+  if (widths === null && drawn.length > 1) {
+    const widest = columns.map((_, column) => Math.max(...drawn.map((part) => part.widths[column] ?? 0)));
+    return joined(drawParts(widest), widest);
+  }
+  return joined(drawn, drawn[0]?.widths ?? []);
+}
+
+function joined(parts: readonly Drawing[], widths: number[]): Drawing {
+  return { text: parts.map(({ text }) => text).join("\n"), widths };
+}
+
+interface PartOptions {
+  head: string[] | null;
+  colWidths: readonly number[];
+  wordWrap: boolean;
+}
+
+function drawPart(
+  columns: readonly Column[],
+  rows: readonly DrawnCell[][],
+  { head, colWidths, wordWrap }: PartOptions,
+): Drawing {
   const drawn = new Table({
-    ...(titled ? { head: columns.map((column) => paint(column.title, "strong", style)) } : {}),
+    ...(head === null ? {} : { head }),
     chars: frame,
     style: { head: [], border: [], "padding-left": 0, "padding-right": gap, compact: true },
     colAligns: columns.map((column) => column.align ?? "left"),
-    colWidths: [...(widths ?? [])],
-    wordWrap: widths !== null,
+    colWidths: [...colWidths],
+    wordWrap,
   });
   drawn.push(...rows.map((row) => [...row]));
   const lines = drawn.toString().split("\n");

@@ -2,8 +2,10 @@ import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import prettyBytes from "pretty-bytes";
-import { processTally } from "../processes.js";
 import type { Searched } from "./canary.js";
+
+/** The environment variable with the name of the file that lists the processes that tests start. */
+export const processTally = "BULKGEN_PROCESS_TALLY";
 
 /**
  * Around all tests: places are made in memory. At the end it prints how many processes were started, and in how much the

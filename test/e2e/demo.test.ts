@@ -13,7 +13,7 @@ test("P2: the demo makes every picture as ordered; run again, it pays nothing", 
   place.write("jobs/demo.csv", readFileSync(manifest));
   const demo = ["run", "jobs/demo.csv", "--sandbox", "--yes", "--json"];
 
-  const first = await run(place, demo);
+  const first = await run(place, demo, { fullSize: true });
   expect(first, first.stderr).toMatchObject({ code: 0, signal: null });
   const made = JSON.parse(first.stdout) as Summary;
   const folder = join(place.folder, "sandbox-outputs", "demo");

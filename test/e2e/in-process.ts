@@ -5,8 +5,8 @@ import type { Machine } from "../../src/machine.js";
 import { mountTable, systemRandom } from "../../src/system.js";
 import { printedBy } from "../schemas/printed.js";
 import { searchOutput } from "./canary.js";
-import { keepThreads } from "./kept-threads.js";
 import { type Ended, main, type Place } from "./process.js";
+import { shareThreads } from "./shared-threads.js";
 import { skippingClock } from "./skipping-clock.js";
 
 /**
@@ -31,9 +31,14 @@ export interface InProcess {
   locks?: (folder: string) => string | null;
   /** It prints to a terminal of this width. Default: to a pipe. */
   columns?: number;
+  /** What the sandbox makes is as large as the models say. Default: small, for it is made, and checked, file by file. */
+  fullSize?: boolean;
 }
 
-keepThreads();
+/** The longer side of small media (px). */
+const smallSide = 64;
+
+shareThreads();
 
 const underWay = new Set<Started>();
 
@@ -87,6 +92,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     program: [process.execPath, main],
     mounts: mountTable,
     locks: how.locks ?? (() => null),
+    ...(how.fullSize === true ? {} : { mediaSide: smallSide }),
   };
   const command = runCommand(args, machine);
   const skips = how.clock === undefined && how.serves !== true;

@@ -19,6 +19,8 @@ export default defineConfig({
     setupFiles: "test/setup.ts",
     env: { FUZZ: "1" },
     testTimeout: 300_000,
+    // Vitest would leave one of two cores to itself.
+    maxWorkers: 2,
     isolate: false,
   },
 });

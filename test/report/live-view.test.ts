@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { type LiveFacts, type LiveStyle, liveView } from "../../src/report/live-view.js";
 import { textWidth } from "../../src/text/terminal.js";
+import { anyCharacter } from "../any-character.js";
 import { amount } from "../fuzz/amount.js";
 import { noCounts, progressOf, quota } from "./facts.js";
 
@@ -167,7 +168,7 @@ describe("the live view of a run", () => {
 const hostile = fc
   .array(
     fc.oneof(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.constantFrom(
         "\u001b[31m",
         "\u001b]0;title\u0007",

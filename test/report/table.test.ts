@@ -53,6 +53,15 @@ describe("a table", () => {
 
   test("without rows is its head", () => expect(table(columns, [])).toBe("id  prompt  credits"));
 
+  test.each([null, 40])("of many rows has one head and columns of one width (%s)", (width) => {
+    const many = Array.from({ length: 250 }, (_, at) => [`row-${at}`, "short", at]);
+    const shown = table(columns, [...many, ...rows], { width, colour: false }).split("\n");
+    const few = table(columns, [...many.slice(0, 9), ...rows], { width, colour: false }).split("\n");
+    expect(shown.slice(0, 10)).toEqual(few.slice(0, 10));
+    expect(shown.slice(251)).toEqual(few.slice(10));
+    expect(shown[250]).toBe(few[9]?.replace("row-8  ", "row-249").replace(/ {2}8$/, "249"));
+  });
+
   test("never goes over the width, whatever its words", () => {
     const word = fc.string({ unit: fc.constantFrom("a", "b", " ", "-"), maxLength: 90 });
     fc.assert(

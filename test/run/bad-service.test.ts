@@ -13,9 +13,9 @@ afterEach(() => world.close());
 
 const lanes = 16;
 const answerMs = 1_000;
-const badFrom = 8_000;
+const badFrom = 4_000;
 const recoverMs = 10_000;
-const measureMs = 4_000;
+const measureMs = 2_000;
 
 /** A paid request; times in ms since the run began. */
 interface Post {
@@ -113,7 +113,7 @@ test.each(badTimes)("P2, P3: a run recovers within ten seconds from a service th
     post.isAccepted = reply.kind === "answer" && reply.status === 200;
     return reply;
   };
-  const pictures = Array.from({ length: 600 }, (_, n) => picture(`p${n + 1}`, n));
+  const pictures = Array.from({ length: 500 }, (_, n) => picture(`p${n + 1}`, n));
   const run = await start(world, pictures);
   const { errorIsFree = false } = bad;
   await carryOn(world, run, {

@@ -61,8 +61,9 @@ let caller: Caller | undefined;
 afterEach(() => caller?.sandbox.close());
 
 async function play(): Promise<Caller> {
+  // Pictures and films take a time to make that grows with their size.
   const models = readModelFile(JSON.stringify(list), "models.json");
-  caller = await Caller.start({ models, plan: "Enterprise", credits: 1_000 });
+  caller = await Caller.start({ models, plan: "Enterprise", credits: 1_000, mediaSide: 160 });
   return caller;
 }
 

@@ -14,13 +14,14 @@ import { scenarioOf } from "./workload.js";
 
 describe("the simulation", () => {
   test("the same seed gives the same run, event by event", async () => {
+    const hashes = new Set<string>();
     for (const seed of [3, 12, 28]) {
       const [once, again] = [await simulate(scenarioOf(seed)), await simulate(scenarioOf(seed))];
       expect(again.hash).toBe(once.hash);
       expect(again.effects).toBe(once.effects);
+      hashes.add(once.hash);
     }
-    const others = [await simulate(scenarioOf(3)), await simulate(scenarioOf(4))];
-    expect(others[0]?.hash).not.toBe(others[1]?.hash);
+    expect(hashes.size).toBe(3);
   });
 
   test("a run in which nothing goes wrong breaks no promise", async () => {

@@ -8,6 +8,7 @@ import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
 import { cutStartToWidth, cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
+import { anyCharacter } from "../any-character.js";
 import { noCounts, progressOf, runFacts } from "../report/facts.js";
 import { finishedRun, lineFacts } from "../report/run-fixture.js";
 
@@ -18,7 +19,7 @@ const forbidden = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const hostile = fc
   .array(
     fc.oneof(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.constantFrom(
         "\u001b[31m",
         "\u001b]0;title\u0007",

@@ -30,7 +30,7 @@ export async function connect(
 }
 
 async function connectSandbox(
-  { clock, random, cwd }: Machine,
+  { clock, random, cwd, mediaSide }: Machine,
   workspace: Workspace,
   manifest: string | undefined,
 ): Promise<Connected> {
@@ -38,6 +38,7 @@ async function connectSandbox(
   const sandbox = await serveSandbox({
     clock,
     random,
+    mediaSide,
     file: workspace.serviceFile,
     // Paths of local inputs start from the manifest's folder.
     inputRoot: manifest === undefined ? workspace.root : dirname(resolve(cwd, manifest)),

@@ -25,7 +25,7 @@ export interface SandboxModel {
   /** How long a task takes: between these, evenly spread. */
   taskMs: { min: number; max: number };
   maker: Maker;
-  /** The longer side (px) of the pictures that it paints, instead of the usual ones. */
+  /** The longer side (px) of the pictures and films that it makes, instead of the usual ones. */
   longSide?: number;
 }
 

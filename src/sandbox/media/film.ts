@@ -23,11 +23,13 @@ import { music, readSound, soundFile } from "./sound.js";
 
 /** The video makers: what each of them puts before the camera. */
 
-const longSide = 640;
+/** The longer side of a film in pixels, where its model has no other. */
+const usualSide = 640;
 const performanceSecondsMax = 12;
 
 /** Text to video: a painted scene with the camera moving over it and the prompt over that. */
 export async function filmed(job: MediaJob): Promise<Uint8Array> {
+  const longSide = sideOf(job);
   const { width, height } = sides(job.input["aspect_ratio"] ?? "16:9", longSide);
   const picture = await (await painting(job, longSide * 2, false)).png().toBuffer();
   const overlay = await caption(job.input["prompt"] ?? "", width, height);
@@ -62,7 +64,7 @@ export async function extended(job: MediaJob): Promise<Uint8Array> {
     const [cover] = (await input.getMetadataTags()).images ?? [];
     const picture = cover
       ? Buffer.from(cover.data)
-      : await (await painting(job, longSide, false)).png().toBuffer();
+      : await (await painting(job, sideOf(job), false)).png().toBuffer();
     const moving = camera(job.input["motion"], new Seeded(job.seed));
     const made = await film({
       still: { picture, ...size },
@@ -97,9 +99,14 @@ async function secondsOf(file: Uint8Array): Promise<number> {
 }
 
 async function inputStill(job: MediaJob) {
+  const longSide = sideOf(job);
   const { data, width, height } = await inputPicture(job, longSide * 2);
   const fitted = sides(job.input["aspect_ratio"] ?? `${width}:${height}`, longSide);
   return { picture: data, ...fitted };
+}
+
+function sideOf(job: MediaJob): number {
+  return job.longSide ?? usualSide;
 }
 
 function framesOf(job: MediaJob): number {

@@ -10,6 +10,7 @@ import type { MediaPool } from "./pool.js";
 
 export interface StudioSettings {
   models: ReadonlyMap<string, SandboxModel>;
+  mediaSide: number | undefined;
   inputRoot: string | undefined;
   /** An output of this very sandbox by its URL; undefined for a URL of anywhere else. */
   own: (address: string) => Promise<Uint8Array> | undefined;
@@ -82,7 +83,7 @@ export class Studio {
     return {
       maker: model.maker,
       model: model.key,
-      longSide: model.longSide,
+      longSide: this.settings.mediaSide ?? model.longSide,
       input: familiarParams(task.input),
       media,
       seed: number === 1 ? seed : sha256(`${seed} ${number}`),

@@ -89,7 +89,7 @@ function* awaiting(sql: Queries, runId: number): Script<News["awaiting"]> {
   const items = Number(yield* sql(`SELECT count(*) FROM items WHERE ${isAwaiting}`).value(runId));
   if (items === 0) return { items, rowIds: [] };
   const first = yield* sql(
-    `SELECT row_id AS rowId FROM items WHERE ${isAwaiting} ORDER BY id LIMIT ${idsMax}`,
+    `SELECT row_id AS rowId FROM items WHERE ${isAwaiting} ORDER BY position, id LIMIT ${idsMax}`,
   ).all(runId);
   return { items, rowIds: (first as { rowId: string }[]).map(({ rowId }) => rowId) };
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -9,6 +10,7 @@ import {
   type InspectorSettings,
   openInspector,
 } from "../../../src/archive/check/inspector.js";
+import { packageFile } from "../../../src/package-file.js";
 import { ManualClock } from "../../manual-clock.js";
 import { media } from "../media.js";
 
@@ -97,11 +99,15 @@ describe("a file that its library cannot get to the end of", () => {
   ])("%s is taken by its type, and says so; its thread ends", async (name, bytes) => {
     const path = join(folder, name);
     await writeFile(path, await bytes());
+    // A file of its own: what starts from the built one may be a thread that commands of other tests share.
+    const worker = join(folder, "worker.mjs");
+    const built = pathToFileURL(packageFile("dist/archive/check/inspector-worker.js")).href;
+    await writeFile(worker, `import ${JSON.stringify(built)};`);
     const ends: Promise<unknown>[] = [];
     const watch = (thread: Worker) => ends.push(once(thread, "exit"));
     process.on("worker", watch);
     onTestFinished(() => void process.off("worker", watch));
-    await using({}, async (inspector, clock) => {
+    await using({ worker }, async (inspector, clock) => {
       const looking = inspector.inspect(path, "video", 1);
       clock.advance(31_000);
       expect(await looking).toMatchObject({

@@ -20,13 +20,14 @@ import type { Call } from "../call.js";
 import { administer, memory, stateFile } from "./administer.js";
 
 export async function sandbox({ flags, machine }: Call<SandboxFlags>): Promise<undefined> {
-  const { clock, random } = machine;
+  const { clock, random, mediaSide } = machine;
   const rehearsal = await rehearsalOf(flags, machine);
   const file = stateToServe(flags, machine);
   const account = file === memory ? accountInMemory(flags) : accountIn(file, flags, machine);
   const options: SandboxOptions = {
     clock,
     random,
+    mediaSide,
     file,
     port: flags.port,
     ...account,
