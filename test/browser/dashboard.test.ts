@@ -50,7 +50,7 @@ async function open(viewport = { width: 1280, height: 900 }): Promise<void> {
 
 async function newPage(): Promise<Page> {
   const made = await context.newPage();
-  made.setDefaultTimeout(20_000);
+  made.setDefaultTimeout(100_000);
   made.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
@@ -119,8 +119,8 @@ describe("start work", () => {
       .first()
       .click();
     await page.getByText("of 4 archived").waitFor();
-    await expect.poll(() => page.getByText(/^4$/).count(), { timeout: 30_000 }).toBeGreaterThan(0);
-    await page.getByText("finished").first().waitFor({ timeout: 30_000 });
+    await expect.poll(() => page.getByText(/^4$/).count()).toBeGreaterThan(0);
+    await page.getByText("finished").first().waitFor();
     expect(sandbox.madeSoFar()).toHaveLength(4);
     expect(await serious()).toEqual([]);
     await page.getByRole("link", { name: "Gallery" }).first().click();
@@ -192,8 +192,8 @@ describe("decide", () => {
       .getByRole("dialog")
       .getByRole("button", { name: /^Resume/ })
       .click();
-    await expect.poll(() => sandbox.madeSoFar().length, { timeout: 30_000 }).toBe(3);
-    await page.getByText("finished").first().waitFor({ timeout: 30_000 });
+    await expect.poll(() => sandbox.madeSoFar().length).toBe(3);
+    await page.getByText("finished").first().waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -218,17 +218,17 @@ describe("decide", () => {
     await cup.getByLabel("Task id at the service").fill(String(task?.id));
     await cup.getByRole("button", { name: "Adopt…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Adopt the task" }).click();
-    await cup.waitFor({ state: "detached", timeout: 30_000 });
+    await cup.waitFor({ state: "detached" });
     expect(sandbox.madeSoFar()).toHaveLength(2);
     // How a command ended stays until somebody has seen it, where it did not end well: here an item is still held.
     await page.getByRole("region", { name: "Notices" }).getByRole("button", { name: "Dismiss" }).click();
     await page.getByRole("button", { name: "Submit again…" }).click();
     const agree = page.getByRole("dialog").getByRole("button", { name: "Submit again for 1 credit" });
     await agree.click();
-    await expect.poll(() => sandbox.madeSoFar().length, { timeout: 30_000 }).toBe(3);
-    await page.getByText(/^Nothing (is held|waits for approval)/).waitFor({ timeout: 30_000 });
+    await expect.poll(() => sandbox.madeSoFar().length).toBe(3);
+    await page.getByText(/^Nothing (is held|waits for approval)/).waitFor();
     await page.goto(`${new URL(link).origin}/#/runs/1`);
-    await page.getByText("finished").first().waitFor({ timeout: 30_000 });
+    await page.getByText("finished").first().waitFor();
     expect(complaints).toEqual([]);
   });
 });
@@ -245,7 +245,7 @@ describe("trouble", () => {
     expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
-    await page.getByText("cancelled").first().waitFor({ timeout: 30_000 });
+    await page.getByText("cancelled").first().waitFor();
     await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
     expect(await page.getByRole("button", { name: "Cancel", exact: true }).count()).toBe(0);
     expect(sandbox.madeSoFar()).toHaveLength(1);
