@@ -14,8 +14,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     // People read local times; tests compare them.
     env: { TZ: "UTC" },
-    // Twice the least number of cores: tests of the built command wait for it much of the time.
-    maxWorkers: 4,
+    // One more than the least number of cores: some tests wait for processes, but each worker loads all modules.
+    maxWorkers: 3,
     // Most of what tests make is soon garbage: a larger nursery, cleared by one thread, takes a twentieth of their time less.
     execArgv: ["--min-semi-space-size=32", "--max-semi-space-size=64", "--single-threaded-gc"],
     // Nothing of ours lives in globals, so that a worker can keep its modules from file to file.

@@ -1,30 +1,15 @@
 import { rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openSqlite, type Sqlite } from "../../src/sqlite.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { startHook } from "../notify/receivers.js";
 import { eventually, main, newPlace, type Place, run, start, startProcess } from "./command.js";
+import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
 import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** What goes wrong while nobody watches: real daemons, and receivers of their notifications. */
 const daemonWords = ["schedule", "start", "--json"];
-
-function withSchedules<Result>(place: Place, use: (db: Sqlite) => Result): Result {
-  const db = openSqlite(join(place.folder, ".bulkgen", "schedules.db"));
-  try {
-    return use(db);
-  } finally {
-    db.close();
-  }
-}
-
-/**
- * Due once a year, and the daemon was off for a year: one scheduled run is to be caught up, and no other comes due
- * meanwhile.
- */
-const yearly = ["--cron", "0 0 1 1 *", "--tz", "UTC"];
-const aYearAgo = `UPDATE schedules SET seen_until = seen_until - ${366 * 24 * 3_600_000}`;
 
 async function add(place: Place, name: string, flags: readonly string[], env: Record<string, string>) {
   const words = ["schedule", "add", name, `${name}.csv`, ...yearly, ...flags];

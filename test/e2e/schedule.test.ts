@@ -4,10 +4,12 @@ import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { startHook, startMailServer } from "../notify/receivers.js";
 import { newPlace, type Place, type Running, run, spawned, start } from "./command.js";
+import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
 import { sheet } from "./sheet.js";
 
 const daemonWords = ["schedule", "start", "--json"];
-const minutely = ["--cron", "* * * * *", "--tz", "UTC", "--sandbox", "--edition", "{{ date }} {{ time }}"];
+const rehearsed = ["--sandbox", "--edition", "{{ date }} {{ time }}"];
+const minutely = ["--cron", "* * * * *", "--tz", "UTC", ...rehearsed];
 
 function ask<Row>(place: Place, file: string, sql: string): Row[] {
   const db = openSqlite(join(place.folder, ".bulkgen", file), { readonly: true });
@@ -32,15 +34,17 @@ async function health(daemon: Running): Promise<string> {
 }
 
 describe.concurrent("schedules of the built command", () => {
-  test("a daemon starts a run due within a minute; killed and restarted, it finishes that run once and notifies", async () => {
+  test("a daemon starts a run that is due; killed and restarted, it finishes that run once and notifies", async () => {
     const place = newPlace();
     const hook = await startHook(500, 200);
     const box = await startMailServer("ada", "s3cret");
     place.write("set.csv", sheet(3));
     const env = { HOOK: `${hook.url}/T0/very-secret`, SMTP: box.url };
     const notify = ["--notify", "$HOOK", "--notify", "mailto:ops@example.org", "--smtp-url", "$SMTP"];
-    const added = await run(place, ["schedule", "add", "soon", "set.csv", ...minutely, ...notify], { env });
+    const words = ["schedule", "add", "soon", "set.csv", ...yearly, ...rehearsed, ...notify];
+    const added = await run(place, words, { env });
     expect(added, added.stderr).toMatchObject({ code: 0 });
+    withSchedules(place, (db) => db.exec(aYearAgo));
     const first = start(place, daemonWords, { env });
     await first.prints(/the scheduled run of .* starts/);
     first.signal("SIGKILL");

@@ -77,14 +77,16 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
 /** Every folder that a run of the workspace writes to, even if nothing was archived there. */
 async function foldersOf(store: Store): Promise<Folder[]> {
   const folders = new Map<string, Folder>();
+  const owedOf = new Map<string, Item[]>();
   for (const run of await store.runs()) {
     const path = jobFolder(run);
+    const { jobName, options } = run;
+    const owed = owedOf.get(jobName) ?? [];
+    owedOf.set(jobName, owed);
+    for (const item of await store.items(run.id, ["ready", "held"])) owed.push(item);
     const before = folders.get(path);
-    if (before) before.options = run.options;
-    if (before) continue;
-    const items = await store.itemsOf(run.jobName);
-    const owed = items.filter(({ state }) => state === "ready" || state === "held");
-    folders.set(path, { path, outputs: [], options: run.options, owed });
+    if (before) before.options = options;
+    else folders.set(path, { path, outputs: [], options, owed });
   }
   for (const output of await store.archived()) folders.get(jobFolder(output))?.outputs.push(output);
   return [...folders.values()];
