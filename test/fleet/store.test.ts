@@ -3,6 +3,7 @@ import { type Clock, followingClock } from "../../src/clock.js";
 import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { DatabaseTrouble } from "../../src/store/open.js";
 import { type DatabaseAddress, databaseAddress } from "../../src/store/postgres/address.js";
+import { openPostgres } from "../../src/store/postgres/connect.js";
 import { translated } from "../../src/store/postgres/dialect.js";
 import { lockSharedStore, openSharedAccounts, openSharedStore } from "../../src/store/postgres/ports.js";
 import { eventually } from "../e2e/process.js";
@@ -147,6 +148,64 @@ describe("a workspace on PostgreSQL", () => {
     );
     await store.enroll(id, [newItem("a")]).catch(() => store.enroll(id, [newItem("a")]));
     expect(await store.items(id)).toHaveLength(1);
+  });
+
+  test("P1: writes that come in together share a transaction, and one that fails undoes only itself", async () => {
+    const url = postgres.newWorkspace();
+    const { atomic, sql, close } = await openPostgres({ address: addressOf(url), clock: new ManualClock() });
+    const job = (name: string, fails = false) =>
+      atomic(function* () {
+        yield* sql("INSERT INTO jobs (name, created_at) VALUES (?, 0)").run(name);
+        if (fails) throw new Error(`${name} fails`);
+        return yield* sql("SELECT CAST(pg_current_xact_id() AS TEXT)").value();
+      });
+    const taken = () =>
+      atomic(function* () {
+        yield* sql("INSERT INTO jobs (name, created_at) VALUES ('second', 0)").run();
+      });
+    const ends = await Promise.allSettled([
+      job("first"),
+      job("second"),
+      job("bad", true),
+      taken(),
+      job("last"),
+    ]);
+    expect(ends.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "rejected",
+      "fulfilled",
+    ]);
+    const [first, second, , , last] = ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
+    // The first began at once; the others came in meanwhile.
+    expect(second).not.toBe(first);
+    expect(last).toBe(second);
+    expect(await postgres.query(url, "SELECT name FROM jobs ORDER BY name")).toEqual([
+      { name: "first" },
+      { name: "last" },
+      { name: "second" },
+    ]);
+    await close();
+  });
+
+  test("P1: where the end of a shared transaction fails, nobody is told that it was stored", async () => {
+    const url = postgres.newWorkspace();
+    const { atomic, sql, close } = await openPostgres({ address: addressOf(url), clock: new ManualClock() });
+    const job = (name: string, end = false) =>
+      atomic(function* () {
+        yield* sql("INSERT INTO jobs (name, created_at) VALUES (?, 0)").run(name);
+        if (end) yield* sql("SELECT pg_terminate_backend(pg_backend_pid())").run();
+      });
+    const ends = await Promise.allSettled([job("first"), job("second"), job("third", true), job("fourth")]);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "rejected"]);
+    expect(await postgres.query(url, "SELECT name FROM jobs")).toEqual([{ name: "first" }]);
+    await job("fifth");
+    expect(await postgres.query(url, "SELECT name FROM jobs ORDER BY name")).toEqual([
+      { name: "fifth" },
+      { name: "first" },
+    ]);
+    await close();
   });
 
   test("P18: a process whose lock is lost can neither write nor read", async () => {

@@ -52,8 +52,10 @@ export async function openPostgres({ address, clock }: PostgresOptions): Promise
     sql: postgresQueries(),
     clock,
     // One writer at a time, as in SQLite: what the store's scripts decide by what they have read stays true until their end.
-    atomic: (script) => pooled(pool, { address, clock }, beginWriting(address), script),
-    read: (script) => pooled(pool, { address, clock }, beginReading, script),
+    atomic: inGroups((group) =>
+      pooled(pool, { address, clock }, beginWriting(address), (asking) => runGroup(asking, group, address)),
+    ),
+    read: (script) => pooled(pool, { address, clock }, beginReading, (asking) => drive(asking, script())),
     close: () => ended(pool.end(), clock),
   };
 }
@@ -109,17 +111,19 @@ export async function lockPostgres(
   return {
     sql: postgresQueries(),
     clock,
-    atomic: (script) =>
+    atomic: inGroups((group) =>
       inTurn(async () => {
         if (lost !== null) throw explained(lost, address);
-        return within(client, { address, clock }, beginWriting(address), script, (error) => {
+        const run = (asking: Asking) => runGroup(asking, group, address);
+        return within(client, { address, clock }, beginWriting(address), run, (error) => {
           lost ??= error;
         });
       }),
+    ),
     // Others connect again by themselves. A process that waits for nothing but them would not hear that its lock is gone.
     async read(script) {
       if (lost !== null) throw explained(lost, address);
-      return pooled(pool, { address, clock }, beginReading, script);
+      return pooled(pool, { address, clock }, beginReading, (asking) => drive(asking, script()));
     },
     says: (said) =>
       inTurn(async () => {
@@ -256,7 +260,7 @@ async function pooled<Result>(
   pool: Pool,
   opened: Opened,
   begin: string,
-  script: () => Script<Result>,
+  work: (asking: Asking) => Promise<Result>,
 ): Promise<Result> {
   let client: PoolClient;
   try {
@@ -266,7 +270,7 @@ async function pooled<Result>(
   }
   let broken = false;
   try {
-    return await within(client, opened, begin, script, () => {
+    return await within(client, opened, begin, work, () => {
       broken = true;
     });
   } finally {
@@ -279,7 +283,7 @@ async function within<Result>(
   client: Pick<Client, "query">,
   opened: Opened,
   begin: string,
-  script: () => Script<Result>,
+  work: (asking: Asking) => Promise<Result>,
   onBroken: (error: Error) => void,
 ): Promise<Result> {
   const { address, clock } = opened;
@@ -288,7 +292,7 @@ async function within<Result>(
     const asked = clock.monotonic();
     const [, shown] = (await asking(begin)) as unknown as PgResult<{ now: number }>[];
     if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
-    const result = await drive(asking, script());
+    const result = await work(asking);
     await asking("COMMIT");
     return result;
   } catch (error) {
@@ -322,6 +326,68 @@ async function answered<Answer>(query: Promise<Answer>, { address, clock }: Open
         throw new NetworkCut(error.message, error.todo, { cause: error });
     }
   }
+}
+
+interface WaitingScript {
+  script(): Script<unknown>;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Scripts that come in while others are run share the next transaction, and with it the round trips of its ends and its
+ * sync. `run` says what became of each when the transaction has ended; where it rejects, nothing of the group was stored.
+ */
+function inGroups(run: (group: readonly WaitingScript[]) => Promise<() => void>): Database["atomic"] {
+  let waiting: WaitingScript[] = [];
+  let isRunning = false;
+  const runAll = async () => {
+    isRunning = true;
+    while (waiting.length > 0) {
+      const group = waiting;
+      waiting = [];
+      try {
+        const tell = await run(group);
+        tell();
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    isRunning = false;
+  };
+  return <Result>(script: () => Script<Result>) =>
+    new Promise<Result>((resolve, reject) => {
+      waiting.push({ script, resolve: resolve as (result: unknown) => void, reject });
+      if (!isRunning) void runAll();
+    });
+}
+
+/** Each script is a savepoint of its own, so that one that throws undoes only itself. */
+async function runGroup(
+  asking: Asking,
+  group: readonly WaitingScript[],
+  address: DatabaseAddress,
+): Promise<() => void> {
+  const [only] = group;
+  if (only !== undefined && group.length === 1) {
+    const result = await drive(asking, only.script());
+    return () => only.resolve(result);
+  }
+  const ends: (() => void)[] = [];
+  for (const [index, { script, resolve, reject }] of group.entries()) {
+    await asking(index === 0 ? "SAVEPOINT script" : "RELEASE SAVEPOINT script; SAVEPOINT script");
+    try {
+      const result = await drive(asking, script());
+      ends.push(() => resolve(result));
+    } catch (error) {
+      if (error instanceof NetworkCut) throw error;
+      await asking("ROLLBACK TO SAVEPOINT script");
+      ends.push(() => reject(explained(error, address)));
+    }
+  }
+  return () => {
+    for (const end of ends) end();
+  };
 }
 
 /** Runs a script from answer to answer. */
