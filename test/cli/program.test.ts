@@ -80,7 +80,7 @@ describe("the command line", () => {
     [["sandbox", "keyz"], 'unexpected argument "keyz". Did you mean keys?'],
     [
       ["plan", "set.csv", "--max-credits", "much"],
-      "--max-credits: expected an amount with at most six decimals",
+      "--max-credits: expected 0 or more credits, with at most six decimals",
     ],
     [["plan", "set.csv", "--max-credits"], "--max-credits: expected a value, got none."],
     [["plan", "set.csv", "--rows=yes"], "--rows: expected no value."],

@@ -83,7 +83,7 @@ describe("settings", () => {
       "max-credit: 2",
       /bulkgen\.config\.yaml:1:1: "max-credit" is not a setting\. Did you mean max-credits\?/,
     ],
-    ["sandbox: true\nmax-credits: much", /yaml:2:1: max-credits: expected an amount/],
+    ["sandbox: true\nmax-credits: much", /yaml:2:1: max-credits: expected 0 or more credits/],
     ["skip-invalid: perhaps", /yaml:1:1: skip-invalid: expected true or false, got "perhaps"/],
     ["yes: true", /"yes" applies to one call only\. Give it as a flag/],
     ["api-key: svc_1", /a key does not belong in this file/],

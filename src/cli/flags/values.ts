@@ -48,7 +48,7 @@ const amountMax = 9_000_000_000;
 
 export function amount(text: string): number {
   if (!/^\d+(\.\d{1,6})?$/.test(text)) {
-    throw new FlagError(`expected an amount with at most six decimals, got ${JSON.stringify(text)}`);
+    throw new FlagError(`expected 0 or more credits, with at most six decimals, got ${JSON.stringify(text)}`);
   }
   const value = Number(text);
   if (value > amountMax) throw new FlagError(`expected at most ${amountMax}, got ${text}`);

@@ -31,6 +31,8 @@ async function playDoubleStart({ place, later }: Stage): Promise<Played> {
   await told(first, 4);
   first.signal("SIGKILL");
   await first.ended;
+  // What the process had sent off may arrive at a busy service after its end, but before the next one begins.
+  await runner.status();
   const cut = { from, to: Date.now(), lanes };
   const next = runner.resume();
   await told(next, 1);

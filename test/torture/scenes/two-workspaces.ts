@@ -23,6 +23,8 @@ async function playTwoWorkspaces({ place, later }: Stage): Promise<Played> {
   await told(killed, 4);
   killed.signal("SIGKILL");
   await killed.ended;
+  // What the process had sent off may arrive at a busy service after its end, but before the next one begins.
+  await one.status();
   const cuts: Cut[] = [{ from, to: Date.now(), lanes }];
   const violations: string[] = [];
   violations.push(...(await untilDone(one, () => undefined)));
