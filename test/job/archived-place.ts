@@ -7,9 +7,11 @@ import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { openArchive } from "../../src/archive/save.js";
 import { credits } from "../../src/core/money.js";
 import type { NewItem, Run, Store } from "../../src/core/ports/store.js";
+import type { JobOptions } from "../../src/job/run/run-job.js";
 import { findWorkspace, type Workspace } from "../../src/job/workspace/workspace.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
+import { silentLog } from "../run/harness.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 
 /** A workspace with an archive, made by the archive itself of given bytes; no service was asked. */
@@ -53,6 +55,24 @@ export async function archivedPlace(): Promise<ArchivedPlace> {
     },
   };
   return place;
+}
+
+/** A command on the place that asks no service, waits for nobody and says nothing. */
+export function quietJob({ workspace, clock }: ArchivedPlace): JobOptions {
+  return {
+    workspace,
+    connect: () => Promise.reject(new Error("no service is to be asked")),
+    clock,
+    environment: {},
+    publish: { given: {}, configured: {} },
+    log: silentLog,
+    interrupt: new AbortController().signal,
+    unreachableMs: 0,
+    onProgress: () => {},
+    onWait: () => {},
+    ifLocked: "fail",
+    onLocked: () => {},
+  };
 }
 
 async function archive(place: ArchivedPlace, id: string, outputs: readonly Uint8Array[]): Promise<void> {

@@ -336,7 +336,8 @@ interface WaitingScript {
 
 /**
  * Scripts that come in while others are run share the next transaction, and with it the round trips of its ends and its
- * sync. `run` says what became of each when the transaction has ended; where it rejects, nothing of the group was stored.
+ * sync. `run` runs the transaction and returns a function that tells each script's caller how it ended; where it rejects, all
+ * callers get its error.
  */
 function inGroups(run: (group: readonly WaitingScript[]) => Promise<() => void>): Database["atomic"] {
   let waiting: WaitingScript[] = [];

@@ -10,12 +10,10 @@ import {
   repair,
   verifyWorkspace,
 } from "../../../src/job/archive/verify.js";
-import type { JobOptions } from "../../../src/job/run/run-job.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { media } from "../../archive/media.js";
 import { amount } from "../../fuzz/amount.js";
-import { silentLog } from "../../run/harness.js";
-import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
+import { type ArchivedPlace, archivedPlace, quietJob } from "../archived-place.js";
 
 let place: ArchivedPlace;
 let png: Buffer;
@@ -140,20 +138,7 @@ describe("what is found", () => {
 });
 
 describe("a repair", () => {
-  const options = (): JobOptions => ({
-    workspace: place.workspace,
-    connect: () => Promise.reject(new Error("nothing is to be downloaded")),
-    clock: place.clock,
-    environment: {},
-    publish: { given: {}, configured: {} },
-    log: silentLog,
-    interrupt: new AbortController().signal,
-    unreachableMs: 0,
-    onProgress: () => {},
-    onWait: () => {},
-    ifLocked: "fail",
-    onLocked: () => {},
-  });
+  const options = () => quietJob(place);
 
   test("P16: leaves a file alone that is there again, or whole again", async () => {
     flip("cup.png", 4_000);

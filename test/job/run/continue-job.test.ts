@@ -3,9 +3,8 @@ import { continueJob } from "../../../src/job/run/continue-job.js";
 import type { JobOptions } from "../../../src/job/run/run-job.js";
 import { unfinishedRun } from "../../../src/job/workspace/find-run.js";
 import { takeLock } from "../../../src/store/lock.js";
-import { silentLog } from "../../run/harness.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
-import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
+import { type ArchivedPlace, archivedPlace, quietJob } from "../archived-place.js";
 
 let place: ArchivedPlace;
 beforeEach(async () => {
@@ -18,7 +17,7 @@ afterEach(() => place.close());
 function afterWaiting(act: () => Promise<unknown>): Promise<unknown> {
   const lock = takeLock(place.workspace.lockFile);
   const options: JobOptions = {
-    workspace: place.workspace,
+    ...quietJob(place),
     connect: async () => ({
       connection: { baseUrl: "http://127.0.0.1:9", key: "svc_none", origin: runStart.origin, sandbox: false },
       close: async () => undefined,
@@ -33,15 +32,7 @@ function afterWaiting(act: () => Promise<unknown>): Promise<unknown> {
         lock?.release();
       },
     },
-    environment: {},
-    publish: { given: {}, configured: {} },
-    log: silentLog,
-    interrupt: new AbortController().signal,
-    unreachableMs: 0,
-    onProgress: () => {},
-    onWait: () => {},
     ifLocked: "wait",
-    onLocked: () => {},
   };
   return continueJob(options, { choose: unfinishedRun(undefined) }, async () => undefined);
 }

@@ -40,7 +40,7 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
   await served.close();
 }
 
-/** What a flag said of the database, the commands of the page are told too: an address may have a password. */
+/** The commands of the page use the same database. They are told by the environment, because an address may have a password. */
 function environmentOf({ databaseUrl }: DashboardFlags, env: Machine["env"]): Machine["env"] {
   return databaseUrl === undefined ? env : { ...env, BULKGEN_DATABASE_URL: databaseUrl };
 }
