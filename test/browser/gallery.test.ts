@@ -192,7 +192,7 @@ steps:
     await press("Enter", "ArrowRight", "r", "u", "r");
     expect(await page.locator("dialog h2").innerText()).toBe(third);
     await press("Escape");
-    expect(await focused()).toBe(third);
+    await expect.poll(focused).toBe(third);
     await page.reload();
     await page.getByRole("button", { name: "1 picked · 1 rejected · 1 to redo" }).click();
     const commands = await page.locator(".commands code").allInnerTexts();

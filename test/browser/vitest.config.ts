@@ -8,5 +8,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 100_000 } },
     maxWorkers: 1,
+    setupFiles: "test/setup.ts",
+    globalSetup: "test/e2e/canary-tally.ts",
   },
 });

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { accessSync, chmodSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import prettyBytes from "pretty-bytes";
@@ -8,12 +8,14 @@ import type { Searched } from "./canary.js";
 export const processTally = "BULKGEN_PROCESS_TALLY";
 
 /**
- * Around all tests: places are made in memory. At the end it prints how many processes were started, and in how much the
- * key was looked for.
+ * Around all tests: places are made in one folder, in memory, which is gone when they have ended. Then it prints how many
+ * processes were started, and in how much the key was looked for.
  */
 export function setup(): () => void {
-  if (isWritable(inMemory)) process.env["TMPDIR"] = inMemory;
-  const folder = mkdtempSync(join(tmpdir(), "bulkgen-canary-"));
+  const folder = mkdtempSync(join(isWritable(inMemory) ? inMemory : tmpdir(), "bulkgen-tests-"));
+  // PostgreSQL, as a user of its own, has its data further down.
+  chmodSync(folder, 0o755);
+  process.env["TMPDIR"] = folder;
   const tally = join(folder, "searched.jsonl");
   process.env["BULKGEN_CANARY_TALLY"] = tally;
   const processes = join(folder, "processes.jsonl");
@@ -22,7 +24,7 @@ export function setup(): () => void {
     if (existsSync(processes))
       console.log(`processes started: ${readFileSync(processes, "utf8").trimEnd().split("\n").length}`);
     if (existsSync(tally)) console.log(summary(readFileSync(tally, "utf8")));
-    rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true, force: true });
   };
 }
 

@@ -2,6 +2,7 @@
  * Odd input for everything that reads what others wrote.
  *
  *   npm run fuzz                                    all tests with the tag fuzz, in full
+ *   npm run fuzz -- --short                         the same with a fifth of the cases for each parser
  *   npm run fuzz -- --minutes 5 [--only csv,yaml]   each parser (test/fuzz/parsers/) for so many minutes
  *   npm run fuzz -- --minutes 5 --only csv --seed 7 the same cases again
  *
@@ -17,7 +18,12 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 const { values } = parseArgs({
-  options: { minutes: { type: "string" }, only: { type: "string" }, seed: { type: "string" } },
+  options: {
+    short: { type: "boolean" },
+    minutes: { type: "string" },
+    only: { type: "string" },
+    seed: { type: "string" },
+  },
 });
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Longer than any case takes on a busy machine. */
@@ -26,7 +32,13 @@ const endlessMs = 90_000;
 const folder = mkdtempSync(join(tmpdir(), "bulkgen-fuzz-cases-"));
 const { minutes, only } = values;
 const seed = values.seed ?? (minutes === undefined ? undefined : String(Math.floor(Math.random() * 2 ** 31)));
-const asked = { FUZZ_CASES: folder, FUZZ_MINUTES: minutes, FUZZ_ONLY: only, SEED: seed };
+const asked = {
+  FUZZ_SHORT: values.short ? "1" : undefined,
+  FUZZ_CASES: folder,
+  FUZZ_MINUTES: minutes,
+  FUZZ_ONLY: only,
+  SEED: seed,
+};
 const vitest = ["run", "-c", "test/fuzz/vitest.config.ts", "--tags-filter", "fuzz"];
 if (minutes !== undefined || only !== undefined) vitest.push("test/fuzz/parsers.test.ts");
 
