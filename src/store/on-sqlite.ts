@@ -1,22 +1,63 @@
+import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../clock.js";
 import { type Sqlite, type Statement, statements } from "../sqlite.js";
 import { type Defer, groupCommits } from "./open.js";
 import type { Database, Queries, Query, Script } from "./script.js";
 
 export interface SqliteDatabase extends Database {
-  /** Commits what was requested until now. */
-  commit(): void;
+  /** Commits what was requested until now, and closes the database. */
+  close(): Promise<void>;
 }
 
 export function sqliteDatabase(db: Sqlite, clock: Clock, defer?: Defer): SqliteDatabase {
-  const { atomic, commit } = groupCommits(db, defer);
+  const log = db.memory ? null : new LogSync(db);
+  const { atomic, commit } = groupCommits(db, {
+    ...(defer && { defer }),
+    ...(log && { sync: () => log.sync() }),
+  });
   return {
     sql: sqliteQueries(db),
     clock,
     atomic: (script) => atomic(() => finish(script())),
     read: async (script) => finish(script()),
-    commit,
+    async close() {
+      await commit();
+      await log?.close();
+      db.close();
+    },
   };
+}
+
+/**
+ * Makes the commits of a database durable by syncing its write-ahead log. SQLite would do the same with each commit
+ * (`synchronous=FULL`), but hold up everything else until the disk has answered.
+ */
+class LogSync {
+  private log: FileHandle | null = null;
+
+  constructor(private readonly db: Sqlite) {
+    db.pragma("synchronous = NORMAL");
+  }
+
+  async sync(): Promise<void> {
+    try {
+      this.log ??= await open(`${this.db.name}-wal`, "r+");
+      await this.log.datasync();
+    } catch (error) {
+      throw this.asSqlite(error as NodeJS.ErrnoException);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.log?.close();
+  }
+
+  /** The error that SQLite would have reported. */
+  private asSqlite({ code, message }: NodeJS.ErrnoException): Error {
+    const isFull = code === "ENOSPC" || code === "EDQUOT";
+    const error = new Error(`${this.db.name}: ${message}`);
+    return Object.assign(error, { code: isFull ? "SQLITE_FULL" : "SQLITE_IOERR_FSYNC" });
+  }
 }
 
 /** Queries by their text: each is prepared once per connection. */

@@ -114,58 +114,80 @@ export function transactions(db: Sqlite): Atomic {
 
 /**
  * Runs work in a transaction as `Atomic` does, and resolves when it is durable. Writes requested in one turn of the event
- * loop share one commit, and so one sync. Each of several is a savepoint of its own, so one that throws undoes only itself.
+ * loop, or while an earlier commit is being synced, share one commit. Each of several is a savepoint of its own, so one
+ * that throws undoes only itself.
  */
 export type Grouped = <Result>(work: () => Result) => Promise<Result>;
 
 export interface GroupCommits {
   atomic: Grouped;
-  /** Commits what was requested until now. */
-  commit(): void;
+  /** Commits what was requested until now, and resolves when it is durable. */
+  commit(): Promise<void>;
 }
 
 /** Runs something later in this turn of the event loop, or at its end. */
 export type Defer = (act: () => void) => void;
 
-export function groupCommits(db: Sqlite, defer: Defer = setImmediate): GroupCommits {
+export interface Committing {
+  defer?: Defer;
+  /** Makes durable what is committed, where SQLite does not do so itself. */
+  sync?: () => Promise<void>;
+}
+
+export function groupCommits(db: Sqlite, { defer = setImmediate, sync }: Committing = {}): GroupCommits {
   const atomic = transactions(db);
   const savepoint = db.transaction((work: () => unknown) => work());
   let waiting: PendingWrite[] = [];
-  const commit = () => {
+  let syncing: Promise<void> | null = null;
+
+  const next = () => {
+    if (syncing === null && waiting.length > 0) commitGroup();
+  };
+  const commitGroup = () => {
     const group = waiting;
     waiting = [];
-    if (group.length > 0) commitGroup(group);
-  };
-  const commitGroup = (group: readonly PendingWrite[]) => {
-    const answers: (() => void)[] = [];
-    // Each statement of a savepoint walks through all that the savepoint would restore: of a write that changes each of a
-    // million items, that takes hours. One that has the commit to itself is undone with it.
-    const isAlone = group.length === 1;
-    const run = (pending: PendingWrite) => {
-      try {
-        const result = isAlone ? pending.work() : savepoint(pending.work);
-        answers.push(() => pending.resolve(result));
-      } catch (error) {
-        // Some errors, such as a full disk, end the transaction and with it the whole group.
-        if (isAlone || !db.inTransaction) throw error;
-        answers.push(() => pending.reject(named(db.name, error)));
-      }
+    const refuse = (error: unknown) => {
+      for (const { reject } of group) reject(error);
     };
     try {
-      atomic(() => group.forEach(run));
+      const answers = atomic(() => group.map(answerOf(group.length === 1)));
+      const resolve = () => {
+        for (const answer of answers) answer();
+      };
+      if (sync) syncing = sync().then(resolve, refuse).then(synced);
+      else resolve();
     } catch (error) {
-      for (const { reject } of group) reject(error);
-      return;
+      refuse(error);
     }
-    for (const answer of answers) answer();
+  };
+  const synced = () => {
+    syncing = null;
+    if (waiting.length > 0) defer(next);
+  };
+  // Each statement of a savepoint walks through all that the savepoint would restore: of a write that changes each of a
+  // million items, that takes hours. One that has the commit to itself is undone with it.
+  const answerOf = (isAlone: boolean) => (pending: PendingWrite) => {
+    try {
+      const result = isAlone ? pending.work() : savepoint(pending.work);
+      return () => pending.resolve(result);
+    } catch (error) {
+      // Some errors, such as a full disk, end the transaction and with it the whole group.
+      if (isAlone || !db.inTransaction) throw error;
+      return () => pending.reject(named(db.name, error));
+    }
   };
   return {
     atomic: <Result>(work: () => Result) =>
       new Promise<Result>((resolve, reject) => {
         waiting.push({ work, resolve: resolve as (result: unknown) => void, reject });
-        if (waiting.length === 1) defer(commit);
+        if (waiting.length === 1 && syncing === null) defer(next);
       }),
-    commit,
+    async commit() {
+      while (syncing !== null || waiting.length > 0) {
+        next();
+        await syncing;
+      }
+    },
   };
 }
 

@@ -5,7 +5,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openSqlite, type Sqlite } from "../../src/sqlite.js";
-import { groupCommits, type Migration, NewerDatabase, openDatabase } from "../../src/store/open.js";
+import {
+  type Defer,
+  groupCommits,
+  type Migration,
+  NewerDatabase,
+  openDatabase,
+} from "../../src/store/open.js";
 
 let file: string;
 const first: Migration = (db) => {
@@ -48,10 +54,11 @@ describe("works that are asked for at about the same time", () => {
   const grouped = () => {
     const db = openDatabase(file, [first]);
     let commits = 0;
-    const group = groupCommits(db, (act) => {
+    const defer: Defer = (act) => {
       commits++;
       setImmediate(act);
-    });
+    };
+    const group = groupCommits(db, { defer });
     const add = (x: number) => group.atomic(() => db.prepare("INSERT INTO t VALUES (?)").run(x).changes);
     const rows = () => db.prepare("SELECT x FROM t ORDER BY x").pluck().all();
     return { db, group, add, rows, commits: () => commits };
@@ -97,6 +104,67 @@ describe("works that are asked for at about the same time", () => {
       }),
     ).rejects.toThrow("no");
     expect(begun).toEqual(["BEGIN", "COMMIT", "BEGIN", "ROLLBACK"]);
+  });
+
+  describe("on a disk that is synced beside them", () => {
+    const synced = () => {
+      const db = openDatabase(file, [first]);
+      const syncs: { resolve(): void; reject(error: Error): void }[] = [];
+      const sync = () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject }));
+      const resolved: number[] = [];
+      const { atomic, commit } = groupCommits(db, { sync });
+      const add = (x: number) =>
+        atomic(() => db.prepare("INSERT INTO t VALUES (?)").run(x)).then(() => resolved.push(x));
+      const rows = () => db.prepare("SELECT x FROM t ORDER BY x").pluck().all();
+      return { syncs, resolved, add, commit, rows };
+    };
+    const turn = () => new Promise(setImmediate);
+
+    test("P4: resolve only when they are synced; what is asked for meanwhile shares the next commit", async () => {
+      const { syncs, resolved, add, rows } = synced();
+      void add(1);
+      await turn();
+      void add(2);
+      void add(3);
+      await turn();
+      expect(rows()).toEqual([1]);
+      expect(syncs).toHaveLength(1);
+      expect(resolved).toEqual([]);
+      syncs[0]?.resolve();
+      await turn();
+      await turn();
+      expect(resolved).toEqual([1]);
+      expect(rows()).toEqual([1, 2, 3]);
+      expect(syncs).toHaveLength(2);
+      syncs[1]?.resolve();
+      await turn();
+      expect(resolved).toEqual([1, 2, 3]);
+    });
+
+    test("P4: are refused where the sync fails, and what is asked for next is not", async () => {
+      const { syncs, add } = synced();
+      const refused = add(1);
+      await turn();
+      const next = add(2);
+      syncs[0]?.reject(new Error("the disk is gone"));
+      await expect(refused).rejects.toThrow("the disk is gone");
+      await turn();
+      syncs[1]?.resolve();
+      await next;
+    });
+
+    test("a database that closes waits for all of them", async () => {
+      const { syncs, resolved, add, commit } = synced();
+      void add(1);
+      await turn();
+      void add(2);
+      const closed = commit().then(() => resolved.push(0));
+      syncs[0]?.resolve();
+      while (syncs.length < 2) await turn();
+      syncs[1]?.resolve();
+      await closed;
+      expect(resolved).toEqual([1, 2, 0]);
+    });
   });
 
   test("are all refused where the commit is, and none of them is there", async () => {

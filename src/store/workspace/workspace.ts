@@ -53,10 +53,7 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defe
   const connection = sqliteDatabase(db, clock, defer);
   return {
     ...workspaceMethods({ ...connection, root }),
-    async close() {
-      connection.commit();
-      db.close();
-    },
+    close: () => connection.close(),
   };
 }
 
