@@ -183,6 +183,13 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     onDailyLimit: "stop",
     signal: new AbortController().signal,
   });
+  // The disk makes its writes durable in its own time.
+  const countedStore = Object.fromEntries(
+    Object.entries(store).map(([name, method]) => [
+      name,
+      (...given: never[]) => counted(async () => (method as (...given: never[]) => unknown)(...given)),
+    ]),
+  ) as unknown as Store;
   const countedDisk: Disk = {
     ...nodeDisk,
     append: (path, text) => counted(() => (world.refuseReceipts ? full() : nodeDisk.append(path, text))),
@@ -210,7 +217,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   if (change.reads) await readAccount({ service, spendLog, lanes });
   const session = openSession(
     {
-      store,
+      store: countedStore,
       accounts,
       accountId: account.id,
       fingerprint: fingerprint(sandbox.key),
