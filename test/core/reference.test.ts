@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isFresh } from "../../src/core/pace/poll.js";
-import { referenceIn } from "../../src/core/reference.js";
+import { hasReference, isReference, referenceIn } from "../../src/core/reference.js";
 
 test.each([
   ["@cup", { name: "cup", output: 1 }],
@@ -15,6 +15,24 @@ test.each([
   ["@[1]", null],
 ])("a reference is a name with the number of an output: %s", (written, expected) => {
   expect(referenceIn(written)).toEqual(expected);
+});
+
+test("an input is a reference if it begins with @, and an address or a path else", () => {
+  expect(["@cup", "@", "cup@", "https://a.example/@cup", "pictures/@cup.png", ""].map(isReference)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(hasReference({ image_url: "https://a.example/a.png", video_url: "@clip" })).toBe(true);
+  expect(hasReference({ image_url: "https://a.example/a.png", video_url: undefined })).toBe(false);
+  expect(hasReference({})).toBe(false);
+});
+
+test("a text that is no reference names nothing", () => {
+  expect(["cup", "cup@", ""].map(referenceIn)).toEqual([null, null, null]);
 });
 
 describe("an address may be sent as an input", () => {
