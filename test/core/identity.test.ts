@@ -33,6 +33,8 @@ const key = (change: Partial<Identity> = {}) => itemKey({ ...identity, ...change
 test("a key of the first rules never changes: it says what was paid already", () => {
   expect(key()).toBe("k1:95d8d34310c2cc05264b50e73749997dfabfc11a4d1d7f3114b8676a7e60451e");
   expect(key({ prompt: null })).toBe("k1:b78282ac8e2d78a0f0b11b9b6cc734f03210b222c49441d301d94761856965ff");
+  const unordered = key({ params: { seed: "1", aspect_ratio: "2" } });
+  expect(unordered).toBe("k1:f612115e0bd00fe720c2f565d2366b2ffd840a4dc5cfda0463752f3becb81b79");
   expect(variantKey(key(), 2)).toBe("k1:0b930101f19a5be856d0d6fdd949ba575c9b4ea700f1019b43188f4b40671221");
   expect(shortId(key())).toBe("95d8d34310");
 });

@@ -42,16 +42,18 @@ describe("an address may be sent as an input", () => {
   test("for five minutes after it arrived, if it does not state its end", () => {
     expect(isFresh("https://files.example/a.png", 299_000, now)).toBe(true);
     expect(isFresh("https://files.example/a.png", 300_000, now)).toBe(false);
+    expect(isFresh("https://files.example/a.png", 0, now)).toBe(true);
   });
 
   test("until a minute before the end that it states, however old it is", () => {
     expect(isFresh(ending(61_000), 3_600_000, now)).toBe(true);
-    expect(isFresh(ending(59_000), 3_600_000, now)).toBe(false);
+    expect(isFresh(ending(60_000), 3_600_000, now)).toBe(false);
   });
 
   test("when it has just arrived, if it has any time left at all", () => {
     expect(isFresh(ending(5_000), 1_000, now)).toBe(true);
-    expect(isFresh(ending(-1), 0, now)).toBe(false);
+    expect(isFresh(ending(5_000), 10_000, now)).toBe(false);
+    expect([isFresh(ending(-1), 0, now), isFresh(ending(0), 0, now)]).toEqual([false, false]);
   });
 
   test("not after the clock was set back, because its age is unknown then", () => {
