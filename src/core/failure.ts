@@ -19,7 +19,7 @@ const signs: readonly [FailureKind, RegExp][] = [
   ],
   [
     "input",
-    /\binput|_url\b|(fetch|download|read|decode|open)(ed|ing)? (the |an? )?(image|video|audio|media|file)|MISSING_|required/i,
+    /\binput|_url\b|(fetch|download|read|decod|open)(e|ed|ing)? (the |an? )?(image|video|audio|media|file)|MISSING_|required/i,
   ],
   [
     "provider",

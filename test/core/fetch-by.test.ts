@@ -28,6 +28,14 @@ describe("an address that says until when it is good", () => {
     "https://a.example/?X-Amz-Expires=900",
     "https://a.example/?X-Amz-Date=yesterday&X-Amz-Expires=900",
     "https://a.example/?se=2026",
+    "https://a.example/?X-Amz-Date=120261121T120000Z&X-Amz-Expires=900",
+    "https://a.example/?X-Amz-Date=20261121T120000Z1&X-Amz-Expires=900",
+    "https://a.example/?X-Amz-Date=20261121T120000Z&X-Amz-Expires=900s",
+    "https://a.example/?X-Amz-Date=20261121T120000Z&X-Amz-Expires=-900",
+    "https://a.example/?X-Amz-Date=20261121T120000Z",
+    "https://a.example/?expires=17637264000001",
+    "https://a.example/?expires=v1763726400000",
+    "https://a.example/?expires=1763726400s",
   ])("%s does not say", (address) => {
     expect(statedEnd(address)).toBeNull();
   });
@@ -38,5 +46,6 @@ test("P15: addresses that do not say come after those that do, in the order in w
   const [early, late] = [fetchBy([url], now), fetchBy([url], now + minute)];
   expect(fetchBy([url, stated], now)).toBe(now + 90 * 24 * 60 * minute);
   expect(fetchBy([stated], now)).toBeLessThan(early);
+  expect(fetchBy([stated, `${url}&expires=${now + minute}`], now)).toBe(now + minute);
   expect(early).toBeLessThan(late);
 });

@@ -83,4 +83,5 @@ test("an event that cannot happen in a state says what could", () => {
   const bad = () => follow("archived", "intended" as ItemEvent);
   expect(bad).toThrow(IllegalTransition);
   expect(bad).toThrow("an item that is archived cannot be intended; expected one of: file_lost");
+  expect(() => follow("overdue", "intended" as ItemEvent)).toThrow("one of: completed, task_failed");
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isFresh } from "../../src/core/pace/poll.js";
-import { referenceIn } from "../../src/core/reference.js";
+import { hasReference, isReference, referenceIn } from "../../src/core/reference.js";
 
 test.each([
   ["@cup", { name: "cup", output: 1 }],
@@ -17,6 +17,24 @@ test.each([
   expect(referenceIn(written)).toEqual(expected);
 });
 
+test("an input is a reference if it begins with @, and an address or a path else", () => {
+  expect(["@cup", "@", "cup@", "https://a.example/@cup", "pictures/@cup.png", ""].map(isReference)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(hasReference({ image_url: "https://a.example/a.png", video_url: "@clip" })).toBe(true);
+  expect(hasReference({ image_url: "https://a.example/a.png", video_url: undefined })).toBe(false);
+  expect(hasReference({})).toBe(false);
+});
+
+test("a text that is no reference names nothing", () => {
+  expect(["cup", "cup@", ""].map(referenceIn)).toEqual([null, null, null]);
+});
+
 describe("an address may be sent as an input", () => {
   const now = Date.UTC(2026, 0, 1);
   const ending = (ms: number) => `https://files.example/a.png?expires=${now + ms}`;
@@ -24,16 +42,18 @@ describe("an address may be sent as an input", () => {
   test("for five minutes after it arrived, if it does not state its end", () => {
     expect(isFresh("https://files.example/a.png", 299_000, now)).toBe(true);
     expect(isFresh("https://files.example/a.png", 300_000, now)).toBe(false);
+    expect(isFresh("https://files.example/a.png", 0, now)).toBe(true);
   });
 
   test("until a minute before the end that it states, however old it is", () => {
     expect(isFresh(ending(61_000), 3_600_000, now)).toBe(true);
-    expect(isFresh(ending(59_000), 3_600_000, now)).toBe(false);
+    expect(isFresh(ending(60_000), 3_600_000, now)).toBe(false);
   });
 
   test("when it has just arrived, if it has any time left at all", () => {
     expect(isFresh(ending(5_000), 1_000, now)).toBe(true);
-    expect(isFresh(ending(-1), 0, now)).toBe(false);
+    expect(isFresh(ending(5_000), 10_000, now)).toBe(false);
+    expect([isFresh(ending(-1), 0, now), isFresh(ending(0), 0, now)]).toEqual([false, false]);
   });
 
   test("not after the clock was set back, because its age is unknown then", () => {

@@ -299,37 +299,6 @@ steps:
   });
 });
 
-test("a chain of ten thousand items is planned", async () => {
-  const count = 10_000;
-  const rows = Array.from({ length: count }, (_, index) => `i${index},extend,,@i${index - 1}`);
-  rows[0] = "i0,extend,,https://files.example/first.mp4";
-  const head = "id,model,prompt,video_url\n";
-  const made = await planOf(`${head}${rows.toReversed().join("\n")}\n`);
-  expect(made.items).toHaveLength(count);
-  expect(new Set(made.items.map(({ key }) => key)).size).toBe(count);
-});
-
-test("a circle of a thousand items is told by its first ones", async () => {
-  const rows = Array.from({ length: 1_000 }, (_, index) => `i${index},extend,,@i${(index + 999) % 1_000}`);
-  const circle = await planOf(`id,model,prompt,video_url\n${rows.join("\n")}\n`);
-  expect(circle.problems).toHaveLength(1_000);
-  expect(circle.problems[0]?.message).toContain("992 more");
-});
-
-test("ten thousand steps of one row are a chain", async () => {
-  const steps = Array.from({ length: 10_000 }, (_, index) => ({
-    name: `s${index}`,
-    model: "extend",
-    video_url: index === 0 ? "https://files.example/first.mp4" : `@s${index - 1}`,
-  }));
-  const file = await fileWith("job.json", JSON.stringify({ rows: [{ id: "a" }], steps }));
-  const made = await plan(await openManifest(file));
-  expect(made.items).toHaveLength(10_000);
-  expect(made.items.at(-1)?.parents).toEqual([
-    { field: "video_url", key: made.items.at(-2)?.key, output: 1 },
-  ]);
-});
-
 test("a chain takes at least as long as its steps together, of which those that are made take no time", async () => {
   const seconds: Record<string, number> = { paint: 20, animate: 100, extend: 300 };
   const pace = (group: string) => {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { digestOf } from "../../src/core/problem.js";
 import { bytesOf } from "../../src/manifest/formats/bytes.js";
-import { manifestOf, sourceOf } from "../../src/manifest/read.js";
-import { everything } from "../../src/plan/select.js";
+import { manifestOf, openManifest, sourceOf } from "../../src/manifest/read.js";
 import { amount } from "../fuzz/amount.js";
+import { fileWith } from "../manifest/folder.js";
 import { plan, planOf } from "./account.js";
 
 /** A sheet that is read in many pieces. */
@@ -78,15 +78,33 @@ test("very many wrong rows are counted and the first hundred mistakes told, in t
   expect(told.map(({ problem }) => problem.place.row)).toEqual(Array.from({ length: 100 }, (_, n) => n + 2));
 });
 
-test("a row that shares another one's item wants it, also where that other one is not selected", async () => {
-  const sheet = "id,model,prompt,set\na,paint,x,1\nb,paint,x,2\nc,paint,y,3\n";
-  const selection = { ...everything, filters: [{ key: "set", pattern: "2" }] };
-  const made = await planOf(sheet, { duplicates: "merge", selection });
-  expect(made.items.map(({ rowId }) => rowId)).toEqual(["a"]);
-  expect(made.selection).toMatchObject({ rows: 1, of: 3 });
-  expect([...made.sheet.rows].map(({ keys }) => keys)).toEqual([
-    [made.items[0]?.key],
-    [made.items[0]?.key],
-    [made.unselected[0]],
+test("a chain of ten thousand items is planned", async () => {
+  const count = 10_000;
+  const rows = Array.from({ length: count }, (_, index) => `i${index},extend,,@i${index - 1}`);
+  rows[0] = "i0,extend,,https://files.example/first.mp4";
+  const head = "id,model,prompt,video_url\n";
+  const made = await planOf(`${head}${rows.toReversed().join("\n")}\n`);
+  expect(made.items).toHaveLength(count);
+  expect(new Set(made.items.map(({ key }) => key)).size).toBe(count);
+});
+
+test("a circle of a thousand items is told by its first ones", async () => {
+  const rows = Array.from({ length: 1_000 }, (_, index) => `i${index},extend,,@i${(index + 999) % 1_000}`);
+  const circle = await planOf(`id,model,prompt,video_url\n${rows.join("\n")}\n`);
+  expect(circle.problems).toHaveLength(1_000);
+  expect(circle.problems[0]?.message).toContain("992 more");
+});
+
+test("ten thousand steps of one row are a chain", async () => {
+  const steps = Array.from({ length: 10_000 }, (_, index) => ({
+    name: `s${index}`,
+    model: "extend",
+    video_url: index === 0 ? "https://files.example/first.mp4" : `@s${index - 1}`,
+  }));
+  const file = await fileWith("job.json", JSON.stringify({ rows: [{ id: "a" }], steps }));
+  const made = await plan(await openManifest(file));
+  expect(made.items).toHaveLength(10_000);
+  expect(made.items.at(-1)?.parents).toEqual([
+    { field: "video_url", key: made.items.at(-2)?.key, output: 1 },
   ]);
 });

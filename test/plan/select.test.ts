@@ -182,3 +182,16 @@ test("the order of submission is by priority, as in the sheet, or the cheapest f
   expect(await order("sheet")).toEqual(["a", "b", "c"]);
   expect(await order("cheapest")).toEqual(["b", "c", "a"]);
 });
+
+test("a row that shares another one's item wants it, also where that other one is not selected", async () => {
+  const sheet = "id,model,prompt,set\na,paint,x,1\nb,paint,x,2\nc,paint,y,3\n";
+  const selection = { ...everything, filters: [{ key: "set", pattern: "2" }] };
+  const made = await planOf(sheet, { duplicates: "merge", selection });
+  expect(made.items.map(({ rowId }) => rowId)).toEqual(["a"]);
+  expect(made.selection).toMatchObject({ rows: 1, of: 3 });
+  expect([...made.sheet.rows].map(({ keys }) => keys)).toEqual([
+    [made.items[0]?.key],
+    [made.items[0]?.key],
+    [made.unselected[0]],
+  ]);
+});

@@ -27,13 +27,13 @@ const retryAfterMsMax = 365 * 24 * 60 * 60_000;
 /**
  * The wait that a `Retry-After` header asks for, in ms: seconds, or an HTTP date relative to the response's own `Date`
  * (so that a wrong clock on either side does not matter; without one, `now` is used). Null if it is unreadable. A
- * negative number is unreadable, although `Date.parse` takes it for a year.
+ * negative number is unreadable, although `Date.parse` takes it for a year; so is a date without a zone (asctime).
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return null;
   if (/^\d+(\.\d+)?$/.test(value)) return Math.min(retryAfterMsMax, Math.ceil(Number(value) * 1_000));
-  const until = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) : Number.NaN;
+  const until = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(until)) return null;
   const answered = Date.parse(headers.date ?? "");
   return Math.min(retryAfterMsMax, Math.max(0, until - (Number.isNaN(answered) ? now : answered)));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ItemState, itemStates } from "../../../src/core/item.js";
 import { credits, noCredits } from "../../../src/core/money.js";
-import { next, type View } from "../../../src/core/next/next.js";
+import { duePolls, isDue, next, slotsReserved, type View } from "../../../src/core/next/next.js";
 import type { DurationEstimate } from "../../../src/core/pace/pace.js";
 import type { OpenTask } from "../../../src/core/pace/poll.js";
 import type { Quota } from "../../../src/core/quota/quota.js";
@@ -528,4 +528,217 @@ describe("a parent whose URLs have expired", () => {
     const { steps, waiting, done } = next(view({ renewals, quota: day }));
     expect({ steps, waiting, done }).toEqual({ steps: [], waiting: "day", done: false });
   });
+});
+
+describe("tasks that are polled", () => {
+  const unknown: DurationEstimate = { mean: Math.log(60_000), spread: 0.8, finished: 0 };
+  const steps = (change: Parameters<typeof view>[0]) => next(view(change)).steps.map(({ item }) => item);
+
+  test("are none while a step works on them, and none after a stop", () => {
+    expect(steps({ tasks: due(1, 2), busy: new Set([1]), state: { processing: 2 } })).toEqual([2]);
+    const stops = [{ kind: "key", message: "" }] as const;
+    expect(duePolls(view({ tasks: due(1), stops }))).toEqual({
+      due: [],
+      later: [],
+      holdMs: 0,
+      isPlenty: true,
+      isTail: false,
+    });
+  });
+
+  test("are the most promising first, and the later ones in the order of their times", () => {
+    const one = { quota: quota(59), state: { processing: 2 } };
+    const tasks = [task(1, { since: now - 11_000 }), task(2, { since: now - 30_000 })];
+    expect(steps({ ...one, tasks })).toEqual([2]);
+    expect(steps({ ...one, tasks: tasks.toReversed() })).toEqual([2]);
+    const overdue = [9_000, 3_000, 6_000].map((ms, id) => task(id, { kind: "overdue", nextAt: now + ms }));
+    expect(duePolls(view({ tasks: overdue })).later.map((at) => at - now)).toEqual([3_000, 6_000, 9_000]);
+  });
+
+  test("are the oldest of each unknown model, wherever they are listed, and no overdue ones", () => {
+    const scouted = (tasks: OpenTask[]) =>
+      steps({
+        tasks,
+        waiting: [{ group: "a", items: 200 }],
+        quota: quota(10, 10, [30, 1_000]),
+        pace: () => unknown,
+        state: { processing: 3 },
+      });
+    const [older, younger] = [task(1, { since: now - 75_000 }), task(2, { since: now - 74_000 })];
+    expect(scouted([younger, older])).toEqual([1]);
+    expect(scouted([older, younger])).toEqual([1]);
+    expect(scouted([younger, { ...older, kind: "overdue", nextAt: now + 5_000 }])).toEqual([2]);
+    expect(scouted([younger, { ...older, group: "b" }]).toSorted()).toEqual([1, 2]);
+  });
+
+  test("early in a run that only waits for them, but not while something is left to submit", () => {
+    const waits = { tasks: [task(1, { since: now - 4_000 })], pace: () => unknown, state: { processing: 1 } };
+    expect(steps(waits)).toEqual([1]);
+    expect(steps({ ...waits, waiting: [{ group: "a", items: 1 }] })).toEqual([]);
+    // What a cap keeps from being submitted is nothing to wait for.
+    const stops = [{ kind: "cap", message: "" }] as const;
+    expect(steps({ ...waits, waiting: [{ group: "a", items: 1 }], stops })).toEqual([1]);
+  });
+
+  test("overdue, as they are due where nobody has looked yet, even while slots are short", () => {
+    const asked = (change: Partial<OpenTask>) =>
+      next(
+        view({
+          tasks: [task(1, { kind: "overdue", since: now - 800_000, nextAt: now, ...change })],
+          waiting: [{ group: "a", items: 200 }],
+          quota: quota(20, 20, [30, 1_000]),
+          state: { overdue: 1, planned: 200 },
+        }),
+      ).steps;
+    expect(asked({ seenAt: null })).toHaveLength(1);
+    // Seen after it was due: the clock was set.
+    expect(asked({ seenAt: now + 60_000 })).toHaveLength(1);
+    expect(asked({ seenAt: now - 60_000 })).toHaveLength(0);
+  });
+
+  test("are due from their time on, and if it is further ahead than any poll is put off", () => {
+    const at = (nextAt: number) => isDue({ nextAt: now + nextAt }, now, 5_000);
+    expect([at(0), at(1), at(5_000), at(5_001)]).toEqual([true, false, false, true]);
+  });
+});
+
+describe("slots are kept for polls of the next seconds", () => {
+  const kept = (times: number[], change: { free?: number; unserved?: number; quota?: Quota } = {}) =>
+    slotsReserved(
+      view({ quota: change.quota ?? quota(50) }),
+      { due: [], later: times.map((ms) => now + ms), holdMs: 14_000, isPlenty: false, isTail: false },
+      change.free ?? 10,
+      change.unserved ?? 0,
+    );
+
+  test("one for each, up to the time that the profile looks ahead", () => {
+    expect(kept([])).toBe(0);
+    expect(kept([1_000, 2_000, 14_000])).toBe(3);
+    expect(kept([1_000, 14_001])).toBe(1);
+  });
+
+  test("fewer where slots come free before they are due", () => {
+    const releases = (...times: number[]) => ({ ...quota(50), releases: times.map((ms) => now + ms) });
+    expect(kept([1_000, 3_000, 4_000], { quota: releases(2_000, 3_500) })).toBe(1);
+    expect(kept([3_000], { quota: releases(2_000, 2_500) })).toBe(0);
+  });
+
+  test("beside one for each poll that is due and found none", () => {
+    expect(kept([], { unserved: 2 })).toBe(2);
+    expect(kept([1_000], { unserved: 2 })).toBe(3);
+  });
+
+  test("none on an unlimited plan", () => {
+    const unlimited = quota(5, 5, [null, null]);
+    expect(kept([1_000], { free: Number.POSITIVE_INFINITY, quota: unlimited })).toBe(0);
+  });
+});
+
+describe("what a run waits for", () => {
+  test("is nothing while something is done", () => {
+    const full = { planned: planned(1), quota: quota(60), state: { planned: 1 } };
+    expect(next(view(full)).waiting).toBe("minute");
+    expect(next(view({ ...full, busy: new Set([9]) })).waiting).toBeNull();
+    expect(next(view({ ...full, ready: ready(2), state: { planned: 1, ready: 1 } })).waiting).toBeNull();
+  });
+
+  test("is the minute only if something is due before it has a slot", () => {
+    const later = (ms: number) =>
+      next(
+        view({
+          planned: planned(1).map((item) => ({ ...item, nextAt: now + ms })),
+          quota: quota(60),
+          state: { planned: 1 },
+        }),
+      );
+    expect(later(29_999)).toMatchObject({ waiting: "minute", wakeAt: now + 30_000 });
+    expect(later(30_000)).toMatchObject({ waiting: null, wakeAt: now + 30_000 });
+    expect(later(31_000)).toMatchObject({ waiting: null, wakeAt: now + 31_000 });
+  });
+
+  test("is the day only if a submit is due that it has no request for", () => {
+    const short = quota(0, 999, [30, 1_000]);
+    const poll = [task(1, { kind: "overdue", nextAt: now + 1_000 })];
+    expect(next(view({ tasks: poll, quota: short, state: { processing: 1 } })).waiting).toBe("tasks");
+    expect(next(view({ planned: planned(1), quota: short, state: { planned: 1 } })).waiting).toBe("day");
+    // Lanes are what is missing here.
+    const lanes = { submit: 0, poll: 8, download: 4 };
+    expect(next(view({ planned: planned(1), free: lanes, state: { planned: 1 } })).waiting).toBeNull();
+    const unknown = { ...short, day: { ...short.day, nextReleaseAt: null } };
+    expect(next(view({ planned: planned(1), quota: unknown, state: { planned: 1 } })).wakeAt).toBe(
+      now + 60_000,
+    );
+  });
+
+  test("is nothing where nothing is at the service", () => {
+    expect(next(view({ state: { ready: 1 }, expired: 1 })).waiting).toBeNull();
+  });
+});
+
+describe("a run that has nothing to do wakes", () => {
+  test("when the first of its downloads or submits is due", () => {
+    const at = (...times: number[]) => times.map((ms, id) => ({ id, nextAt: now + ms, fetchBy: 0 }));
+    expect(next(view({ ready: at(9_000, 4_000), state: { ready: 2 } })).wakeAt).toBe(now + 4_000);
+    const submits = [8_000, 3_000].map((ms, id) => ({ ...planned(id)[0], nextAt: now + ms }));
+    expect(next(view({ planned: submits as View["planned"], state: { planned: 2 } })).wakeAt).toBe(
+      now + 3_000,
+    );
+  });
+
+  test("never by itself where only the end of a step can change anything", () => {
+    expect(next(view({ busy: new Set([1]), state: { processing: 1 } })).wakeAt).toBeNull();
+    expect(next(view({})).wakeAt).toBeNull();
+  });
+
+  test("not for downloads or submits that a stop forbids", () => {
+    const paused = [{ kind: "paused", message: "" }] as const;
+    const later = [{ id: 1, nextAt: now + 4_000, fetchBy: 0 }];
+    expect(next(view({ ready: later, stops: paused, state: { ready: 1 } }))).toMatchObject({
+      steps: [],
+      wakeAt: null,
+      done: true,
+    });
+    expect(next(view({ ready: ready(1), stops: paused, state: { ready: 1 } })).steps).toEqual([]);
+    const cap = [{ kind: "cap", message: "" }] as const;
+    const submits = planned(1).map((item) => ({ ...item, nextAt: now + 4_000 }));
+    expect(next(view({ planned: submits, stops: cap, state: { planned: 1 } })).wakeAt).toBeNull();
+  });
+});
+
+describe("a run is not done", () => {
+  test("while it starts a step, or one is in progress", () => {
+    expect(next(view({ planned: planned(1) }))).toMatchObject({ steps: [{ item: 1 }], done: false });
+    expect(next(view({ busy: new Set([1]) })).done).toBe(false);
+  });
+
+  test("while unanswered requests are being settled, if it is to wait for that and may still ask", () => {
+    expect(next(view({ awaitsSettling: true })).done).toBe(false);
+    const stops = [{ kind: "key", message: "" }] as const;
+    expect(next(view({ awaitsSettling: true, stops })).done).toBe(true);
+  });
+
+  test("while overdue tasks are waited for, if there are any and they may be polled", () => {
+    expect(next(view({ awaitsOverdue: true })).done).toBe(true);
+    const stops = [{ kind: "key", message: "" }] as const;
+    expect(next(view({ awaitsOverdue: true, state: { overdue: 1 }, stops })).done).toBe(true);
+  });
+
+  test("while a ready item waits for the poll that gets it a new address", () => {
+    expect(next(view({ state: { ready: 1 }, expired: 1 })).done).toBe(false);
+    const stops = [{ kind: "paused", message: "" }] as const;
+    expect(next(view({ state: { ready: 2 }, expired: 1, stops })).done).toBe(true);
+  });
+});
+
+test("items of one priority and length go in the manifest's order, however they are listed", () => {
+  const list = [3, 1, 2].flatMap((id) => planned(id));
+  expect(next(view({ planned: list, free: { submit: 3, poll: 8, download: 4 } })).steps).toEqual(
+    [1, 2, 3].map((item) => ({ do: "submit", item })),
+  );
+});
+
+test("an address that ends this very moment counts as over", () => {
+  const list = [now, now + 1].map((fetchBy, id) => ({ id, nextAt: 0, fetchBy }));
+  const { steps } = next(view({ ready: list, state: { ready: 2 } }));
+  expect(steps.map(({ item }) => item)).toEqual([1, 0]);
 });

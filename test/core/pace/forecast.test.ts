@@ -103,3 +103,53 @@ describe("the requests of a small set", () => {
     expect(known.ms).toBeLessThan(30_000);
   });
 });
+
+describe("the time of a run", () => {
+  const seconds = (change: Partial<Outlook>) => forecastOf(outlook(change)).ms / 1_000;
+  const long = (items: number) => ({ groups: [{ items, pace: pace(300_000) }] });
+
+  test("of one item is that of its submit, its generation and its answers", () => {
+    expect(seconds({ groups: [{ items: 1, pace: pace(10_000) }] })).toBeCloseTo(0.7 + 10 + 0.7, 3);
+  });
+
+  test("grows by a minute where one submit more has to wait for the next minute", () => {
+    // Within a minute each submit takes as long as an answer.
+    expect(seconds(long(31)) - seconds(long(30))).toBeGreaterThan(60.7 - 30 * 0.7);
+    expect(seconds({ ...long(30), usedNow: 1 })).toBeGreaterThan(seconds(long(30)) + 39);
+    expect(seconds({ ...long(29), usedNow: 1 })).toBeLessThan(seconds(long(30)) + 1);
+    expect(seconds({ ...long(61), usedNow: 0 }) - seconds(long(60))).toBeGreaterThan(50);
+  });
+
+  test("grows with what is used of the minute, where the minute binds", () => {
+    expect(seconds({ usedNow: 15 }) - seconds({})).toBeCloseTo(60.7 / 2, 1);
+  });
+
+  test("counts the longest generations first, in whatever order the manifest has them", () => {
+    const groups = [
+      { items: 60, pace: pace(1_000) },
+      { items: 1, pace: pace(200_000) },
+    ];
+    expect(seconds({ groups })).toBe(seconds({ groups: groups.toReversed() }));
+    expect(seconds({ groups })).toBeLessThan(230);
+  });
+
+  test("is that of the longest generation, where a used-up day is over sooner", () => {
+    const found = forecastOf(
+      outlook({
+        groups: [{ items: 1, pace: pace(30 * 3_600_000) }],
+        usedToday: planLimits.Starter.perDay ?? 0,
+      }),
+    );
+    expect(found).toMatchObject({ binds: "generation" });
+    expect(found.ms).toBeGreaterThan(30 * 3_600_000);
+  });
+
+  test("is none without any request, whatever else is short", () => {
+    const none = { groups: [], open: 0, chainMs: 5_000, isShortOfCredits: true };
+    expect(forecastOf(outlook(none))).toEqual({ requests: 0, ms: 0, binds: "generation", larger: null });
+  });
+});
+
+test("tasks at the service need their polls beside the requests of new items", () => {
+  expect(forecastOf(outlook({ open: 10 })).requests).toBe(Math.ceil(2.03 * 400 + 1.03 * 10));
+});

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { DurationEstimate } from "../../../src/core/pace/pace.js";
 import {
+  leftMs,
   type OpenTask,
   overdueInterval,
   pollAt,
@@ -87,4 +88,48 @@ describe("P12: overdue tasks", () => {
     // The last look of each may still fall into the day.
     expect((looks - 1) * tasks).toBeLessThanOrEqual(perDay / 10);
   });
+});
+
+describe("a poll succeeds", () => {
+  const chance = (change: Partial<OpenTask>, at = now) => pollAt(task(change), pace, 0.5, at).chance;
+
+  test("as likely as tasks of that age are finished, given that it was unfinished before", () => {
+    expect(chance({ since: now - 30_000 })).toBeCloseTo(0.5, 6);
+    expect(chance({ since: now - 60_000 })).toBeGreaterThan(0.95);
+    expect(chance({ since: now - 30_000, seenAt: now - 1_000 })).toBeLessThan(0.2);
+  });
+
+  test("surely for expired addresses, and last of all for overdue tasks", () => {
+    expect([chance({ kind: "expired" }), chance({ kind: "overdue" })]).toEqual([1, 0]);
+    expect(pollAt(task({ kind: "overdue", nextAt: now + 7 }), pace, 0.5, now).at).toBe(now + 7);
+  });
+
+  test("as likely as not, where the clock was set back since", () => {
+    expect([chance({ since: now + 1 }), chance({ since: now - 60_000, seenAt: now + 1 })]).toEqual([
+      0.5, 0.5,
+    ]);
+  });
+});
+
+test("a task that was seen early is polled again within ten seconds", () => {
+  const slow: DurationEstimate = { mean: Math.log(3_600_000), spread: 0.2, finished: 20 };
+  expect(pollAt(task({ since: now - 2_000, seenAt: now }), slow, 0.95, now).at).toBe(now + 10_000);
+});
+
+test("what is left of a task is the time until nine in ten of its kind are finished", () => {
+  const nine = 30_000 * Math.exp(0.3 * 1.2815516);
+  expect(leftMs(task({}), pace, now)).toBeCloseTo(nine, -1);
+  expect(leftMs(task({ since: now - 10_000 }), pace, now)).toBeCloseTo(nine - 10_000, -1);
+  expect(leftMs(task({ since: now - 600_000 }), pace, now)).toBe(0);
+  // One that was unfinished after 50 seconds takes longer than most.
+  expect(leftMs(task({ since: now - 50_000, seenAt: now }), pace, now)).toBeGreaterThan(1_000);
+});
+
+test("P12: many overdue tasks are polled so rarely that they share a tenth of the day, every fortnight at least", () => {
+  const among = (minutes: number, tasks: number, perDay: number) =>
+    overdueInterval(minutes * minute, { tasks, perDay }) / minute;
+  // Two and a half polls for each: one and a half in the first hour, and one in the rest of the day.
+  expect(among(10, 40, 1_000)).toBeCloseTo(10 * (6 ** (1 / 1.5) - 1), 3);
+  expect(among(60, 40, 1_000)).toBeCloseTo(60 * 24, 3);
+  expect(among(60, 400, 100)).toBe(14 * 24 * 60);
 });

@@ -30,8 +30,25 @@ test.each(["-5", "-86400", "1e3", "0x10", "5 seconds", "soon", "", "NaN", "Infin
   },
 );
 
+test.each(["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT"])(
+  "P11: a date is read as HTTP writes it, and as it did: %s",
+  (date) => {
+    expect(retryAfterMs({ "retry-after": date }, Date.UTC(1994, 10, 6, 8, 49, 7))).toBe(30_000);
+  },
+);
+
+test.each([
+  "Sun Nov  6 08:49:37 1994",
+  "in Sunday, 06 Nov 1994",
+  "06 Nov 1994 08:49:37 GMT",
+  "1994-11-06T08:49:37Z",
+])("P11: a date in another form, or one that names no zone, says nothing: %s", (date) => {
+  expect(retryAfterMs({ "retry-after": date }, 0)).toBeNull();
+});
+
 test("P11: part of a second is waited for, and more than a year is no time", () => {
   expect(retryAfterMs({ "retry-after": "1.5" }, 0)).toBe(1_500);
+  expect(retryAfterMs({ "retry-after": "1.2501" }, 0)).toBe(1_251);
   expect(retryAfterMs({ "retry-after": "259200" }, 0)).toBe(3 * 86_400_000);
   expect(retryAfterMs({ "retry-after": "99999999999999999999" }, 0)).toBe(365 * 86_400_000);
 });
