@@ -8,11 +8,11 @@ import type { Searched } from "./canary.js";
 export const processTally = "BULKGEN_PROCESS_TALLY";
 
 /**
- * Around all tests: places are made in memory. At the end it prints how many processes were started, and in how much the
- * key was looked for.
+ * Around all tests: places are made in memory, unless TMPDIR says where. At the end it prints how many processes were
+ * started, and in how much the key was looked for.
  */
 export function setup(): () => void {
-  if (isWritable(inMemory)) process.env["TMPDIR"] = inMemory;
+  if (process.env["TMPDIR"] === undefined && isWritable(inMemory)) process.env["TMPDIR"] = inMemory;
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-canary-"));
   const tally = join(folder, "searched.jsonl");
   process.env["BULKGEN_CANARY_TALLY"] = tally;
