@@ -43,7 +43,7 @@ export function wordsOf(act: Act): string[] {
     case "retry":
       return ["retry", String(act.run), `--max-price=${act.price}`];
     case "resume":
-      return ["resume", String(act.run), "--yes"];
+      return ["resume", String(act.run), `--max-price=${act.price}`];
     case "pause":
     case "cancel":
       return [act.do, String(act.run)];

@@ -2,7 +2,14 @@ import { basename, dirname, extname, join } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
-import { type Bytes, openBytes, standardInput, standardInputName, wholeOf } from "./formats/bytes.js";
+import {
+  type Bytes,
+  openBytes,
+  type Reading,
+  standardInput,
+  standardInputName,
+  wholeOf,
+} from "./formats/bytes.js";
 import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
@@ -12,16 +19,14 @@ import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
 
-export interface SourceOptions extends CsvOptions, WorkbookOptions {
-  /** Standard input, for the manifest `-`. */
-  stdin?: AsyncIterable<Uint8Array>;
+export interface SourceOptions extends CsvOptions, WorkbookOptions, Reading {
   /** The folder of files that a manifest from standard input names. */
   cwd?: string;
 }
 
 /** Opens a manifest of any format, and the file that it names for its rows. Never throws because of a file's content. */
 export async function openSource(path: string, options: SourceOptions): Promise<Source> {
-  const bytes = await openBytes(path, options.stdin);
+  const bytes = await openBytes(path, options);
   if ("problem" in bytes) return unreadSource(bytes.problem);
   const { source, rowsFile } = await sourceOf(path, bytes, options);
   if (rowsFile === undefined) return source;

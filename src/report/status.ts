@@ -77,7 +77,7 @@ export function runJson(facts: RunLine) {
 
 /** One run, its items in trouble too. */
 export function statusJson(facts: RunStatus) {
-  const { counts, folder, forecast } = facts;
+  const { counts, results, folder, forecast } = facts;
   const trouble = facts.trouble.map(({ rowNumber, rowId, state, reason, evidence, nextAt }) => ({
     rowNumber,
     rowId,
@@ -86,7 +86,8 @@ export function statusJson(facts: RunStatus) {
     ...evidenceJson(evidence),
     nextAt: isoOrNull(nextAt),
   }));
-  return { ...overviewJson(facts), counts, folder, forecast, trouble, lost: facts.lost.map(waitingJson) };
+  const lost = facts.lost.map(waitingJson);
+  return { ...overviewJson(facts), counts, results, folder, forecast, trouble, lost };
 }
 
 const columns: readonly Column[] = [
@@ -276,11 +277,11 @@ export function statusText(
 }
 
 /** A later run of the job takes the items over, also those that are archived. */
-function itemsText({ run, counts }: RunStatus): string {
+function itemsText({ run, counts, results }: RunStatus): string {
   const text = countedStates(counts).join(", ");
-  if (text !== "" || run.endedAt === null) return text || "none";
-  const sandbox = run.options.sandbox ? " --sandbox" : "";
-  return `taken over by a later run of ${run.jobName}; \`bulkgen status --all${sandbox}\` has its results`;
+  if (text !== "" || results === null) return text || "none";
+  const left = countedStates(results).join(", ");
+  return `taken over by a later run of ${run.jobName}${left === "" ? "" : `; this one left ${left}`}`;
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */

@@ -154,6 +154,11 @@ export const status = z
   .strictObject({
     ...overview,
     counts,
+    results: counts
+      .nullable()
+      .describe(
+        "how the run left its items, by state, where a later run of its job may have taken them over; null for the job's latest run",
+      ),
     folder,
     forecast: forecast.nullable().describe("from the start of the run; null if there was none"),
     trouble: z

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { canaryKey } from "../e2e/canary.js";
-import { filesWith, newPlace, type Place, run, startOnTerminal } from "../e2e/command.js";
+import { filesWith, newPlace, type Place, run, started, startOnTerminal } from "../e2e/command.js";
 import { answering, json, me } from "./service.js";
 
 let at: Place;
@@ -194,14 +194,14 @@ describe("init on a terminal", () => {
 
   test("asks nothing more for the sandbox, and nothing at all with the flag", async () => {
     const terminal = newPlace();
-    const asking = startOnTerminal(terminal, 100, ["init", "one"]);
+    const asking = started(terminal, ["init", "one"], { keyboard: true, columns: 100 });
     await asking.prints(/Which service is this workspace for/);
     asking.type("\r");
     expect((await asking.ended).code).toBe(0);
     expect(terminal.read("one/.env")).toContain("\n# BULKGEN_API_KEY=\n");
-    const silent = await startOnTerminal(terminal, 100, ["init", "two", "--sandbox"]).ended;
+    const silent = await run(terminal, ["init", "two", "--sandbox"], { keyboard: true, columns: 100 });
     expect(silent.code).toBe(0);
-    expect(silent.stdout).not.toContain("Which service");
+    expect(silent.stdout + silent.stderr).not.toContain("Which service");
   });
 
   test.each([

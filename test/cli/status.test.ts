@@ -51,6 +51,20 @@ test("all runs are listed with what became of items in each, also when a later r
   expect(stdout).toMatch(/^ *1 +set +set\.csv +finished .* 1 +1 +0 +1 +5 failed$/m);
 });
 
+test("a run whose items a later run took along says how it left them", async () => {
+  manifest("set.csv", "cup,aurora-image-mini,a cup", "bad,aurora-image-mini,[[moderation]] a knife");
+  await begin("set.csv");
+  expect((await status("--json", "--sandbox")).json()).toMatchObject({ run: 1, results: null });
+  await begin("set.csv");
+  const results = { archived: 1, failed: 1, planned: 0 };
+  expect((await status("1", "--json", "--sandbox")).json()).toMatchObject({ run: 1, results });
+  expect((await status("1", "--sandbox")).stdout).toMatch(
+    /^items +taken over by a later run of set; this one left 1 archived, 1 failed$/m,
+  );
+  const now = (await status("2", "--json", "--sandbox")).json();
+  expect(now).toMatchObject({ counts: { archived: 1, failed: 1 }, results: null });
+});
+
 test("--all and the number of a run are refused together", async () => {
   expect(await run(at, ["status", "3", "--all"])).toMatchObject({
     code: 2,

@@ -8,7 +8,7 @@ const items = ["7:0123456789"];
 test.each<[Act, string]>([
   [{ do: "pause", run: 7 }, "bulkgen pause 7"],
   [{ do: "cancel", run: 7 }, "bulkgen cancel 7"],
-  [{ do: "resume", run: 7, price: 3 }, "bulkgen resume 7 --yes"],
+  [{ do: "resume", run: 7, price: 3 }, "bulkgen resume 7 --max-price=3"],
   [{ do: "retry", run: 7, price: 3 }, "bulkgen retry 7 --max-price=3"],
   [{ do: "redo", items, price: 2 }, "bulkgen redo 7:0123456789 --max-price=2"],
   [{ do: "reject again", items, price: 2 }, "bulkgen reject 7:0123456789 --again --max-price=2"],

@@ -277,6 +277,11 @@ describe("decide", () => {
     expect(await act({ do: "approve", items: [String(draft?.name)] })).toMatchObject({ exit: 0 });
     const offer = await post<OfferedPrice>("/api/offer", { do: "resume", run: 1, price: 0 });
     expect(offer).toMatchObject({ rest: { items: 1, credits: 2 }, total: 2 });
+    expect(await act({ do: "resume", run: 1, price: 1 })).toMatchObject({
+      exit: 2,
+      message: "the price is 2 credits, more than --max-price 1 allows. Nothing was submitted.",
+    });
+    expect(service.made).toHaveLength(1);
     expect(await act({ do: "resume", run: 1, price: offer.total })).toMatchObject({ exit: 0 });
     expect(service.made).toHaveLength(2);
   });

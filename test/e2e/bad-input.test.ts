@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { type Ended, newPlace, type Place, run, start } from "./command.js";
+import { type Ended, newPlace, type Place, run, started } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
@@ -148,7 +148,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     });
     const place = newPlace();
     place.write("set.csv", good);
-    const first = start(place, ["run", "set.csv", "--yes"], service);
+    const first = started(place, ["run", "set.csv", "--yes"], service);
     await service.wasAsked("GET models", 1);
     const asked = service.asked.length;
     const second = await run(place, ["run", "set.csv", "--yes"], service);

@@ -8,11 +8,12 @@ import type { Searched } from "./canary.js";
 export const processTally = "BULKGEN_PROCESS_TALLY";
 
 /**
- * Around all tests: places are made in one folder, in memory, which is gone when they have ended. Then it prints how many
- * processes were started, and in how much the key was looked for.
+ * Around all tests: places are made in one folder, in memory unless TMPDIR says where, which is gone when they have
+ * ended. Then it prints how many processes were started, and in how much the key was looked for.
  */
 export function setup(): () => void {
-  const folder = mkdtempSync(join(isWritable(inMemory) ? inMemory : tmpdir(), "bulkgen-tests-"));
+  const within = process.env["TMPDIR"] ?? (isWritable(inMemory) ? inMemory : tmpdir());
+  const folder = mkdtempSync(join(within, "bulkgen-tests-"));
   // PostgreSQL, as a user of its own, has its data further down.
   chmodSync(folder, 0o755);
   process.env["TMPDIR"] = folder;

@@ -71,7 +71,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     return how.columns === undefined ? made : Object.assign(made, { isTTY: true, columns: how.columns });
   };
   const interrupts = new Set<() => void>();
-  const keyboard = Object.assign(new PassThrough(), { isTTY: true });
+  const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
   const given = Readable.from(how.stdin === undefined ? [] : [Buffer.from(how.stdin)]);
   const machine: Machine = {
     cwd: how.cwd ?? place.folder,

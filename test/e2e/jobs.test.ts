@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { main, newPlace, type Place, run, startProcess } from "./command.js";
-import { type ScriptedService, startService } from "./service.js";
+import { newPlace, run } from "./command.js";
+import { startService } from "./service.js";
 
 const job = `
 name: shots
@@ -17,14 +17,6 @@ const products = "\ufeffID;Product;text_en;text_de\r\nmug;Mug;blue;blau\r\nbowl;
 const all = ["mug", "bowl"].flatMap((id) =>
   ["en", "de"].flatMap((lang) => ["1x1", "16x9"].map((ratio) => `${id}-${lang}-${ratio}`)),
 );
-
-/** Runs the command with this text as its standard input. */
-async function piped(place: Place, service: ScriptedService, args: readonly string[], text: string) {
-  const circumstances = { cwd: place.folder, env: { ...place.env, ...service.env } };
-  const running = startProcess(process.execPath, [main, ...args], circumstances, "pipe");
-  running.child.stdin?.end(text);
-  return running.ended;
-}
 
 test("a job makes every product in every combination, and a changed cell pays for its own alone", async () => {
   const service = await startService({ balance: 100 });
@@ -74,7 +66,7 @@ test("a job from standard input is the same job, and its paths are relative to t
   const service = await startService({ balance: 100 });
   const place = newPlace();
   place.write("products.csv", products);
-  const made = await piped(place, service, ["run", "-", "--yes"], job);
+  const made = await run(place, ["run", "-", "--yes"], { ...service, stdin: job });
   expect(made, made.stderr).toMatchObject({ code: 0 });
   expectArchived(join(place.folder, "outputs", "shots"), all);
   const again = await run(place, ["plan", "-", "--json"], { ...service, stdin: job });

@@ -78,6 +78,23 @@ describe.concurrent("a run that ended at its cap", () => {
     expect(service.made).toHaveLength(2);
   });
 
+  test("is not bought at more than --max-price; at a price within it nobody is asked", async () => {
+    const { service, place } = await capped();
+    const words = ["resume", "--max-credits", "8", "--max-price"];
+    const refused = await run(place, [...words, "3"], service);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        "the price is 4 credits, more than --max-price 3 allows. Nothing was submitted.",
+      ),
+    });
+    expect(service.made).toHaveLength(2);
+    begunElsewhere(place);
+    const agreed = await run(place, [...words, "4"], { ...service, keyboard: true, columns: 80 });
+    expect(agreed, agreed.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(4);
+  });
+
   test("is not bought where somebody else spent with the key meanwhile, until that is accepted", async () => {
     const { service, place } = await capped();
     const other = newPlace();

@@ -73,6 +73,11 @@ test("what a review file gets wrong is named with its row, and nothing is change
     expect(both.stderr).toContain("expected items or --from FILE, got both");
   }
   place.write("review.csv", "id,decision\na01,reject\n");
+  const missing = await call(place, "pick", "--from", "revew.csv");
+  expect(missing).toMatchObject({ code: 2, stdout: "" });
+  expect(missing.stderr).toMatch(
+    /revew\.csv cannot be used:\n {2}the review file does not exist; did you mean review\.csv\?\nNothing was changed\.$/m,
+  );
   const none = await call(place, "redo", "--from", "review.csv", "--yes");
   expect(none.stderr).toContain("none of the 1 decision in ");
 });

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { startHook } from "../notify/receivers.js";
-import { eventually, main, newPlace, type Place, run, start, startProcess } from "./command.js";
+import { eventually, main, newPlace, type Place, run, started, startProcess } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
 import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
-/** What goes wrong while nobody watches: real daemons, and receivers of their notifications. */
+/** What goes wrong while nobody watches: the daemon, and receivers of its notifications. */
 const daemonWords = ["schedule", "start", "--json"];
 
 async function add(place: Place, name: string, flags: readonly string[], env: Record<string, string>) {
@@ -31,15 +31,15 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     const refused = { error: { code: "INVALID_API_KEY", message: "The API key was revoked." } };
     service.script(() => ({ status: 401, json: refused }));
     withSchedules(place, (db) => db.exec(aYearAgo));
-    const daemon = start(place, daemonWords, { env });
+    const daemon = started(place, daemonWords, { env, serves: true });
     await hook.got(2);
     const told = hook.received.map(({ body }) => JSON.parse(body) as { event: string; summary: string });
     expect(told.find(({ event }) => event === "usage")?.summary).toMatch(
       /^1 problem in the manifest; nothing was submitted: gone\.csv: the manifest does not exist/,
     );
     expect(told.find(({ event }) => event === "key")?.summary).toMatch(/refused the API key/);
-    daemon.signal("SIGTERM");
-    expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
+    daemon.interrupt();
+    expect(await daemon.ended).toMatchObject({ code: 0 });
     expect(service.made).toEqual([]);
   });
 
@@ -51,7 +51,7 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     const env = { HOOK: hook.url, NODE_OPTIONS: `--import=${join(place.folder, "killed.mjs")}` };
     await add(place, "nightly", ["--sandbox", "--notify", "$HOOK"], env);
     withSchedules(place, (db) => db.exec(aYearAgo));
-    const daemon = start(place, daemonWords, { env });
+    const daemon = started(place, daemonWords, { env, serves: true });
     await hook.got(1);
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "lost",
@@ -59,8 +59,8 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     });
     const sql = "SELECT state, losses FROM scheduled_runs";
     expect(withSchedules(place, (db) => db.prepare(sql).all())).toEqual([{ state: "waiting", losses: 1 }]);
-    daemon.signal("SIGTERM");
-    expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
+    daemon.interrupt();
+    expect(await daemon.ended).toMatchObject({ code: 0 });
   });
 
   test("a full disk is reported once; no scheduled run starts until there is room", async () => {
@@ -81,10 +81,12 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     ];
     const daemon = startProcess("sh", [...limited, ...daemonWords], {
       cwd: place.folder,
-      env: { ...place.env, ...env },
+      env: { ...place.env, ...env, NODE_OPTIONS: `--import=${napsUntilWoken(place)}` },
     });
     const url = String((await daemon.prints(/"url":"([^"]+)"/))[1]);
+    await daemon.prints(/napping/);
     const room = withSchedulesFull(place);
+    daemon.signal("SIGUSR2");
     await hook.got(1);
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "trouble",
@@ -97,6 +99,7 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     expect(body.trouble).toMatch(/could not record/);
     expect(withSchedules(place, (db) => db.prepare("SELECT * FROM scheduled_runs").all())).toEqual([]);
     room();
+    daemon.signal("SIGUSR2");
     await hook.got(2);
     expect(JSON.parse(hook.received[1]?.body ?? "")).toMatchObject({ event: "done", archived: 1 });
     expect((await get(`${url}/healthz`)).status).toBe(200);
@@ -105,6 +108,32 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
   });
 });
+
+/** A module for the daemon's process: it says when it naps, and its naps end when it is sent SIGUSR2. */
+function napsUntilWoken(place: Place): string {
+  place.write(
+    "naps.mjs",
+    `if (process.argv[2] === "schedule") {
+       const { setTimeout, clearTimeout } = globalThis;
+       const naps = new Map();
+       globalThis.setTimeout = (call, ms, ...values) => {
+         if (!(ms >= 10_000)) return setTimeout(call, ms, ...values);
+         const timer = setTimeout(() => {}, 2 ** 31 - 1);
+         naps.set(timer, call);
+         process.stdout.write("napping ");
+         return timer;
+       };
+       globalThis.clearTimeout = (timer) => {
+         naps.delete(timer);
+         clearTimeout(timer);
+       };
+       process.on("SIGUSR2", () => {
+         for (const call of naps.values()) call();
+       });
+     }`,
+  );
+  return join(place.folder, "naps.mjs");
+}
 
 /**
  * Fills the journal up to the file size limit of the process, and makes a scheduled run due. Returns a function that

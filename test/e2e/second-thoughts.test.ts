@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { galleryData } from "../report/gallery-data.js";
-import { newPlace, type Place, run, start } from "./command.js";
+import { newPlace, type Place, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { startProxy } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
@@ -317,7 +317,7 @@ describe.concurrent("a workspace that is held", () => {
   test("P18: is waited for, or skipped, as asked", slow, async () => {
     const place = newPlace();
     place.write("s.csv", sheet(2));
-    const first = start(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    const first = started(place, ["run", "s.csv", "--sandbox", "--yes"]);
     await first.prints(/to submit|at the service/);
     const skipped = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--if-locked", "skip"]);
     expect(skipped).toMatchObject({ code: 0, stderr: expect.stringContaining("skipped, nothing was sent") });

@@ -57,7 +57,7 @@ export interface ScriptedService {
  * done at the first look, one small picture each. `balance` is counted down by each task, by what it lists or `charge`.
  */
 export async function startService(
-  options: { balance?: number; charge?: number; plan?: string; script?: Script } = {},
+  options: { balance?: number; charge?: number; plan?: string; script?: Script; passesOn?: boolean } = {},
 ): Promise<ScriptedService> {
   const picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: "#356" } })
     .png()
@@ -108,7 +108,7 @@ export async function startService(
     asked.push(now);
     if (what !== "GET file") account.requests++;
     for (const look of watchers) look();
-    const scripted = await script(now);
+    const scripted = await (options.passesOn === true ? script(now) : skippingClock.holding(script(now)));
     if (scripted === "cut") return void request.socket.destroy();
     reply.setHeader("date", new Date(skippingClock.now()).toUTCString());
     if (what === "GET file" && typeof scripted === "string") {
@@ -172,8 +172,9 @@ export async function startProxy(
   script: Script,
 ): Promise<ScriptedService> {
   const service = await startService({
+    passesOn: true,
     script: async (asked) => {
-      const scripted = await script(asked);
+      const scripted = await skippingClock.holding(script(asked));
       if (scripted !== "serve" && scripted !== "serve and cut") return scripted;
       const passed = await pass(target.url, asked);
       return scripted === "serve and cut" ? "cut" : passed;

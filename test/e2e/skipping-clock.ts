@@ -10,6 +10,8 @@ interface Sleeper {
   real: AbortController;
 }
 
+/** So much may be skipped while a request is held (ms): less than any limit on its duration. */
+const heldMsMax = 9_000;
 /** For so many turns of the event loop nothing may be in progress before time is skipped. */
 const quietTurns = 20;
 
@@ -20,6 +22,8 @@ const quietTurns = 20;
 class SkippingClock implements AlarmClock {
   private readonly sleepers = new Set<Sleeper>();
   private skippedMs = 0;
+  /** What had been skipped when each request that is held began to be. */
+  private readonly held = new Set<{ from: number }>();
   private commands = 0;
   private isTicking = false;
 
@@ -59,6 +63,17 @@ class SkippingClock implements AlarmClock {
     }
   }
 
+  /** A request is held until the test has this answer to it. Others wait for the test meanwhile, so some time is skipped. */
+  async holding<Answer>(answer: Answer | Promise<Answer>): Promise<Answer> {
+    const hold = { from: this.skippedMs };
+    this.held.add(hold);
+    try {
+      return await answer;
+    } finally {
+      this.held.delete(hold);
+    }
+  }
+
   /** Back to real time: commands that run as processes know no other. */
   reset(): void {
     this.skippedMs = 0;
@@ -86,7 +101,7 @@ class SkippingClock implements AlarmClock {
     this.isTicking = true;
     let quiet = 0;
     while (this.commands > 0) {
-      const mayMove = this.sleepers.size > 0 && isIdle();
+      const mayMove = this.sleepers.size > 0 && isIdle(this.held.size) && this.maySkip();
       quiet = mayMove ? quiet + 1 : 0;
       if (quiet > quietTurns) {
         quiet = 0;
@@ -97,11 +112,21 @@ class SkippingClock implements AlarmClock {
     this.isTicking = false;
   }
 
+  private maySkip(): boolean {
+    const end = Math.min(...[...this.held].map(({ from }) => from + heldMsMax));
+    return this.skippedMs + this.untilNext() <= end;
+  }
+
+  private untilNext(): number {
+    const next = Math.min(...[...this.sleepers].map(({ at }) => at));
+    // The wall clock shows whole milliseconds.
+    return Math.max(0, Math.ceil(next - this.monotonic()));
+  }
+
   /** Moves to the earliest end of a sleep, and wakes all that sleep until then, in the order of their times. */
   private skip(): void {
     const inOrder = [...this.sleepers].toSorted((a, b) => a.at - b.at);
-    // The wall clock shows whole milliseconds.
-    this.skippedMs += Math.max(0, Math.ceil((inOrder[0]?.at ?? 0) - this.monotonic()));
+    this.skippedMs += this.untilNext();
     const now = this.monotonic();
     for (const sleeper of inOrder) if (sleeper.at <= now) this.end(sleeper);
   }

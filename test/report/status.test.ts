@@ -16,6 +16,7 @@ const facts: RunStatus = {
   left: leftOf({ ...finishedRun, exit: "held" }, { planned: 0, held: 1 }),
   lockOwner: null,
   counts: { ...noItems, archived: 24, held: 1, failed: 1 },
+  results: null,
   folder: "/somewhere/outputs/demo",
   forecast: { requests: 53, ms: 400_000, binds: "minute", larger: { plan: "Pro", ms: 200_000 } },
   trouble: [
@@ -188,10 +189,12 @@ describe("status", () => {
     expect(statusText({ ...facts, run: begun, alive: true }, here)).toMatch(/^run +3 of demo .*: running\n/);
   });
 
-  test("of an ended run without items says that a later run has them, and where its results are", () => {
-    const text = statusText({ ...facts, counts: noItems, trouble: [], left: null }, here);
-    expect(text).toMatch(
-      /^items +taken over by a later run of \S+; `bulkgen status --all` has its results$/m,
+  test("of a run whose items a later run has says how it left them", () => {
+    const over = { ...facts, counts: noItems, results: noItems, trouble: [], left: null };
+    expect(statusText(over, here)).toMatch(/^items +taken over by a later run of demo$/m);
+    const results = { ...noItems, archived: 24, failed: 1 };
+    expect(statusText({ ...over, results }, here)).toMatch(
+      /^items +taken over by a later run of demo; this one left 24 archived, 1 failed$/m,
     );
   });
 

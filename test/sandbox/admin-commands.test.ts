@@ -123,8 +123,13 @@ describe("bulkgen sandbox", () => {
     expect((await fetch(`${url}/api/v1/me`, { headers: { "x-api-key": key } })).status).toBe(503);
     expect(await bulkgen("sandbox", "--faults", "bad-day")).toMatchObject({
       status: 2,
-      stderr: expect.stringMatching(/^bulkgen: expected a JSON file or one of flaky, .*, got bad-day/),
+      stderr: expect.stringMatching(
+        /^bulkgen: expected a JSON file or one of flaky, .*, got bad-day: there is no file \S+bad-day$/m,
+      ),
     });
+    expect((await bulkgen("sandbox", "--faults", folder)).stderr).toMatch(
+      /, got (\S+): \1 is a folder; expected a file$/m,
+    );
   });
 
   it("says what is wrong with a file of models, and does not start", async () => {

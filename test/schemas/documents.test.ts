@@ -179,6 +179,7 @@ steps:
     );
     await called(0, place, "plan set.csv --sandbox --json");
     await called(0, place, "run set.csv --sandbox --json --yes");
+    await called(0, place, "status 2 --sandbox --json");
     place.write(
       "set.csv",
       `${sheet(3)}\na04,${cheapModel},a picture of a01\na05,${cheapModel},a picture of a01`,

@@ -182,6 +182,7 @@ const statusFacts: RunStatus = {
   alive: true,
   left: null,
   counts: noCounts,
+  results: null,
   folder: "",
   trouble: [],
 };

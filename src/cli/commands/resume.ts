@@ -2,9 +2,10 @@ import { hostname } from "node:os";
 import { type ChargeEvidence, foreignCredits } from "../../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { localTime } from "../../core/local-time.js";
-import { inCredits, noCredits, plus } from "../../core/money.js";
+import { inCredits } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { plannedRest } from "../../job/orders/request.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import { spentIn } from "../../job/workspace/evidence.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
@@ -13,7 +14,7 @@ import { type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { changedOptions, type ResumeFlags } from "../flags/run.js";
-import { confirmed, spending } from "../output/consent.js";
+import { confirmed, isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
 import { settledWorkspace } from "../settings/workspace.js";
@@ -41,7 +42,7 @@ export async function resume({
 
 /**
  * Shows what is resumed and asks on a terminal before anything is bought. Without a terminal, a run that was begun on
- * another machine needs `--yes`: whoever copied the folder here may not know what it buys. Throws EarlyExit.
+ * another machine needs `--yes` or `--max-price`: whoever copied the folder here may not know what it buys. Throws EarlyExit.
  */
 async function agreeToRest(
   store: Store,
@@ -51,9 +52,7 @@ async function agreeToRest(
   prepared: PreparedRun,
 ): Promise<void> {
   const { display, options, machine } = prepared;
-  const groups = run.state === "cancelled" ? [] : await store.waiting(run.id, { models: [], prices: [] });
-  const left = groups.reduce((sum, { items }) => sum + items, 0);
-  const credits = plus(noCredits, ...groups.map((group) => group.credits));
+  const { items: left, credits } = await plannedRest(store, run);
   const { beganBy } = run.options;
   const facts: Resumed = {
     run,
@@ -62,17 +61,19 @@ async function agreeToRest(
   };
   if (!flags.quiet && !flags.json)
     display.say(resumedText(facts, machine.cwd, terminalStyle(machine.stderr, machine.env)));
-  if (left === 0 || run.options.sandbox) return;
+  if (left === 0) return;
+  const isAgreed = isWithin(flags, credits) || flags.yes;
+  if (run.options.sandbox) return;
   if (evidence !== null && !flags.acceptForeignUse) await agreeToForeignUse(evidence, prepared);
   const isElsewhere = beganBy !== undefined && beganBy.host !== hostname();
-  if (!machine.stdin.isTTY && !isElsewhere) return;
-  if (isElsewhere && !flags.yes && !machine.stdin.isTTY)
+  if (isAgreed || (!isElsewhere && !machine.stdin.isTTY)) return;
+  if (isElsewhere && !machine.stdin.isTTY)
     throw new EarlyExit(
       "usage",
       `run ${run.id} was begun by ${beganBy.user} on ${beganBy.host}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree. Nothing was submitted.`,
     );
   display.end();
-  const agreed = await confirmed(flags, machine, options.interrupt, spending(credits, count(left, "item")));
+  const agreed = await confirmed({}, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }
 

@@ -180,6 +180,7 @@ const { onInsufficient, onDailyLimit, maxFailures, retries, until, maxDuration, 
 /** Flags of `resume`: some of a run's options can be changed before it continues. */
 export const resumeFlags = {
   yes: yesFlag,
+  maxPrice: maxPriceFlag,
   acceptForeignUse: toggle(
     "continue though the key was charged for requests that this machine did not send",
     {

@@ -38,7 +38,7 @@ export async function askConsent(
 }
 
 /** Whether the price was agreed to beforehand by --max-price. Throws EarlyExit if it is higher. */
-function isWithin({ maxPrice }: ConsentFlags, price: Credits): boolean {
+export function isWithin({ maxPrice }: Pick<ConsentFlags, "maxPrice">, price: Credits): boolean {
   if (maxPrice === undefined) return false;
   if (price <= credits(maxPrice)) return true;
   throw new EarlyExit(

@@ -26,10 +26,12 @@ export async function reviewedNames(
   file: string,
   decisions: readonly ReviewDecision[],
 ): Promise<ReviewedName[]> {
-  const { problems, batches } = await openSource(file, {});
+  const { problems, batches } = await openSource(file, { called: "review file" });
   const names: ReviewedName[] = [];
   let rows = 0;
-  const wrong = problems.map(({ message, got }) => `${message}: got ${got}`);
+  const wrong = problems.map(({ message, got, nearest }) =>
+    nearest === undefined ? `${message}: got ${got}` : `${message}; did you mean ${nearest}?`,
+  );
   for await (const batch of batches()) {
     for (const { cells, number } of batch.rows) {
       const name = cells["id"]?.trim() ?? "";

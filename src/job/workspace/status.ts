@@ -1,7 +1,7 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { FailureKind } from "../../core/failure.js";
-import type { ItemState } from "../../core/item.js";
+import { type ItemState, itemStates } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
@@ -13,6 +13,7 @@ import { type LockOwner, lockOwnerOf } from "./lock.js";
 import { openSteps, openStore, withStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 
+const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as RunStatus["counts"];
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
 
 /** The status of a run, read from the workspace alone. Null if there is no such run. Throws EarlyExit if the history is lost. */
@@ -28,15 +29,18 @@ export async function statusOf(
       return null;
     }
     const items = await store.items(run.id, troubled);
+    const runs = await store.runs();
     const overview = await overviewOf(store, run, {
-      runs: await store.runs(),
+      runs,
       current: await lockOwnerOf(workspace),
     });
+    const isLatest = !runs.some(({ id, jobId }) => id > run.id && jobId === run.jobId);
     // In a run in progress items wait for others as a matter of course.
     const blocked = overview.alive ? [] : await blockedIn(store, run.id);
     return {
       ...overview,
       counts: await store.counts(run.id),
+      results: isLatest ? null : { ...noItems, ...(await outcomesOf(workspace, clock)).get(run.id) },
       folder: jobFolder(run),
       forecast: run.options.forecast ?? null,
       trouble: [...(await troubleOf(store, items)), ...blocked.map(blockedTrouble)],
@@ -153,6 +157,8 @@ export interface ItemTrouble {
 /** A run as `bulkgen status` shows it. */
 export interface RunStatus extends RunOverview {
   counts: Readonly<Record<ItemState, number>>;
+  /** How it left its items, of which a later run of its job has taken over some or all; null for the job's latest run. */
+  results: Readonly<Record<ItemState, number>> | null;
   folder: string;
   /** The forecast from the start of the run; null if there was none. */
   forecast: Forecast | null;

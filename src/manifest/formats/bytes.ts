@@ -20,10 +20,17 @@ export interface Bytes {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
+export interface Reading {
+  /** What a manifest on standard input is read from. */
+  stdin?: AsyncIterable<Uint8Array>;
+  /** What messages call the file. Default: manifest. */
+  called?: "manifest" | "review file";
+}
+
 /** The bytes of a manifest, or of standard input for `-`, or the problem that prevents reading them. */
 export async function openBytes(
   file: string,
-  stdin?: AsyncIterable<Uint8Array>,
+  { stdin, called = "manifest" }: Reading = {},
 ): Promise<Bytes | { problem: Problem }> {
   try {
     if (file === standardInput) return held(file, await gathered(stdin ?? noInput()));
@@ -38,7 +45,7 @@ export async function openBytes(
     }
     return { pieces: () => piecesOfFile(file) };
   } catch (error) {
-    return { problem: await unreadable(file, error as NodeJS.ErrnoException) };
+    return { problem: await unreadable(file, called, error as NodeJS.ErrnoException) };
   }
 }
 
@@ -114,13 +121,18 @@ function tooLarge(file: string, bytes: number): Problem {
     got: `${Math.round(bytes / 1_000_000)} MB or more`,
   };
 }
-async function unreadable(file: string, error: NodeJS.ErrnoException): Promise<Problem> {
+
+async function unreadable(
+  file: string,
+  called: Required<Reading>["called"],
+  error: NodeJS.ErrnoException,
+): Promise<Problem> {
   const place = { file, row: null };
-  const expected = "a manifest file (.csv, .xlsx, .json, .jsonl or .yaml)";
+  const expected = `a ${called.split(" ")[0]} file (.csv, .xlsx, .json, .jsonl or .yaml)`;
   if (error.code === "EISDIR") {
     const only = (await namesIn(file)).filter(looksLikeManifest);
     const near = only.length === 1 ? { nearest: only[0] as string } : {};
-    return { place, message: "the manifest is a folder", expected, got: "a folder", ...near };
+    return { place, message: `the ${called} is a folder`, expected, got: "a folder", ...near };
   }
   if (error.code === "ENOENT" || error.code === "ENOTDIR") {
     const names = await namesIn(dirname(file));
@@ -128,13 +140,13 @@ async function unreadable(file: string, error: NodeJS.ErrnoException): Promise<P
     const got = names.length > 0 ? "no such file" : "no such file, and nothing in that folder";
     return {
       place,
-      message: "the manifest does not exist",
+      message: `the ${called} does not exist`,
       expected,
       got,
       ...(near ? { nearest: near } : {}),
     };
   }
-  return { place, message: "the manifest cannot be read", expected, got: error.code ?? error.message };
+  return { place, message: `the ${called} cannot be read`, expected, got: error.code ?? error.message };
 }
 
 async function namesIn(folder: string): Promise<string[]> {

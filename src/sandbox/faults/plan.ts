@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
 import { z } from "zod";
 import { switches } from "../state/switches.js";
 import { type Fault, fault } from "./fault.js";
@@ -133,22 +132,26 @@ export const presets = {
 } satisfies Record<string, FaultPlanSettings>;
 
 /**
- * The plan of a preset, or of a JSON file. Throws an error that says what was expected, what was found and where;
- * `seed` replaces the plan's own.
+ * The plan of a preset, or of a JSON file. Throws an error that says what was expected, what was found and where, with
+ * the message of `read` where the file cannot be read; `seed` replaces the plan's own.
  */
-export async function readFaults(fileOrPreset: string, seed?: string, folder = "."): Promise<FaultPlan> {
+export async function readFaults(
+  fileOrPreset: string,
+  seed?: string,
+  read = (file: string) => readFile(file, "utf8"),
+): Promise<FaultPlan> {
   const settings = Object.hasOwn(presets, fileOrPreset)
     ? presets[fileOrPreset as keyof typeof presets]
-    : await fromFile(fileOrPreset, folder);
+    : await fromFile(fileOrPreset, read);
   const plan = faultPlan.safeParse(settings);
   if (!plan.success) throw new Error(`${fileOrPreset} is no plan of faults:\n${z.prettifyError(plan.error)}`);
   return seed === undefined ? plan.data : { ...plan.data, seed };
 }
 
-async function fromFile(file: string, folder: string): Promise<unknown> {
-  const text = await readFile(resolve(folder, file), "utf8").catch((error: NodeJS.ErrnoException) => {
+async function fromFile(file: string, read: (file: string) => Promise<string>): Promise<unknown> {
+  const text = await read(file).catch((error: Error) => {
     const names = Object.keys(presets).join(", ");
-    throw new Error(`expected a JSON file or one of ${names}, got ${file} (${error.code})`);
+    throw new Error(`expected a JSON file or one of ${names}, got ${file}: ${error.message}`);
   });
   try {
     return JSON.parse(text);

@@ -83,7 +83,7 @@ async function rehearsalOf(
     return {
       ...(models === undefined ? {} : { models: readModelFile(await read(models), models) }),
       ...(switches === undefined ? {} : { switches: readSwitches(await read(switches), switches) }),
-      ...(faults === undefined ? {} : { faults: await readFaults(faults, faultSeed, cwd) }),
+      ...(faults === undefined ? {} : { faults: await readFaults(faults, faultSeed, read) }),
     };
   } catch (error) {
     throw new EarlyExit("usage", (error as Error).message);
