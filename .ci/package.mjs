@@ -38,7 +38,7 @@ function strangers(files) {
 }
 
 /** Every entry leads to a file, with types of its own format that are named first. */
-function entryProblems({ exports, bin, type }, packed) {
+function entryProblems({ exports, bin, man, type }, packed) {
   const problems =
     type === "module" ? [] : ['type is not "module": the .js files would be taken for CommonJS'];
   /** A file, or with a star in its path at least one. */
@@ -48,6 +48,7 @@ function entryProblems({ exports, bin, type }, packed) {
     return [...packed].some((file) => file.startsWith(before) && file.endsWith(after));
   };
   for (const path of Object.values(bin)) if (!has(path)) problems.push(`bin ${path} is not packed`);
+  for (const path of man) if (!has(path)) problems.push(`man ${path} is not packed`);
   for (const [name, entry] of Object.entries(exports)) {
     const conditions = typeof entry === "string" ? { default: entry } : entry;
     for (const path of Object.values(conditions))

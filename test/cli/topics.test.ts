@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { commandList } from "../../src/cli/command-list.js";
 import { nameOf } from "../../src/cli/flags/definition.js";
@@ -55,6 +56,9 @@ test("there is a manual page for the program, each command and each topic, and n
   expect([...pages.keys()].toSorted()).toEqual(
     ["bulkgen.1", ...commands, ...topics.map(({ name }) => `bulkgen-${name}.7`)].toSorted(),
   );
+  // npm links none for `man` that package.json does not name.
+  const { man } = JSON.parse(readFileSync("package.json", "utf8"));
+  expect(man).toEqual([...pages.keys()].toSorted().map((file) => `./dist/man/${file}`));
   const requests = /^\.(TH|SH|TP|B|nf|fi)( |$)/;
   for (const [file, text] of pages)
     for (const line of text.split("\n")) {
