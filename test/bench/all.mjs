@@ -1,6 +1,6 @@
 // Every bench, one after the other, with the same flags: `npm run bench [-- --short]`. `--only times` leaves out those that
-// count what happens in virtual time or in files, and `--only counts` the others. Only times
-// need a quiet machine.
+// count what happens in virtual time, in files or within a process, and `--only counts` the others. Only times need a quiet
+// machine.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -9,7 +9,6 @@ const times = [
   "throughput",
   "resume",
   "memory",
-  "waiting",
   "sandbox",
   "manifest",
   "graph",
@@ -17,7 +16,7 @@ const times = [
   "view",
   "dashboard",
 ];
-const counts = ["chains", "hostile", "truncations", "quota"];
+const counts = ["waiting", "chains", "hostile", "truncations", "quota"];
 
 const flags = process.argv.slice(2);
 const at = flags.indexOf("--only");
