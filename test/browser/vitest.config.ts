@@ -7,7 +7,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 100_000 } },
-    maxWorkers: 1,
+    maxWorkers: 2,
     setupFiles: "test/setup.ts",
     globalSetup: "test/e2e/canary-tally.ts",
   },
