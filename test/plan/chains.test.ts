@@ -317,3 +317,126 @@ test("a chain takes at least as long as its steps together, of which those that 
   expect(rest.due).toBe(2);
   expect(rest.requests.forecast.ms).toBeLessThan(350_000);
 });
+
+describe("what is said of a wrong reference", () => {
+  const sheet = (...rows: string[]) => planOf(`id,model,prompt,image_url,video_url\n${rows.join("\n")}\n`);
+  const all = ({ problems }: WholePlan) =>
+    problems.map(({ message, expected, got }) => ({ message, expected, got }));
+
+  test("names what is expected", async () => {
+    expect(all(await sheet("a,animate,,@nobody,", "b,animate,,@c,", "c,nobody,x,,"))).toEqual([
+      {
+        message: 'no item and no step of the row is called "nobody"',
+        expected: "the id of another item, or the name of a step",
+        got: "@nobody",
+      },
+      {
+        message: "the item of @c cannot be made, because its own row has a problem",
+        expected: "an item that can be made",
+        got: "@c",
+      },
+      expect.anything(),
+    ]);
+    expect(all(await sheet("p,paint,x,,", "b,extend,,,@p"))).toEqual([
+      {
+        message: "video_url needs video, and @p is image (model paint)",
+        expected: "an item whose model makes video",
+        got: "@p",
+      },
+    ]);
+    expect(all(await sheet("a,extend,,,@b", "b,extend,,,@b"))).toEqual([
+      {
+        message: "@b is part of a circle, or takes an output of one",
+        expected: "an item that can be made",
+        got: "@b",
+      },
+      {
+        message: "the inputs go round in a circle: b → b",
+        expected: "a chain with a first item, which takes no output of the others",
+        got: "@b",
+      },
+    ]);
+  });
+
+  test("names the first eight items of a long circle, and rows without ids by their numbers", async () => {
+    const ring = Array.from({ length: 10 }, (_, n) => `i${n},extend,,,@i${(n + 9) % 10}`);
+    const [first] = (await sheet(...ring)).problems;
+    expect(first?.message).toBe(
+      "the inputs go round in a circle: i0 → i9 → i8 → i7 → i6 → i5 → i4 → i3 → 2 more → i0",
+    );
+    const made = await job('rows: [{ thing: x }]\nsteps:\n  - { name: s, model: extend, video_url: "@s" }\n');
+    expect(made.problems[0]?.message).toBe("the inputs go round in a circle: row 1 → row 1");
+  });
+
+  test("names the nearest item for the first twenty unknown names", async () => {
+    const rows = Array.from({ length: 21 }, (_, n) => `r${n},animate,,@cop,`);
+    const { problems } = await sheet("cup,paint,x,,", ...rows);
+    expect(problems.map(({ nearest }) => nearest)).toEqual([...Array(20).fill("@cup"), undefined]);
+  });
+
+  test("names the first eight items of a step that makes several, and what two repeats have to be", async () => {
+    const langs = Array.from({ length: 10 }, (_, n) => `l${n}`).join(", ");
+    const made = await job(`
+rows: [{ id: cup }]
+steps:
+  - { name: picture, model: paint, prompt: "x {{ lang }}", matrix: { lang: [${langs}] } }
+  - { name: clip, model: animate, image_url: "@picture" }
+  - { name: twice, model: paint, prompt: y, repeat: 2 }
+  - { name: third, model: animate, repeat: 3, image_url: "@twice" }
+`);
+    expect(all(made)).toEqual([
+      {
+        message: "step picture makes several items of the row",
+        expected:
+          "one of: @picture-l0, @picture-l1, @picture-l2, @picture-l3, @picture-l4, @picture-l5, @picture-l6, @picture-l7 and 2 more",
+        got: "@picture",
+      },
+      {
+        message: "step twice makes 2 copies, and this one 3",
+        expected: "the same repeat for both, or the id of one copy",
+        got: "@twice",
+      },
+    ]);
+  });
+});
+
+test("a name with a dot may be an id, and else is a step of another row", async () => {
+  const made = await job(`
+rows: [{ id: cup }, { id: "a.picture" }, { id: ".b" }]
+steps:
+  - { name: picture, model: paint, prompt: "{{ id }}" }
+  - { name: clip, model: animate, image_url: "@cup.picture" }
+`);
+  expect(told(made)).toEqual([]);
+  expect(parentsOf(made)["a.picture-clip"]).toEqual(["image_url cup-picture[1]"]);
+  const plain = await planOf(
+    "id,model,prompt,image_url\na.b,paint,x,\n.c,paint,y,\nd,animate,,@a.b\ne,animate,,@.c\n",
+  );
+  expect(parentsOf(plain)).toMatchObject({ d: ["image_url a.b[1]"], e: ["image_url .c[1]"] });
+});
+
+test("one item that takes a later output is noted as one, by the model that makes it", async () => {
+  const made = await planOf(
+    "id,model,prompt,image_url\na,paint,x,\nb,animate,,@a[2]\nc,edit,y,@a\nd,animate,,@c[3]\n",
+  );
+  expect(made.notes).toEqual([
+    "1 item takes a later output of paint than the first: whether there is one shows when it is made",
+    "1 item takes a later output of edit than the first: whether there is one shows when it is made",
+  ]);
+});
+
+test("an item with two inputs of other items waits for both, and its key has both", async () => {
+  const text = (video: string) =>
+    `id,model,prompt,image_url,video_url\nboth,edit,z,@a,@${video}\na,paint,x,,\nv,extend,,,https://x.example/v\nw,extend,,,https://x.example/w\n`;
+  const [one, other] = [await planOf(text("v")), await planOf(text("w"))];
+  expect(told(one)).toEqual([]);
+  expect(parentsOf(one)["both"]).toEqual(["image_url a[1]", "video_url v[1]"]);
+  expect(keys(one)["both"]).not.toBe(keys(other)["both"]);
+});
+
+test("a step with a wrong row does not stop the other rows' steps", async () => {
+  const made = await job(
+    steps.replace("- { id: jug, thing: a jug }", "- { id: jug, thing: a jug, model: nobody }"),
+  );
+  expect(made.items.map(({ rowId }) => rowId).filter((id) => id.startsWith("cup"))).toHaveLength(3);
+});

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Me } from "../../src/api/records.js";
+import type { Me, Model } from "../../src/api/records.js";
 import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
-import { contentOf, kept, me, planOf } from "./account.js";
+import { coverageText, noCaps, PlanPrices, tightest } from "../../src/plan/cost.js";
+import { models as allModels, contentOf, kept, me, planOf } from "./account.js";
 
 const edit = (id: string) => `${id},edit,x,https://example.com/${id}.png\n`;
 const sheet = `id,model,prompt,image_url\n${edit("a")}b,paint,y,\n${edit("c")}d,paint,z,\n`;
@@ -291,5 +292,98 @@ describe("files and disk space", () => {
     expect((await planOf(sheet + clip, { sizes, roomBytes: 15_000_000 })).warnings).toMatchObject([
       { message: expect.stringContaining("need more than 15.5 MB and 15 MB is free") },
     ]);
+  });
+});
+
+describe("price groups", () => {
+  const [paint, edit] = allModels as [Model, Model];
+  const prices = () => new PlanPrices(new Map());
+
+  test("are one for each model and params, whatever objects say them", () => {
+    const of = prices();
+    const shared = { mood: "warm" };
+    const kinds = [
+      of.of(paint, shared),
+      of.of(edit, shared),
+      of.of(paint, { mood: "warm" }),
+      of.of(paint, { mood: "cold" }),
+      of.of(paint, { mood: " warm " }),
+      of.of(paint, shared),
+    ];
+    expect(kinds.map(({ group }) => group)).toEqual([0, 1, 0, 2, 0, 0]);
+    expect(kinds[0]).toMatchObject({ model: "paint", category: "image", price: credits(4), params: shared });
+    expect(of.groupOf(1)).toMatchObject({ model: "edit", category: "image" });
+    expect(() => of.groupOf(3)).toThrow("no price group 3 in this plan");
+  });
+
+  test("are a thousand at most; more of a model are counted with its first one", () => {
+    const of = prices();
+    const numbers = Array.from({ length: 1_002 }, (_, mood) => of.of(paint, { mood: `${mood}` }).group);
+    expect(numbers.slice(998)).toEqual([998, 999, 0, 0]);
+    expect(of.of(edit, {}).group).toBe(1_000);
+    expect(of.of(edit, { mood: "x" }).group).toBe(1_000);
+    expect(of.of(paint, { mood: "1001" })).toMatchObject({ group: 0, price: credits(4) });
+  });
+});
+
+test("the cap with the least left is the one that counts, and none leaves less than nothing", () => {
+  const all = {
+    ...noCaps,
+    total: { most: credits(20), spent: credits(5) },
+    daily: { most: credits(30), spent: credits(10) },
+    keep: credits(90),
+  };
+  expect(tightest({ caps: all, balance: credits(102) })).toEqual({ cap: "keep-credits", room: credits(12) });
+  expect(tightest({ caps: all, balance: credits(109) })).toEqual({ cap: "max-credits", room: credits(15) });
+  const daily = { ...all, daily: { most: credits(30), spent: credits(31) } };
+  expect(tightest({ caps: daily, balance: credits(500) })).toEqual({ cap: "max-credits-per-day", room: 0 });
+  expect(tightest({ caps: { ...noCaps, keep: credits(90) }, balance: credits(80) })?.room).toBe(0);
+  expect(tightest({ caps: { ...noCaps, keep: credits(90) }, balance: null })?.room).toBe(0);
+  expect(tightest({ caps: noCaps, balance: credits(5) })).toBeNull();
+});
+
+test("what credits cover is told for one item and for several", () => {
+  const fit = { credits: credits(4), rowNumber: 2, rowId: "a" };
+  expect(coverageText({ ...fit, items: 1 })).toBe("it covers 1 item, through row 2 (a)");
+  expect(coverageText({ ...fit, items: 2 })).toBe("it covers 2 items, through row 2 (a)");
+});
+
+describe("caps of models", () => {
+  const models = (most: number, spent = 0) => ({
+    models: new Map([["edit", { most: credits(most), spent: credits(spent) }]]),
+  });
+
+  test("that suffice are no warning, and one that leaves nothing leaves out all of the model", async () => {
+    expect((await planOf(sheet, { caps: models(13) })).warnings).toEqual([]);
+    const { warnings, fit } = await planOf(sheet, { caps: models(3, 5) });
+    expect(warnings).toMatchObject([
+      { kind: "over_model_cap", model: "edit", needed: credits(13), room: 0, undone: 2 },
+    ]);
+    expect(fit).toMatchObject({ items: 2, rowId: "d" });
+    const one = await planOf(`id,model,prompt,image_url\n${edit("a")}`, { caps: models(3) });
+    expect(one.warnings[0]?.message).toContain("1 of its 1 item will not be made");
+  });
+
+  test("count beside a cap of the run, which leaves out what comes after", async () => {
+    const caps = { ...models(7), ...total(10) };
+    const { warnings, fit, money } = await planOf(sheet, { caps });
+    expect(fit).toMatchObject({ items: 1, rowId: "a", credits: credits(6.5) });
+    expect(money.within).toBe(credits(6.5));
+    expect(warnings).toMatchObject([
+      { kind: "over_cap", cap: "max-credits", room: credits(10), undone: 2 },
+      { kind: "over_model_cap", undone: 1 },
+    ]);
+  });
+
+  test("do not let a cheaper item of the model jump the queue", async () => {
+    const dear = priceGroup({ model: "edit", params: { size: "4k" } });
+    const text = `id,model,prompt,image_url,params.size\n${edit("a").trim()},4k\n${edit("b").trim()},\n`;
+    const bare = allModels.map(({ parameters: _, ...model }) => model);
+    const { fit } = await planOf(text, {
+      caps: models(7),
+      models: bare,
+      charges: new Map([[dear, credits(9)]]),
+    });
+    expect(fit.items).toBe(0);
   });
 });

@@ -205,3 +205,88 @@ describe("identical rows of which one goes", () => {
     ]);
   });
 });
+
+describe("identical rows are told", () => {
+  const rows = (count: number, prompt = "x") => `paint,${prompt}\n`.repeat(count);
+  const told = async (text: string, duplicates: "keep" | "merge" = "keep") =>
+    (await planOf(`model,prompt\n${text}`, { duplicates })).warnings.map(({ message }) => message);
+
+  test("with the first eight of them", async () => {
+    const cost = (credits: number) =>
+      `are identical; each is made and paid for (${credits} credits more than once; --duplicates merge makes it once)`;
+    expect(await told(rows(8))).toEqual([`rows 2, 3, 4, 5, 6, 7, 8, 9 ${cost(28)}`]);
+    expect(await told(rows(10))).toEqual([`rows 2, 3, 4, 5, 6, 7, 8, 9 and 2 more ${cost(36)}`]);
+  });
+
+  test("in a hundred groups, and counted with their cost beyond", async () => {
+    const groups = (count: number) =>
+      Array.from({ length: count }, (_, number) => rows(2, `p${number}`)).join("");
+    expect(await told(groups(100))).toHaveLength(100);
+    const kept = await told(groups(102));
+    expect(kept).toHaveLength(101);
+    expect(kept.at(-1)).toBe("2 more groups of identical rows; 8 credits more than once");
+    const merged = await planOf(`model,prompt\n${groups(102)}`, { duplicates: "merge" });
+    expect(merged.warnings.at(-1)).toEqual({
+      kind: "identical_rows",
+      message: "2 more groups of identical rows; each is made once",
+      rows: [],
+      copies: 0,
+      credits: 0,
+    });
+    expect(merged.warnings[0]).toMatchObject({
+      message: "rows 2, 3 are identical; it is made once",
+      copies: 1,
+      credits: 0,
+    });
+  });
+
+  test("as a problem of each later one, where they are to be refused", async () => {
+    const { problems, warnings } = await planOf("model,prompt,image_url\npaint,x,\npaint,x,\n", {
+      duplicates: "error",
+    });
+    expect(warnings).toEqual([]);
+    expect(problems).toEqual([
+      {
+        place: { file: expect.any(String), row: 3, column: "prompt" },
+        message: "the row is identical to row 2",
+        expected: "rows that differ in model, prompt, params or inputs (or --duplicates keep or merge)",
+        got: "x",
+      },
+    ]);
+    const image = "animate,,https://example.com/a.png\n";
+    const without = await planOf(`model,prompt,image_url\n${image}${image}`, { duplicates: "error" });
+    expect(without.problems).toMatchObject([{ got: "no prompt" }]);
+  });
+});
+
+describe("the names of an edition's files", () => {
+  const name = async (edition: string) =>
+    (await planOf("id,model,prompt\na,paint,x\n", { edition })).items[0]?.name;
+
+  test("are in a folder of its own, and those of the first one are not", async () => {
+    expect(await name("")).toBe("a");
+    expect(await name("#2")).toBe("edition-2/a");
+    expect(await name("2026-11-20 10:30/a\\b")).toBe("edition-2026-11-20 10-30-a-b/a");
+  });
+});
+
+describe("identical rows that are merged", () => {
+  test("are made as often as the largest row wants, with the names and ids of the rows that want them", async () => {
+    const { items } = await planOf(
+      "id,model,prompt,output,repeat\na,paint,x,one,1\nb,paint,x,two,3\nc,paint,x,three,2\n",
+      { duplicates: "merge" },
+    );
+    expect(items.map(({ rowId, name, occurrence }) => [rowId, name, occurrence])).toEqual([
+      ["a", "one", 1],
+      ["b-2", "two-2", 2],
+      ["b-3", "two-3", 3],
+    ]);
+  });
+
+  test("P2: keep the item that was made, whatever row it was made for", async () => {
+    const two = "id,model,prompt\na,paint,x\nb,paint,x\n";
+    const existing = kept(await planOf(two, { duplicates: "merge" }), "archived");
+    const again = await planOf("id,model,prompt\nb,paint,x\n", { duplicates: "merge", existing });
+    expect(again.items).toMatchObject([{ rowId: "b", occurrence: 1, standing: "archived", due: false }]);
+  });
+});

@@ -90,3 +90,39 @@ test("ids and names that are taken are found in any mixture of rows", { tags: ["
     { numRuns: amount(500, 3_000) },
   );
 });
+
+test("a problem of names says whose they are, what is expected, and what was written", async () => {
+  const problems = async (head: string, ...rows: string[]) =>
+    (
+      await planOf(`model,prompt,${head}\n${rows.map((row, n) => `paint,${n},${row}`).join("\n")}\n`)
+    ).problems.map(({ place, message, expected, got }) => [place.column, message, expected, got]);
+  expect(await problems("id", "cup", "cup")).toEqual([
+    ["id", "rows 2 and 3 have the same id", "a unique id, or none", "cup"],
+  ]);
+  expect(await problems("id", "garden-cup", "garden-cup")).toEqual([
+    ["id", "rows 2 and 3 have the same id", "a unique id, or none", "garden-cup"],
+  ]);
+  const different = "a different name for each item (ignoring case)";
+  expect(await problems("id", "garden-cup", "Garden-Cup")).toEqual([
+    ["id", "rows 2 and 3 give their items the same file name", different, "Garden-Cup"],
+  ]);
+  expect(await problems("output", "cups/one", "cups/One")).toEqual([
+    ["output", "rows 2 and 3 want the same output", different, "cups/One"],
+  ]);
+  expect(await problems("output", "../cup")).toEqual([
+    [
+      "output",
+      "the output path leads outside the output folder",
+      "a file name, or folders and a file name inside the output folder",
+      "../cup",
+    ],
+  ]);
+});
+
+test.each(["a..b", "a/..b/c", "..", "c", "cd:x", "1:/x"])(
+  "an output of %s leads outside only if it has a step up, or begins at a root",
+  async (output) => {
+    const { problems } = await planOf(sheet(output));
+    expect(problems).toHaveLength(output === ".." ? 1 : 0);
+  },
+);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LocalInputs } from "../../src/manifest/local-inputs.js";
 import { openManifest } from "../../src/manifest/read.js";
-import { onlyRowsAreWrong } from "../../src/plan/plan.js";
+import { onlyRowsAreWrong, wrongRows } from "../../src/plan/plan.js";
 import { media } from "../archive/media.js";
 import { fileWith, folderWith } from "../manifest/folder.js";
 import { models, plan, planOf } from "./account.js";
@@ -264,4 +264,16 @@ test("a column that is a parameter's name without its prefix is a warning", asyn
       message: 'column "Aspect_Ratio" does nothing; did you mean "params.aspect_ratio"?',
     },
   ]);
+});
+
+test("rows with problems are counted once each, and by their files", () => {
+  const problem = (file: string, row: number) => ({
+    place: { file, row },
+    message: "",
+    expected: "",
+    got: "",
+  });
+  const problems = [problem("a.csv", 2), problem("a.csv", 2), problem("a.csv", 3), problem("b.csv", 2)];
+  expect([wrongRows(problems), wrongRows([])]).toEqual([3, 0]);
+  expect(onlyRowsAreWrong([])).toBe(true);
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import type { PlannedItem } from "../../src/core/ports/draft.js";
 import type { Plan } from "../../src/plan/plan.js";
-import { driftOf, readSavedPlan, savePlan } from "../../src/plan/saved-plan.js";
+import { driftOf, isSavedPlan, readSavedPlan, savePlan } from "../../src/plan/saved-plan.js";
 import { jsonPieces } from "../../src/text/json-stream.js";
 
 const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
@@ -162,4 +162,118 @@ describe("a saved plan", () => {
   ])("refuses %j", (document, message) => {
     expect(() => readSavedPlan(document)).toThrow(message);
   });
+});
+
+describe("what has changed since a plan was saved", () => {
+  const reread = (now: Plan) =>
+    readSavedPlan(
+      JSON.parse([...jsonPieces(savePlan(now, { ...place, sandbox: true, flags: [["--json"]] }))].join("")),
+    );
+  const since = (before: Plan, now: Plan, tolerance = 0) =>
+    driftOf(reread(before), now, tolerance).map(({ message }) => message);
+
+  test("is told of the first eight rows, and counted beyond", () => {
+    const many = (count: number) => Array.from({ length: count }, (_, index) => item(`new-${index}`));
+    expect(since(plan(), plan({ items: [...four, ...many(8)] }))).toHaveLength(8);
+    const told = since(plan(), plan({ items: [...four, ...many(10)] }));
+    expect(told).toHaveLength(9);
+    expect(told.at(-1)).toBe("manifest: 2 more rows differ");
+  });
+
+  test("names every field of a row, or its file if none differs", () => {
+    const before = plan({ items: [item("cup", { params: { size: "2k" }, inputs: { image_url: "a.png" } })] });
+    const now = (change: Partial<PlannedItem>) =>
+      plan({ items: [item("cup", { key: "k1:new", ...change })] });
+    expect(
+      since(before, now({ model: "film", prompt: null, params: { size: "4k", hd: "1" }, inputs: {} })),
+    ).toContain("manifest: row 2 (cup): model, prompt, params.size, image_url, params.hd changed");
+    expect(since(before, now({ params: { size: "2k" }, inputs: { image_url: "a.png" } }))).toEqual([
+      "manifest: row 2 (cup): its file or its order among identical rows changed",
+    ]);
+  });
+
+  test("is a limit that came, and none that went or grew", () => {
+    const limited = (perMinute: number | null, perDay: number | null = 10_000) =>
+      plan({ requests: { atLeast: 8, plan: "Pro", perMinute, perDay, lanes: 1, forecast, finishAt } });
+    expect(since(limited(null, null), limited(60, 100), 99)).toEqual([
+      "limit: unlimited requests a minute when planned, now 60",
+      "limit: unlimited requests a day when planned, now 100",
+    ]);
+    expect(driftOf(reread(limited(null)), limited(60), 100)).toMatchObject([{ refused: true }]);
+    expect(since(limited(60), limited(null))).toEqual([]);
+    expect(since(limited(60), limited(61))).toEqual([]);
+    expect(driftOf(reread(limited(60)), limited(30), 50)).toMatchObject([{ refused: false }]);
+    expect(driftOf(reread(limited(60)), limited(29), 50)).toMatchObject([{ refused: true }]);
+  });
+
+  test("is a price of items that are still to be paid, told once for each model and price", () => {
+    const dearer = four.map((each) => ({ ...each, price: credits(5), due: each.rowId !== "cup" }));
+    expect(since(plan(), plan({ items: dearer, balance: 96 }))).toEqual([
+      "price: plain-image was 4 credits, now 5",
+    ]);
+    const done = four.map((each) => ({ ...each, price: credits(5), due: false }));
+    expect(since(plan(), plan({ items: done, balance: 84 }))).toEqual([]);
+    const made = plan({ items: four.map((each) => ({ ...each, due: false })) });
+    const again = driftOf(reread(made), plan({ items: dearer }), 25);
+    expect(again.map(({ refused }) => refused)).toEqual([true, true, true, false]);
+  });
+
+  test("is no balance that is not told, and none that grew", () => {
+    const untold = { money: { balance: null } as Plan["money"] };
+    expect(since(plan(untold), plan())).toEqual([]);
+    expect(since(plan(), plan(untold))).toEqual([]);
+    expect(since(plan({ balance: 100 }), plan({ balance: 101 }))).toEqual([]);
+    expect(reread(plan(untold)).balance).toBeNull();
+  });
+
+  test("is nothing else if the service, the account or the edition is another one", () => {
+    const other = { items: [], balance: 0 };
+    expect(since(plan(), plan({ ...other, edition: "#2", user: "bob" }))).toEqual([
+      "account: planned for ada, now bob",
+      "edition: planned for the first, now #2",
+    ]);
+    expect(since(plan({ edition: "#2" }), plan(other))).toEqual(["edition: planned for #2, now the first"]);
+  });
+});
+
+test("a saved plan holds what it was made of and how", () => {
+  expect(saved).toMatchObject({
+    bulkgen: "plan",
+    version: 1,
+    ...place,
+    sandbox: false,
+    flags: [["--model", "x"]],
+    origin: "https://a.example",
+    user: "ada",
+    edition: "",
+    balance: 100,
+    limits: { minute: 60, day: 10_000 },
+  });
+  expect(saved.items[0]).toEqual({
+    key: "k1:cup",
+    row: 2,
+    id: "cup",
+    model: "plain-image",
+    credits: 4,
+    due: true,
+    content: { prompt: "a cup" },
+  });
+});
+
+test("a document is a saved plan if it says so", () => {
+  expect([saved, { bulkgen: "plan" }, { bulkgen: "run" }, {}, null].map(isSavedPlan)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+  ]);
+  expect(() => readSavedPlan({ bulkgen: "plan" })).toThrow(
+    "expected a saved plan of version 1, got version null",
+  );
+  expect(() => readSavedPlan({ ...saved, limits: { minute: 60 } })).toThrow(
+    "expected a saved plan; its limits.day is missing or damaged",
+  );
+  expect(() => readSavedPlan({ ...saved, flags: [[]] })).toThrow("its flags.0 is missing or damaged");
+  expect(() => readSavedPlan({ ...saved, flags: [["a", "b", "c"]] })).toThrow("its flags.0 is");
 });

@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Existing, Selection } from "../../src/plan/plan.js";
-import { everything, select } from "../../src/plan/select.js";
+import {
+  everything,
+  isEverything,
+  matcherOf,
+  select,
+  selectableItem,
+  selectionText,
+  unknownKeys,
+} from "../../src/plan/select.js";
 import { planOf, type WholePlan } from "./account.js";
 
 const sheet = [
@@ -194,4 +202,119 @@ test("a row that shares another one's item wants it, also where that other one i
     [made.items[0]?.key],
     [made.unselected[0]],
   ]);
+});
+
+describe("a pattern of a filter", () => {
+  const matches = (pattern: string, value: string) =>
+    matcherOf({ ...everything, ...filter(["name", pattern]) })({
+      number: 2,
+      values: new Map([["name", value]]),
+    });
+
+  test("is the whole value, with * for any text and ? for one character, whatever the capitals", () => {
+    expect(matches("cup", "CUP")).toBe(true);
+    expect(matches(" cup ", "cup")).toBe(true);
+    expect([matches("cup", "cups"), matches("cup", "a cup")]).toEqual([false, false]);
+    expect([matches("c*p", "cp"), matches("c*p", "c\np"), matches("c*p", "cpx")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect([matches("c?p", "c🍵p"), matches("c?p", "cp")]).toEqual([true, false]);
+    expect(matches("cafe\u0301", "caf\u00e9")).toBe(true);
+  });
+
+  test("takes every other character as it is", () => {
+    for (const character of "\\^$.|+()[]{}-/") {
+      expect(matches(`a${character}b`, `a${character}b`)).toBe(true);
+      expect(matches(`a${character}b`, "ab")).toBe(false);
+    }
+  });
+});
+
+test("rows are selected by range with both its ends", () => {
+  const inRange = (number: number) =>
+    matcherOf({ ...everything, range: { from: 3, to: 5 } })({ number, values: new Map() });
+  expect([2, 3, 5, 6].map(inRange)).toEqual([false, true, true, false]);
+});
+
+test("a selection is told in the words of its flags", () => {
+  const all = {
+    ...filter(["id", "a*"], ["set", "1"]),
+    onlyFailed: true,
+    range: { from: 2, to: 9 },
+    sample: 5,
+    seed: "x",
+    first: 3,
+  };
+  expect(selectionText(all)).toBe(
+    "--filter id=a* --filter set=1 --only-failed --range 2:9 --sample 5 --seed x --first 3",
+  );
+  expect(selectionText({ ...everything, range: { from: 4, to: Number.POSITIVE_INFINITY } })).toBe(
+    "--range 4:",
+  );
+  expect(selectionText(everything)).toBe("");
+});
+
+test("whatever narrows a selection makes it less than everything", () => {
+  expect(isEverything({ ...everything, seed: "x" })).toBe(true);
+  const narrower: Partial<Selection>[] = [
+    filter(["id", "a"]),
+    { onlyFailed: true },
+    { range: { from: 2, to: 3 } },
+    { sample: 1 },
+    { first: 1 },
+  ];
+  expect(narrower.map((change) => isEverything({ ...everything, ...change }))).toEqual(Array(5).fill(false));
+});
+
+test("an item is selected by its cells, by what was made of them, and by what is known of it", async () => {
+  const plan = await planOf(valid);
+  const [item] = plan.items.map((one) => ({ ...one, state: "failed", name: "cups/Red " }));
+  const found = selectableItem(item as unknown as Parameters<typeof selectableItem>[0], { Cost: "4" });
+  expect(found).toMatchObject({ number: 2, name: "cup-red", failed: true });
+  expect(Object.fromEntries(found.values)).toMatchObject({
+    id: "cup-red",
+    model: "paint",
+    prompt: "a red cup",
+    product: "Cup",
+    "params.mood": "warm",
+    priority: "0",
+    output: "cups/Red",
+    category: "image",
+    state: "failed",
+    cost: "4",
+  });
+  const selected = (change: Partial<Selection>) => select([found], { ...everything, ...change }).length;
+  expect([selected({ onlyFailed: true }), selected(filter(["STATE", "archived"]))]).toEqual([1, 0]);
+  expect(select([{ ...found, failed: false }], { ...everything, onlyFailed: true })).toEqual([]);
+  expect(
+    unknownKeys([found], { ...everything, ...filter(["Product", "x"], ["produkt", "x"], ["zzz", "x"]) }),
+  ).toEqual([
+    { key: "produkt", near: "product" },
+    { key: "zzz", near: undefined },
+  ]);
+});
+
+test("a selection that leaves no row is told in words for one row and for several", async () => {
+  const of = async (text: string) =>
+    (await planOf(text, { selection: { ...everything, ...filter(["id", "zzz"]) } })).problems;
+  expect(await of("id,model,prompt\na,paint,x\n")).toMatchObject([
+    { place: { row: null }, expected: "at least one of the 1 row", got: "none" },
+  ]);
+  const unknown = await planOf(valid, { selection: { ...everything, ...filter(["zzz", "x"]) } });
+  expect(unknown.problems).toEqual([
+    {
+      place: { file: expect.any(String), row: null },
+      message: '--filter names "zzz", which no row has',
+      expected: "a column of the sheet, params.KEY, id, model, prompt, category, output or priority",
+      got: "zzz",
+    },
+  ]);
+});
+
+test("problems of rows that are not selected are counted", async () => {
+  const wrong = "id,model,prompt\na,paint,x\nb,nobody,x\nc,nobody,x\n";
+  const { notes } = await planOf(wrong, { selection: { ...everything, first: 1 } });
+  expect(notes).toContain("2 problems in rows that are not selected");
 });

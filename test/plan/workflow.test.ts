@@ -155,3 +155,31 @@ describe("drawn", () => {
     expect(text.split("\n").slice(4)).toEqual(["  s1 --> s2", "  s1 --> s3", "  s2 --> s3"]);
   });
 });
+
+test("a chain without steps has a place for each of its items, and one for all from the ninth on", async () => {
+  const rows = Array.from(
+    { length: 11 },
+    (_, n) => `i${n},extend,,${n === 0 ? "https://x.example/v" : `@i${n - 1}`}`,
+  );
+  const made = await steps("sheet.csv", `id,model,prompt,video_url\n${rows.join("\n")}\n`);
+  expect(made.length).toBe(9);
+  expect([...made].map(({ name, items }) => [name, items]).slice(-2)).toEqual([
+    ["extend 8", 1],
+    ["extend 9+", 3],
+  ]);
+});
+
+test("a step that is called as another one's name in full is told from it", async () => {
+  const made = await steps(
+    "job.yaml",
+    `
+rows: [{ id: a, prompt: x }]
+steps:
+  - { name: "p (paint)", model: paint }
+  - { name: p, model: paint }
+  - { name: p, model: edit, image_url: "https://x.example/a.png" }
+`,
+  );
+  const names = [...made].map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+});

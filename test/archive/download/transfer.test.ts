@@ -1,0 +1,309 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
+import { AddressRefused } from "../../../src/archive/download/address.js";
+import { type Partial, Partials, strongTag } from "../../../src/archive/download/partial.js";
+import { limitsFor, type TransferPorts, transfer } from "../../../src/archive/download/transfer.js";
+import type { DownloadReply } from "../../../src/core/ports/send.js";
+import { ManualClock } from "../../manual-clock.js";
+import { systemError, watchedDisk } from "../watched-disk.js";
+
+let folder: string;
+let partials: Partials;
+let partial: Partial;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-transfer-"));
+  partials = new Partials();
+  partial = await partials.open(nodeDisk, folder, "k1:a");
+});
+afterEach(async () => {
+  await partial.temporary.discard();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const url = "https://files.example/a.png?signature=1";
+const limits = { bytesMax: 10, msMax: 90_000, stallMsMax: 60_000, bytesPerSecondMin: 1 };
+const content = () => readFileSync(partial.temporary.path, "utf8");
+
+async function* body(...pieces: (string | Error)[]): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) {
+    if (typeof piece !== "string") throw piece;
+    yield Buffer.from(piece);
+  }
+}
+const reply = (
+  status: number,
+  headers: Record<string, string>,
+  ...pieces: (string | Error)[]
+): DownloadReply => ({
+  status,
+  headers,
+  body: body(...pieces),
+});
+
+/** Transfers from a server that answers so, one answer for each request; returns what it was asked as well. */
+async function fetched(...answers: (DownloadReply | Error)[]) {
+  const asked: Record<string, string>[] = [];
+  const ports: TransferPorts = {
+    clock: new ManualClock(),
+    freeBytes: async () => 2 ** 40,
+    async download(_, { headers = {} }) {
+      asked.push({ ...headers });
+      const answer = answers[asked.length - 1] as DownloadReply | Error;
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  };
+  const result = await transfer(url, partial, limits, ports);
+  return { result, asked };
+}
+const resultOf = async (...answers: (DownloadReply | Error)[]) => (await fetched(...answers)).result;
+
+test("P22: each category has its limits, and one that nobody knows has those of video", () => {
+  const [mebibyte, minute] = [2 ** 20, 60_000];
+  expect(limitsFor("image")).toEqual({
+    bytesMax: 256 * mebibyte,
+    msMax: 10 * minute,
+    stallMsMax: minute,
+    bytesPerSecondMin: 1_024,
+  });
+  expect(limitsFor("audio")).toMatchObject({ bytesMax: 1_024 * mebibyte, msMax: 30 * minute });
+  expect(limitsFor("video")).toMatchObject({ bytesMax: 8_192 * mebibyte, msMax: 120 * minute });
+  expect([limitsFor("hologram"), limitsFor("toString")]).toEqual([limitsFor("video"), limitsFor("video")]);
+});
+
+describe("a transfer", () => {
+  test("P13: is complete with the stated length, and says whether one was stated", async () => {
+    const sha256 = createHash("sha256").update("abcdef").digest("hex");
+    const received = { kind: "received", bytes: 6, sha256 };
+    expect(await resultOf(reply(200, { "content-length": "6" }, "abc", "def"))).toEqual({
+      ...received,
+      lengthStated: true,
+    });
+    expect(content()).toBe("abcdef");
+    // Complete is complete: nothing of it is continued.
+    expect(partial.isWorthKeeping).toBe(false);
+  });
+
+  test.each(["", "six", "6.5", "-6"])("P13: takes a length of %j for none", async (length) => {
+    expect(await resultOf(reply(200, { "content-length": length }, "abcdef"))).toMatchObject({
+      kind: "received",
+      lengthStated: false,
+    });
+  });
+
+  test("P13: that ends early or late is none", async () => {
+    expect(await resultOf(reply(200, { "content-length": "7" }, "abcdef"))).toEqual({
+      kind: "try_again",
+      reason: "the transfer ended after 6 of 7 bytes",
+    });
+    expect(await resultOf(reply(200, { "content-length": "5" }, "abcdef"))).toEqual({
+      kind: "try_again",
+      reason: "the transfer ended after 6 of 5 bytes",
+    });
+  });
+
+  test("P22: may have as many bytes as allowed, and not one more, stated or not", async () => {
+    expect(await resultOf(reply(200, { "content-length": "10" }, "0123456789"))).toMatchObject({ bytes: 10 });
+    expect(await resultOf(reply(200, { "content-length": "11" }))).toEqual({
+      kind: "refused",
+      reason: "the output has 11 bytes; expected at most 10",
+    });
+    expect(await resultOf(reply(200, {}, "0123456789"))).toMatchObject({ bytes: 10 });
+    expect(await resultOf(reply(200, {}, "0123456789", "a"))).toEqual({
+      kind: "refused",
+      reason: "the output has more bytes; expected at most 10",
+    });
+  });
+
+  test("tells why it broke off in one short line", async () => {
+    const broke = (error: Error) => resultOf(reply(200, {}, "abc", error));
+    const reason = (text: string) => ({ kind: "try_again", reason: `the transfer broke off (${text})` });
+    expect(await broke(systemError("ECONNRESET"))).toEqual(
+      reason("ECONNRESET: ECONNRESET: as the test wants it"),
+    );
+    expect(await broke(new Error("two\n  lines"))).toEqual(reason("two lines"));
+    expect(await broke(new Error("x".repeat(300)))).toEqual(reason("x".repeat(200)));
+    expect(await resultOf(systemError("ETIMEDOUT"))).toEqual(
+      reason("ETIMEDOUT: ETIMEDOUT: as the test wants it"),
+    );
+  });
+
+  test("P22: from an address that is refused is refused", async () => {
+    expect(await resultOf(new AddressRefused("it leads inwards"))).toEqual({
+      kind: "refused",
+      reason: "it leads inwards",
+    });
+  });
+
+  test("P13: is none with a part that was not asked for", async () => {
+    const headers = { "content-range": "bytes 0-2/6", etag: '"a"' };
+    expect(await resultOf(reply(206, headers, "abc"))).toEqual({
+      kind: "try_again",
+      reason: "the server answered 206",
+    });
+  });
+
+  test("P17: checks the room on the disk before it begins and on its way, and rejects where there is none", async () => {
+    const free: number[] = [];
+    const large = { ...limits, bytesMax: 2 ** 30 };
+    const piece = Buffer.alloc(9 * 2 ** 20);
+    const ports = (bytes: (call: number) => number, headers: Record<string, string>): TransferPorts => ({
+      clock: new ManualClock(),
+      freeBytes: async () => bytes(free.push(1)),
+      download: async () => ({
+        status: 200,
+        headers,
+        body: (async function* () {
+          for (let count = 0; count < 4; count++) yield piece;
+        })(),
+      }),
+    });
+    expect(
+      await transfer(
+        url,
+        partial,
+        large,
+        ports(() => 2 ** 40, {}),
+      ),
+    ).toMatchObject({ kind: "received" });
+    expect(free).toHaveLength(2);
+    const reserve = 64 * 2 ** 20;
+    const stated = { "content-length": `${4 * piece.length}` };
+    // After two pieces there must be room for the other two.
+    const shrinking = (call: number) => (call === 4 ? reserve + 2 * piece.length - 1 : 2 ** 40);
+    await expect(transfer(url, partial, large, ports(shrinking, stated))).rejects.toMatchObject({
+      code: "ENOSPC",
+    });
+    const enough = (call: number) => (call === 6 ? reserve + 2 * piece.length : 2 ** 40);
+    expect(await transfer(url, partial, large, ports(enough, stated))).toMatchObject({ kind: "received" });
+  });
+});
+
+describe("P14: the rest of a broken transfer", () => {
+  const rest = { etag: '"a"', "content-range": "bytes 3-5/6" };
+  const broken = () => fetched(reply(200, { etag: '"a"', "content-length": "6" }, "abc", new Error("broke")));
+  const range = { range: "bytes=3-", "if-range": '"a"' };
+
+  test("is asked for, and taken when it is that of the same version", async () => {
+    await broken();
+    expect(partial.isWorthKeeping).toBe(true);
+    const { result, asked } = await fetched(reply(206, rest, "def"));
+    expect(asked).toEqual([range]);
+    expect(result).toMatchObject({ kind: "received", bytes: 6, lengthStated: true });
+    expect(content()).toBe("abcdef");
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ["has another ETag", { ...rest, etag: '"b"' }],
+    ["has no ETag", { "content-range": "bytes 3-5/6" }],
+    ["has a weak ETag", { ...rest, etag: 'W/"a"' }],
+    ["begins elsewhere", { ...rest, "content-range": "bytes 2-5/6" }],
+    ["does not go to the end", { ...rest, "content-range": "bytes 3-4/6" }],
+    ["does not say where the end is", { ...rest, "content-range": "bytes 3-5/*" }],
+    ["does not say what it is", { etag: '"a"' }],
+    ["is packed", { ...rest, "content-encoding": "gzip" }],
+  ])("is not taken when it %s: all is asked for again", async (_, headers) => {
+    await broken();
+    const { result, asked } = await fetched(reply(206, headers, "def"), reply(200, {}, "uvwxyz"));
+    expect(asked).toEqual([range, {}]);
+    expect(result).toMatchObject({ kind: "received", bytes: 6 });
+    expect(content()).toBe("uvwxyz");
+  });
+
+  test("is not there when the server says so: all is asked for again", async () => {
+    await broken();
+    expect((await fetched(reply(416, {}), reply(200, {}, "uvwxyz"))).asked).toEqual([range, {}]);
+    expect(content()).toBe("uvwxyz");
+  });
+
+  test("may come as the whole of another version, which counts from its first byte", async () => {
+    await broken();
+    const { result, asked } = await fetched(reply(200, { "content-length": "4" }, "wxyz"));
+    expect(asked).toHaveLength(1);
+    expect(result).toMatchObject({ kind: "received", bytes: 4 });
+    expect(content()).toBe("wxyz");
+  });
+
+  test("is refused when both parts are too large together", async () => {
+    await broken();
+    const large = { etag: '"a"', "content-range": "bytes 3-10/11" };
+    expect(await resultOf(reply(206, large, "defghijk"))).toEqual({
+      kind: "refused",
+      reason: "the output has 11 bytes; expected at most 10",
+    });
+  });
+
+  test("is not asked for at another place, nor without a strong ETag; a new signature is the same place", async () => {
+    await broken();
+    expect(partial.continues(url.replace("signature=1", "signature=2"))).toBe(true);
+    expect(partial.continues("https://files.example/b.png")).toBe(false);
+    expect(partial.continues("https://other.example/a.png")).toBe(false);
+    expect(partial.continues("no address")).toBe(false);
+    await fetched(reply(200, {}, "abc", new Error("broke")));
+    expect([partial.continues(url), partial.isWorthKeeping]).toEqual([false, false]);
+  });
+});
+
+test("only a strong and well-formed ETag names a version", () => {
+  expect(['"a"', '""', 'W/"a"', "a", '"a', 'a"', '"a"b"', 'x"a"', undefined].map(strongTag)).toEqual([
+    '"a"',
+    '""',
+    ...Array(7).fill(null),
+  ]);
+});
+
+describe("broken transfers of a process", () => {
+  const open = (identity: string, of = partials, where = folder) => of.open(nodeDisk, where, identity);
+  const names = async () => (await nodeDisk.list(folder)).length;
+
+  test("are continued once, in their own folder", async () => {
+    await partials.keep("k1:a", partial);
+    expect(await open("k1:a")).toBe(partial);
+    const other = await open("k1:a");
+    expect(other).not.toBe(partial);
+    await partials.keep("k1:a", other);
+    const elsewhere = join(folder, "sub");
+    await nodeDisk.makeFolder(elsewhere);
+    const moved = await open("k1:a", partials, elsewhere);
+    expect(moved.folder).toBe(elsewhere);
+    // The first one, and the folder.
+    expect(await names()).toBe(2);
+    await moved.temporary.discard();
+  });
+
+  test("are kept for the last few outputs, and none after the end", async () => {
+    const few = new Partials(2);
+    const kept: Partial[] = [];
+    for (const identity of ["k1:b", "k1:c", "k1:d"]) {
+      kept.push(await open(identity, few));
+      await few.keep(identity, kept.at(-1) as Partial);
+    }
+    expect(await names()).toBe(3);
+    expect(await open("k1:c", few)).toBe(kept[1]);
+    await few.keep("k1:c", kept[1] as Partial);
+    await few.close();
+    expect(await names()).toBe(1);
+  });
+});
+
+test("P13: a write that failed is told by the next one or at the end, and so is a flush", async () => {
+  const failing = (what: "write" | "sync") =>
+    watchedDisk(nodeDisk, (step) => {
+      if (step === what) throw systemError("EIO");
+    });
+  const mebibyte = Buffer.alloc(2 ** 20);
+  const broken = await new Partials().open(failing("write"), folder, "k1:w");
+  await broken.take(mebibyte);
+  await expect(broken.settle()).rejects.toThrow("EIO");
+  const unflushed = await new Partials().open(failing("sync"), folder, "k1:f");
+  for (let count = 0; count < 15; count++) await unflushed.take(mebibyte);
+  await unflushed.settle();
+  await unflushed.take(mebibyte);
+  await expect(unflushed.settle()).rejects.toThrow("EIO");
+  await expect(unflushed.settle()).rejects.toThrow("EIO");
+  for (const each of [broken, unflushed]) await each.temporary.discard();
+});

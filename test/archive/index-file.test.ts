@@ -1,0 +1,195 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { Indexes, type IndexLine, identityOf, JobIndex } from "../../src/archive/index-file.js";
+import { sidecarOf, writeSidecar } from "../../src/archive/sidecar.js";
+import { systemError, watchedDisk } from "./watched-disk.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-index-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const lineOf = (file: string, change: Partial<IndexLine> = {}): IndexLine => ({
+  item: "a",
+  key: `k1:${file}`,
+  task: "t",
+  external_task: null,
+  model: "m",
+  prompt: null,
+  params: {},
+  inputs: {},
+  credits: null,
+  created: null,
+  completed: null,
+  output: 1,
+  file,
+  bytes: 1,
+  sha256: "00",
+  mime: "image/png",
+  check: "decoded",
+  saved: "2026-01-01T00:00:00Z",
+  bulkgen: "0",
+  ...change,
+});
+const path = () => join(folder, "index.jsonl");
+const text = () => readFileSync(path(), "utf8");
+const json = (...lines: IndexLine[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+
+async function reread(content: string): Promise<JobIndex> {
+  writeFileSync(path(), content);
+  return JobIndex.open(nodeDisk, folder);
+}
+
+describe("a line is", () => {
+  const [a, b] = [lineOf("a.png"), lineOf("b.png")];
+
+  test("of an output of a task of an item, by all three", () => {
+    const identities = [a, lineOf("a.png", { task: "u" }), lineOf("a.png", { output: 2 }), b].map(identityOf);
+    expect(new Set(identities).size).toBe(4);
+  });
+
+  test.each<[string, string]>([
+    ["was cut short", '{"key":"k1:a.png"'],
+    ["is no JSON", "hello"],
+    ["is nothing", "null"],
+    ["is a number", "7"],
+    ["has no key", JSON.stringify({ ...b, key: undefined })],
+    ["has no task", JSON.stringify({ ...b, task: 7 })],
+    ["has no file", JSON.stringify({ ...b, file: null })],
+    ["has no hash", JSON.stringify({ ...b, sha256: undefined })],
+    ["has no number of its output", JSON.stringify({ ...b, output: "1" })],
+    ["has no length", JSON.stringify({ ...b, bytes: undefined })],
+    ["points out of the folder", JSON.stringify({ ...b, file: "../b.png" })],
+    ["points to a place of its own", JSON.stringify({ ...b, file: "/b.png" })],
+    ["has a way round", JSON.stringify({ ...b, file: "sub/../b.png" })],
+  ])("left out if it %s, and the others count", async (_, wrong) => {
+    const index = await reread(`${json(a)}${wrong}\n${json(lineOf("c.png"))}`);
+    expect(index.all().map(({ file }) => file)).toEqual(["a.png", "c.png"]);
+  });
+
+  test("the latest of its output: the name that the output had before is free", async () => {
+    const index = await reread(json(a, b, { ...a, file: "sub/a.png" }));
+    expect(index.find(identityOf(a))?.file).toBe("sub/a.png");
+    expect([index.identityAt("a.png"), index.identityAt("sub/a.png"), index.identityAt("b.png")]).toEqual([
+      undefined,
+      identityOf(a),
+      identityOf(b),
+    ]);
+    expect(index.all()).toHaveLength(2);
+  });
+
+  test("the latest of its name: the output that had the name before has none", async () => {
+    const index = await reread(json(a, { ...b, file: "A.png" }));
+    expect(index.find(identityOf(a))).toBeUndefined();
+    expect(index.identityAt("a.png")).toBe(identityOf(b));
+    // An output that moves away does not take the name from the one that has it now.
+    const moved = await reread(json(a, { ...b, file: "a.png" }, { ...a, file: "c.png" }));
+    expect(moved.identityAt("a.png")).toBe(identityOf(b));
+  });
+});
+
+describe("an index", () => {
+  test("takes a line once, and is read again as it was", async () => {
+    const index = await new Indexes(nodeDisk).of(folder);
+    const line = lineOf("a.png");
+    await index.add(line);
+    await index.add({ ...line, check: "type" });
+    expect(text()).toBe(json(line));
+    await index.add({ ...line, sha256: "11" });
+    await index.add({ ...line, sha256: "11", file: "b.png" });
+    expect(text().match(/\n/g)).toHaveLength(3);
+    expect((await JobIndex.open(nodeDisk, folder)).all()).toMatchObject([{ file: "b.png", sha256: "11" }]);
+  });
+
+  test("begins a new line after one that was cut short, on the disk or by a write of its own", async () => {
+    const index = await reread(`${json(lineOf("a.png"))}{"key`);
+    await index.add(lineOf("b.png"));
+    expect(text()).toBe(`${json(lineOf("a.png"))}{"key\n${json(lineOf("b.png"))}`);
+    let isFull = true;
+    const disk = watchedDisk(nodeDisk, (step) => {
+      if (step === "append" && isFull) throw systemError("ENOSPC");
+    });
+    const full = await JobIndex.open(disk, folder);
+    await expect(full.add(lineOf("c.png"))).rejects.toThrow("ENOSPC");
+    expect(full.find(identityOf(lineOf("c.png")))).toBeUndefined();
+    isFull = false;
+    await full.add(lineOf("c.png"));
+    await full.add(lineOf("d.png"));
+    expect(text().endsWith(`\n\n${json(lineOf("c.png"), lineOf("d.png"))}`)).toBe(true);
+    expect((await JobIndex.open(nodeDisk, folder)).all()).toHaveLength(4);
+  });
+
+  test("knows the names of a folder, whatever their capitals; those without a line are nobody's", async () => {
+    mkdirSync(join(folder, "sub/deep"), { recursive: true });
+    writeFileSync(join(folder, "sub/Mine.PNG"), "");
+    writeFileSync(join(folder, "sub/a.png"), "");
+    const index = await reread(json(lineOf("sub/a.png")));
+    expect(index.identityAt("sub/mine.png")).toBeUndefined();
+    await index.learnNames("sub");
+    expect(
+      ["sub/mine.png", "SUB/A.png", "sub/deep", "sub/b.png"].map((name) => index.identityAt(name)),
+    ).toEqual([null, identityOf(lineOf("sub/a.png")), null, undefined]);
+    index.free("sub/MINE.png");
+    await index.learnNames("sub");
+    expect(index.identityAt("sub/mine.png")).toBeUndefined();
+  });
+
+  test("is read once by all, and again after an error", async () => {
+    let reads = 0;
+    let isBroken = true;
+    const disk = watchedDisk(nodeDisk, (step) => {
+      if (step === "size") reads++;
+      if (isBroken && (step === "size" || step === "list")) throw systemError("EIO");
+    });
+    const indexes = new Indexes(disk);
+    await expect(indexes.of(folder)).rejects.toThrow("EIO");
+    isBroken = false;
+    const [one, other] = await Promise.all([indexes.of(folder), indexes.of(folder)]);
+    expect(one).toBe(other);
+    expect(reads).toBe(2);
+    isBroken = true;
+    await expect(one.learnNames(".")).rejects.toThrow("EIO");
+    isBroken = false;
+    writeFileSync(join(folder, "a.png"), "");
+    await one.learnNames(".");
+    expect(one.identityAt("a.png")).toBeNull();
+  });
+});
+
+describe("a sidecar", () => {
+  test("has the name of its file with another ending, wherever dots are", () => {
+    expect(["a.png", "a", "a.b/c", "a.b.png", "sub.x/a.png"].map(sidecarOf)).toEqual([
+      "a.json",
+      "a.json",
+      "a.b/c.json",
+      "a.b.json",
+      "sub.x/a.json",
+    ]);
+  });
+
+  test("is the line of its file, durable before it has its name, and leaves nothing else", async () => {
+    const steps: string[] = [];
+    const disk = watchedDisk(nodeDisk, (step) => steps.push(step));
+    await writeSidecar(disk, folder, folder, lineOf("a.png"));
+    expect(steps).toEqual(["create", "write", "sync", "link", "close", "unlink"]);
+    expect(readFileSync(join(folder, "a.json"), "utf8")).toBe(
+      `${JSON.stringify(lineOf("a.png"), null, 2)}\n`,
+    );
+    expect(await nodeDisk.list(folder)).toEqual(["a.json"]);
+  });
+
+  test("that is there already stays, and a disk that refuses it is told", async () => {
+    writeFileSync(join(folder, "a.json"), "mine");
+    await writeSidecar(nodeDisk, folder, folder, lineOf("a.png"));
+    expect(readFileSync(join(folder, "a.json"), "utf8")).toBe("mine");
+    const disk = watchedDisk(nodeDisk, (step) => {
+      if (step === "link") throw systemError("EROFS");
+    });
+    await expect(writeSidecar(disk, folder, folder, lineOf("b.png"))).rejects.toThrow("EROFS");
+    expect(await nodeDisk.list(folder)).toEqual(["a.json"]);
+  });
+});
