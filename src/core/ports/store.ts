@@ -41,9 +41,15 @@ export interface Store extends Orders {
    * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
    * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
    * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so
-   * are those that another account's run has open.
+   * are those that another account's run has open. `onlyRows` are the row ids of a manifest that has only some of the
+   * job's rows: items of other rows are left as they are too.
    */
-  enroll(runId: number, items: Iterable<NewItem>, unselected?: Iterable<string>): Promise<void>;
+  enroll(
+    runId: number,
+    items: Iterable<NewItem>,
+    unselected?: Iterable<string>,
+    onlyRows?: Iterable<string>,
+  ): Promise<void>;
   /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
   keepSheet(runId: number, sheet: Sheet): Promise<void>;
   /** The sheet of a run; null for a run that has none on record. */

@@ -124,7 +124,8 @@ export function itemMethods(connection: Database): ItemMethods {
         return found;
       }),
 
-    enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
+    enroll: async (runId, items, unselected, onlyRows) =>
+      atomic(() => enroll(connection, runId, items, unselected, onlyRows)),
 
     add: async (runId, items) => atomic(() => changes.add(runId, items)),
 
