@@ -218,7 +218,7 @@ type AsPart<Method> = Method extends (...given: infer Given) => Promise<infer Re
   ? (...given: Given) => TransactionPart<Result>
   : never;
 
-/** The methods of the store that an order is made of, as parts of one transaction. */
+/** Methods of the store that orders and repairs are made of, as parts of one transaction. */
 export type Changes = {
   [Name in
     | "startRun"
@@ -229,6 +229,7 @@ export type Changes = {
     | "apply"
     | "adopt"
     | "expire"
+    | "lost"
     | "approve"
     | "isWaiting"
     | "finishOrder"]: AsPart<Store[Name]>;
@@ -409,6 +410,8 @@ export interface ItemChange {
   /** Facts of a task that failed. */
   charged?: Credits;
   completedAt?: string | null;
+  /** When a task that failed is submitted again: it is retried in the same step (UTC ms). */
+  retryAt?: number;
 }
 
 /** Signed addresses of outputs. */

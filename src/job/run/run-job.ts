@@ -279,14 +279,21 @@ export async function requeue(
     if (state !== "archived" || !lost.has(key)) continue;
     if (onMissing === "pay") await payAgain(store, id, price);
     // An adopted file has no task to download from.
-    else if (await store.attempt(id))
-      for (const number of numbers.get(key) ?? []) await store.lost(id, number);
+    else if (await store.attempt(id)) {
+      const missing = numbers.get(key) ?? [];
+      await store.together(function* (changes) {
+        for (const number of missing) yield* changes.lost(id, number);
+      });
+    }
   }
 }
 
 /** One task makes all outputs, so all are made again; existing files stay where they are. */
 async function payAgain(store: Store, itemId: number, price: Credits | undefined): Promise<void> {
-  for (const { number } of await store.outputs(itemId)) await store.lost(itemId, number);
-  await store.apply(itemId, "unfetchable", { note: "its file is gone" });
-  await store.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
+  const outputs = await store.outputs(itemId);
+  await store.together(function* (changes) {
+    for (const { number } of outputs) yield* changes.lost(itemId, number);
+    yield* changes.apply(itemId, "unfetchable", { note: "its file is gone" });
+    yield* changes.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
+  });
 }
