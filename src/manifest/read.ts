@@ -3,8 +3,8 @@ import type { Problem } from "../core/problem.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
 import {
+  type ByteOptions,
   type Bytes,
-  type BytesOptions,
   openBytes,
   standardInput,
   standardInputName,
@@ -19,7 +19,7 @@ import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
 
-export interface SourceOptions extends CsvOptions, WorkbookOptions, BytesOptions {
+export interface SourceOptions extends CsvOptions, WorkbookOptions, ByteOptions {
   /** The folder of files that a manifest from standard input names. */
   cwd?: string;
 }

@@ -13,17 +13,17 @@ export async function taskFailed(
   failure: { kind: FailureKind; message: string; charged: Credits; completedAt: string | null },
 ): Promise<void> {
   const { store, clock } = session.ports;
+  const again =
+    failure.kind === "provider" && failure.charged === 0 && item.failures < session.settings.retries;
   await store.apply(item.id, "task_failed", {
     note: failure.message,
     failureKind: failure.kind,
     charged: failure.charged,
     completedAt: failure.completedAt,
+    ...(again ? { retryAt: clock.now() + backoffMs(item.failures + 1) } : {}),
   });
   session.gate.breaker.failed(item.model, failure.kind, failure.message);
-  const again =
-    failure.kind === "provider" && failure.charged === 0 && item.failures < session.settings.retries;
-  if (again) await store.apply(item.id, "retry", { nextAt: clock.now() + backoffMs(item.failures + 1) });
-  else await countFailures(session);
+  if (!again) await countFailures(session);
 }
 
 /** A request that the service rejected as wrong: the item has failed, and its model may be to blame. */

@@ -24,7 +24,15 @@ export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[])
   );
   if (line === undefined || scheduledRun.state !== "ended") return scheduledRun;
   const { run, alive, spent, archived, failed, held } = line;
-  const known = { ...scheduledRun, run: run.id };
+  // A run that was started by hand told its results to the terminal alone.
+  const known = {
+    ...scheduledRun,
+    run: run.id,
+    credits: scheduledRun.credits ?? spent,
+    archived: scheduledRun.archived ?? archived,
+    failed: scheduledRun.failed ?? failed,
+    held: scheduledRun.held ?? held,
+  };
   if (alive) return { ...known, state: "running", note: "resumed" };
   if (run.exit === null || run.endedAt === null || run.endedAt <= (scheduledRun.endedAt ?? 0)) return known;
   const others = `${failed === 0 ? "" : `, ${failed} failed`}${held === 0 ? "" : `, ${held} held`}`;

@@ -114,7 +114,10 @@ describe.concurrent("schedules of the built command", () => {
     // The scheduled run is a process of its own and prints to this one's stdout.
     const ended = await spawned(place, ["schedule", "run", "nightly"]);
     expect(ended).toMatchObject({ code: 6, stdout: expect.stringMatching(/archived +1 of 2/) });
-    expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([{ state: "ended", exit: 6 }]);
+    const results = { state: "ended", exit: 6, run: 1, archived: 1, failed: 0, held: 0, credits: 1 };
+    expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([results]);
+    const [listed] = JSON.parse((await run(place, ["schedule", "list", "--json"])).stdout) as [ShownRun];
+    expect(listed.scheduledRuns).toMatchObject([results]);
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "cap",
       schedule: "nightly",

@@ -41,9 +41,15 @@ export interface Store extends Orders {
    * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
    * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
    * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so
-   * are those that another account's run has open.
+   * are those that another account's run has open. `onlyRows` are the row ids of a manifest that has only some of the
+   * job's rows: items of other rows are left as they are too.
    */
-  enroll(runId: number, items: Iterable<NewItem>, unselected?: Iterable<string>): Promise<void>;
+  enroll(
+    runId: number,
+    items: Iterable<NewItem>,
+    unselected?: Iterable<string>,
+    onlyRows?: Iterable<string>,
+  ): Promise<void>;
   /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
   keepSheet(runId: number, sheet: Sheet): Promise<void>;
   /** The sheet of a run; null for a run that has none on record. */
@@ -212,7 +218,7 @@ type AsPart<Method> = Method extends (...given: infer Given) => Promise<infer Re
   ? (...given: Given) => TransactionPart<Result>
   : never;
 
-/** The methods of the store that an order is made of, as parts of one transaction. */
+/** Methods of the store that orders and repairs are made of, as parts of one transaction. */
 export type Changes = {
   [Name in
     | "startRun"
@@ -223,6 +229,7 @@ export type Changes = {
     | "apply"
     | "adopt"
     | "expire"
+    | "lost"
     | "approve"
     | "isWaiting"
     | "finishOrder"]: AsPart<Store[Name]>;
@@ -403,6 +410,8 @@ export interface ItemChange {
   /** Facts of a task that failed. */
   charged?: Credits;
   completedAt?: string | null;
+  /** When a task that failed is submitted again: it is retried in the same step (UTC ms). */
+  retryAt?: number;
 }
 
 /** Signed addresses of outputs. */

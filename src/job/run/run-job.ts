@@ -182,13 +182,14 @@ async function enroll(
   const run = { ...started, requests: started.requests + 2 };
   const fitted = isFitted(plan, options);
   const reached = (item: PlannedItem) => !item.due || item.fits || !fitted;
-  const others = plan.isPart ? await otherItems(store, plan) : [];
   function* leftAlone() {
     yield* plan.unselected;
-    yield* others;
     for (const item of plan.items) if (!reached(item)) yield item.key;
   }
-  await store.enroll(run.id, only(plan.items, reached), leftAlone());
+  function* rowIds() {
+    for (const { rowId } of plan.items) yield rowId;
+  }
+  await store.enroll(run.id, only(plan.items, reached), leftAlone(), plan.isPart ? rowIds() : undefined);
   await store.keepSheet(run.id, plan.sheet);
   await requeue(store, run, plan, options);
   return run;
@@ -206,17 +207,6 @@ function publishOf({ publish: { given } }: RunJobOptions, { publish }: Plan): Pa
 
 function starterOf({ scheduled }: RunJobOptions): NonNullable<RunOptions["beganBy"]> {
   return { ...whoIsHere(), ...scheduled };
-}
-
-/** The job's items whose rows are not in a manifest of some of its rows. */
-async function otherItems(
-  store: WorkspaceSession["store"],
-  { job, edition, items }: Plan,
-): Promise<string[]> {
-  const ids = new Set<string>();
-  for (const { rowId } of items) ids.add(rowId);
-  const all = await store.itemsOf(job);
-  return all.filter((item) => item.edition === edition && !ids.has(item.rowId)).map(({ key }) => key);
 }
 
 /** Whether items beyond the balance are left out. Items beyond a cap are kept: a failed task frees its price. */
@@ -289,14 +279,21 @@ export async function requeue(
     if (state !== "archived" || !lost.has(key)) continue;
     if (onMissing === "pay") await payAgain(store, id, price);
     // An adopted file has no task to download from.
-    else if (await store.attempt(id))
-      for (const number of numbers.get(key) ?? []) await store.lost(id, number);
+    else if (await store.attempt(id)) {
+      const missing = numbers.get(key) ?? [];
+      await store.together(function* (changes) {
+        for (const number of missing) yield* changes.lost(id, number);
+      });
+    }
   }
 }
 
 /** One task makes all outputs, so all are made again; existing files stay where they are. */
 async function payAgain(store: Store, itemId: number, price: Credits | undefined): Promise<void> {
-  for (const { number } of await store.outputs(itemId)) await store.lost(itemId, number);
-  await store.apply(itemId, "unfetchable", { note: "its file is gone" });
-  await store.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
+  const outputs = await store.outputs(itemId);
+  await store.together(function* (changes) {
+    for (const { number } of outputs) yield* changes.lost(itemId, number);
+    yield* changes.apply(itemId, "unfetchable", { note: "its file is gone" });
+    yield* changes.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
+  });
 }

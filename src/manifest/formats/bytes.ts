@@ -20,7 +20,7 @@ export interface Bytes {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
-export interface BytesOptions {
+export interface ByteOptions {
   /** What a manifest on standard input is read from. */
   stdin?: AsyncIterable<Uint8Array>;
   /** What messages call the file. Default: manifest. */
@@ -30,7 +30,7 @@ export interface BytesOptions {
 /** The bytes of a manifest, or of standard input for `-`, or the problem that prevents reading them. */
 export async function openBytes(
   file: string,
-  { stdin, called = "manifest" }: BytesOptions = {},
+  { stdin, called = "manifest" }: ByteOptions = {},
 ): Promise<Bytes | { problem: Problem }> {
   try {
     if (file === standardInput) return held(file, await gathered(stdin ?? noInput()));
@@ -124,7 +124,7 @@ function tooLarge(file: string, bytes: number): Problem {
 
 async function unreadable(
   file: string,
-  called: Required<BytesOptions>["called"],
+  called: Required<ByteOptions>["called"],
   error: NodeJS.ErrnoException,
 ): Promise<Problem> {
   const place = { file, row: null };

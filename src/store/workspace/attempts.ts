@@ -31,7 +31,7 @@ type AttemptMethods = Pick<
   | "filesOf"
 >;
 
-type AttemptChanges = { [Name in "adopt" | "expire"]: AsScript<Store[Name]> };
+type AttemptChanges = { [Name in "adopt" | "expire" | "lost"]: AsScript<Store[Name]> };
 
 export function attemptChanges(connection: InTransaction): AttemptChanges {
   const { sql } = connection;
@@ -57,6 +57,17 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
         note,
         itemId,
       );
+    },
+
+    *lost(itemId, number) {
+      const state = yield* sql("SELECT state FROM items WHERE id = ?").value(itemId);
+      // In any other state the item has no file that counts, or other outputs to come.
+      if (state === "archived") yield* applyTransition(connection, itemId, "file_lost");
+      yield* sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
+        itemId,
+        number,
+      );
+      yield* sql("UPDATE items SET next_at = 0, polls = 0 WHERE id = ?").run(itemId);
     },
   };
 }
@@ -196,19 +207,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
       });
     },
 
-    lost: async (itemId, number) =>
-      atomic(function* () {
-        const { state } = (yield* sql("SELECT state FROM items WHERE id = ?").get(itemId)) as {
-          state: string;
-        };
-        // In any other state the item has no file that counts, or other outputs to come.
-        if (state === "archived") yield* applyTransition(connection, itemId, "file_lost");
-        yield* sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
-          itemId,
-          number,
-        );
-        yield* sql("UPDATE items SET next_at = 0, polls = 0 WHERE id = ?").run(itemId);
-      }),
+    lost: async (itemId, number) => atomic(() => changes.lost(itemId, number)),
 
     files: (jobName, only) =>
       read(function* () {

@@ -56,13 +56,25 @@ export function* enroll(
   runId: number,
   items: Iterable<NewItem>,
   unselected: Iterable<string> = [],
+  onlyRows?: Iterable<string>,
 ): Script<void> {
   const { sql } = connection;
-  const job = { ...(yield* runOf(connection, runId)), runId, unselected: JSON.stringify([...unselected]) };
+  const job = {
+    ...(yield* runOf(connection, runId)),
+    runId,
+    unselected: JSON.stringify([...unselected]),
+    ...(onlyRows === undefined ? {} : { onlyRows: JSON.stringify([...onlyRows]) }),
+  };
   const mine = `job_id = @jobId AND edition = @edition AND NOT (${othersOpen})`;
-  const left = "key IN (SELECT value FROM json_each(@unselected))";
+  const isUnselected = "key IN (SELECT value FROM json_each(@unselected))";
+  const left =
+    onlyRows === undefined
+      ? isUnselected
+      : `(${isUnselected} OR row_id NOT IN (SELECT value FROM json_each(@onlyRows)))`;
   yield* sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);
-  yield* sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND (variant > 1 OR ${left})`).run(job);
+  yield* sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND vanished = 1 AND (variant > 1 OR ${left})`).run(
+    job,
+  );
   yield* sql(
     `UPDATE items SET run_id = NULL WHERE ${mine} AND ${left} AND state IN ('planned', 'blocked')`,
   ).run(job);

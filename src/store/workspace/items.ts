@@ -1,8 +1,8 @@
 import { keysWith } from "../../core/identity.js";
-import type { ItemState } from "../../core/item.js";
+import type { ItemEvent, ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
-import type { Item, Spending, Store } from "../../core/ports/store.js";
+import type { Item, ItemChange, Spending, Store } from "../../core/ports/store.js";
 import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
 import { countsOf, countsOfAll, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
@@ -67,30 +67,30 @@ type ItemChanges = { [Name in "add" | "counts" | "apply"]: AsScript<Store[Name]>
 
 export function itemChanges(connection: InTransaction): ItemChanges {
   const { sql } = connection;
+  function* apply(itemId: number, event: ItemEvent, change: ItemChange): Script<void> {
+    yield* applyTransition(connection, itemId, event);
+    yield* sql(
+      "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
+    ).run(
+      change.nextAt ?? null,
+      change.seenAt ?? null,
+      change.note ?? null,
+      change.failureKind ?? null,
+      change.price ?? null,
+      event === "task_failed" ? 1 : 0,
+      itemId,
+    );
+    if (event === "task_failed") {
+      yield* sql(
+        "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+      ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
+    }
+    if (change.retryAt !== undefined) yield* apply(itemId, "retry", { nextAt: change.retryAt });
+  }
   return {
     add: (runId, items) => put(connection, runId, items),
-
     counts: (runId) => countsOf(sql, runId),
-
-    *apply(itemId, event, change) {
-      yield* applyTransition(connection, itemId, event);
-      yield* sql(
-        "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
-      ).run(
-        change.nextAt ?? null,
-        change.seenAt ?? null,
-        change.note ?? null,
-        change.failureKind ?? null,
-        change.price ?? null,
-        event === "task_failed" ? 1 : 0,
-        itemId,
-      );
-      if (event === "task_failed") {
-        yield* sql(
-          "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
-        ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
-      }
-    },
+    apply,
   };
 }
 
@@ -124,7 +124,8 @@ export function itemMethods(connection: Database): ItemMethods {
         return found;
       }),
 
-    enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
+    enroll: async (runId, items, unselected, onlyRows) =>
+      atomic(() => enroll(connection, runId, items, unselected, onlyRows)),
 
     add: async (runId, items) => atomic(() => changes.add(runId, items)),
 

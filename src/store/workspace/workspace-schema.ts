@@ -226,6 +226,7 @@ export const workspaceTables = `
     event TEXT NOT NULL,
     FOREIGN KEY (from_state, event) REFERENCES transitions
   );
+  CREATE INDEX events_item ON events (item_id);
 
   -- Sums of items and attempts that triggers keep, because a run asks for them at each turn.
   CREATE TABLE run_states (

@@ -309,6 +309,25 @@ export function workspaceSuite(open: OpenDatabase): void {
     });
   });
 
+  describe("items of rows that a manifest of some rows does not have", () => {
+    test("are left as they are, and those of its own rows are as in any other", async () => {
+      await enrolled("a", "b", "c", "d");
+      const c = await submitted("c", "t1");
+      const changed = newItem("b", { key: "k1:b2" });
+      await store.enroll(runId, [changed], [], ["b"]);
+      const items = (await store.itemsOf("demo")).map((item) => [item.key, item.state, item.vanished]);
+      expect(items.toSorted()).toEqual([
+        ["k1:a", "planned", false],
+        ["k1:b", "dropped", true],
+        ["k1:b2", "planned", false],
+        ["k1:c", "processing", false],
+        ["k1:d", "planned", false],
+      ]);
+      expect((await store.items(runId)).map(({ key }) => key).sort()).toEqual(["k1:b2", "k1:c"]);
+      expect((await store.item(c.id)).vanished).toBe(false);
+    });
+  });
+
   describe("the sheet of a run", () => {
     const sheet = {
       columns: ["id", "__proto__", "prompt"],

@@ -3,6 +3,8 @@ import { variantKey } from "../../../src/core/identity.js";
 import { itemStates } from "../../../src/core/item.js";
 import { credits } from "../../../src/core/money.js";
 import type { Sqlite } from "../../../src/sqlite.js";
+import { browserOn } from "../../../src/store/browse/browser.js";
+import { sqliteDatabase } from "../../../src/store/on-sqlite.js";
 import { openDatabase } from "../../../src/store/open.js";
 import { workspaceOn } from "../../../src/store/workspace/workspace.js";
 import { workspaceMigrations } from "../../../src/store/workspace/workspace-schema.js";
@@ -120,6 +122,19 @@ test("a command that names an item reads no table whole", async () => {
   expect(await store.has(jobId, variantKey(key, 3))).toBe(false);
   await store.approve([second], "approved");
 
+  expect([...texts].filter((text) => growing(db, text).length > 0)).toEqual([]);
+});
+
+test("an item's page reads no table whole", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const clock = new ManualClock();
+  const store = workspaceOn(db, clock, "/somewhere");
+  const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+  await store.enroll(runId, [newItem("a")]);
+  const [a] = (await store.items(runId)).map(({ id }) => id) as [number];
+  await store.intend(a, { runId, sentAt: 0, bodySha256: "00", spendLogId: null });
+  const texts = preparedOn(db);
+  expect((await browserOn(sqliteDatabase(db, clock), "/somewhere").story(a))?.events).toHaveLength(1);
   expect([...texts].filter((text) => growing(db, text).length > 0)).toEqual([]);
 });
 
