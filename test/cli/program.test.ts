@@ -210,7 +210,9 @@ describe("shell completion", () => {
   test("prints a script for the shell in SHELL, or the one that is named", async () => {
     const script = async (args: string[], shell: string) =>
       (await run(at, ["completion", ...args], { env: { SHELL: shell } })).stdout;
-    expect(await script([], "/bin/zsh")).toMatch(/^#compdef bulkgen/);
+    expect(await script([], "/bin/zsh")).toMatch(
+      /^#compdef bulkgen[\s\S]*autoload -Uz compinit[\s\S]*compdef _bulkgen/,
+    );
     expect(await script([], "/bin/bash")).toContain("complete -o filenames -F _bulkgen_completions bulkgen");
     expect(await script(["bash"], "/bin/zsh")).toContain("complete -o filenames");
     expect(await script(["fish"], "/bin/bash")).toContain(
