@@ -3,7 +3,9 @@ import type BetterSqlite3 from "better-sqlite3";
 
 /**
  * The one way to SQLite. better-sqlite3 12 is the newest that runs on Node 20 but aborts on Node 24; 13 speaks
- * Node-API 10 and crashes Node 20. Both have one interface, so the running Node decides which one is loaded.
+ * Node-API 10 and crashes Node 20. Both have one interface, so the running Node decides which one is loaded. 13 brings its
+ * machine code along; that of 12 is downloaded or compiled when it is installed. Both are optional packages, so that an
+ * installation needs no compiler for the one that is not used.
  */
 export type Sqlite = BetterSqlite3.Database;
 export type SqliteOptions = BetterSqlite3.Options;
@@ -12,15 +14,10 @@ type Constructor = new (path: string, options?: SqliteOptions) => Sqlite;
 
 const require = createRequire(import.meta.url);
 
+const needsNoCompiler = Number(process.versions.napi) >= 10;
+
 function load(): Constructor {
-  if (Number(process.versions.napi) >= 10) {
-    try {
-      return require("better-sqlite3-napi") as Constructor;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
-    }
-  }
-  return require("better-sqlite3") as Constructor;
+  return (needsNoCompiler ? require("better-sqlite3-napi") : require("better-sqlite3")) as Constructor;
 }
 
 let Database: Constructor | undefined;
@@ -41,10 +38,18 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
   } catch (error) {
     if (!cannotLoad(error)) throw named(path, error);
     throw new SqliteMissing(
-      `SQLite cannot be loaded by Node ${process.versions.node}: the install script of better-sqlite3 was not allowed to run, or Node has changed since. Nothing was sent. Run \`npm rebuild better-sqlite3\` where bulkgen is installed (with -g, if it was installed so)`,
+      `SQLite cannot be loaded by Node ${process.versions.node}: ${whyMissing(error)}`,
       { cause: error },
     );
   }
+}
+
+function whyMissing(error: unknown): string {
+  if (needsNoCompiler)
+    return "optional packages were left out when bulkgen was installed, or Node has changed since. Nothing was sent. Install bulkgen again with this Node and with its optional packages";
+  if ((error as NodeJS.ErrnoException).code === "MODULE_NOT_FOUND")
+    return "it could be neither downloaded nor compiled when bulkgen was installed. Nothing was sent. Install bulkgen again where Python, make and a C++ compiler are, or with Node 22.14 or newer, which needs none of them";
+  return "the install script of better-sqlite3 was not allowed to run, or Node has changed since. Nothing was sent. Run `npm rebuild better-sqlite3` where bulkgen is installed (with -g, if it was installed so)";
 }
 
 /** The package is not there, its machine code is another Node's, or it has none: of that, only the message is a sign. */

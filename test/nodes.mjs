@@ -3,7 +3,7 @@
  *
  *   npm run test:nodes [-- 22 24]
  *
- * Each Node comes from npm's `node` package. The checkout is copied for each of them, because native modules are built
+ * Each Node comes from npm. The checkout is copied for each of them, because native modules are built
  * for one Node and must not replace those of the checkout that people work in.
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { nodePackage } from "./node-package.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const asked = process.argv.slice(2);
@@ -118,7 +119,7 @@ function outputOf(version, args, cwd) {
 function start(version, args, cwd) {
   // Variables that npm set for this run would tell the other Node's npm to use this one.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE$/i.test(name)));
-  return spawn("npx", ["-y", "-p", `node@${version}`, "node", ...args], {
+  return spawn("npx", ["-y", "-p", nodePackage(version), "node", ...args], {
     cwd,
     env,
     stdio: ["ignore", "pipe", "pipe"],

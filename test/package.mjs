@@ -4,8 +4,8 @@
  *
  *   npm run test:package [-- 22 24]
  *
- * Without versions the running Node is used; others come from npm's `node` package. Prints the size of the package and
- * how many packages an installation brings.
+ * Without versions the running Node is used; others come from npm. Prints the size of the package, and the packages and
+ * the size of an installation.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -16,6 +16,7 @@ import S3rver from "s3rver";
 import { SMTPServer } from "smtp-server";
 import { packageProblems, packReport } from "../.ci/package.mjs";
 import { startOwnPostgres } from "../scripts/postgres.mjs";
+import { nodePackage } from "./node-package.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const headers = join(root, "scripts", "headers.mjs");
@@ -42,6 +43,10 @@ if (title !== "bulkgen status") throw new Error("the schema of status is " + tit
 
 /** Which files of CommonJS a process has loaded: the command is bundled into such parts. */
 const tellLoaded = `process.on("exit", () => require("node:fs").writeFileSync(process.env.LOADED, JSON.stringify(Object.keys(require.cache))));`;
+
+const install = ["install", "--no-fund", "--no-audit", "--loglevel=error"];
+/** Whoever installs is logged in where they are; only what the program itself writes goes to a home of its own. */
+const installer = { HOME: process.env.HOME };
 
 const asked = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "bulkgen-package-"));
@@ -92,14 +97,14 @@ async function tryOn(version, tarball) {
     `import(${JSON.stringify(headers)}).then((m) => console.log(m.headersFolder() ?? ""))`,
   ]);
   const began = performance.now();
-  await on("npm", ["install", "--no-fund", "--no-audit", "--loglevel=error", tarball], {
-    // Whoever installs is logged in where they are; only what the program itself writes goes to a home of its own.
-    HOME: process.env.HOME,
+  await on("npm", [...install, tarball], {
+    ...installer,
     ...(nodedir === "" ? {} : { npm_config_nodedir: nodedir }),
   });
   const seconds = Math.round((performance.now() - began) / 1_000);
   const lock = JSON.parse(readFileSync(join(project, "node_modules", ".package-lock.json"), "utf8"));
   const packages = Object.keys(lock.packages).length;
+  const size = (await on("du", ["-sk", "node_modules"])).split(/\s/)[0];
 
   const command = join(project, "node_modules", ".bin", "bulkgen");
   expectEqual("bulkgen --version", await on("node", [command, "--version"]), own);
@@ -113,7 +118,8 @@ async function tryOn(version, tarball) {
   checkTypes(project);
   await withServers(on, command);
   await withoutSandboxPackages(project, on, command);
-  const size = (await on("du", ["-sk", "node_modules"])).split(/\s/)[0];
+  const napi = Number(await on("node", ["-p", "process.versions.napi"]));
+  if (napi >= 10) await withoutCompiler(project, tarball, on);
   rmSync(project, { recursive: true });
   return `node ${name}: installed in ${seconds} s, ${packages} packages, ${megabytes(Number(size) * 1_024)}; command, demo, library, types, bucket, mail, MCP and fleet work`;
 }
@@ -181,9 +187,7 @@ async function withServers(on, command) {
     const refused = await on("node", [command, "fleet", "--json"], shared).catch(({ message }) => message);
     expectEqual("a fleet without its packages", /npm install pg\b/.test(refused), true);
     const peers = ["pg", "pg-boss"].map((name) => `${name}@${devDependencies[name]}`);
-    await on("npm", ["install", "--no-fund", "--no-audit", "--loglevel=error", ...peers], {
-      HOME: process.env.HOME,
-    });
+    await on("npm", [...install, ...peers], installer);
     const { exitName } = JSON.parse(await on("node", [command, ...run, "--workspace", "shared"], shared));
     expectEqual("the end of a run in a database", exitName, "done");
     const { workers } = JSON.parse(await on("node", [command, "fleet", "--json", "--sandbox"], shared));
@@ -226,6 +230,17 @@ console.log((await plan("cup.csv", { service })).money.needed);`;
   }
 }
 
+/** Where nothing can be compiled, because there are no headers, the package is installed and finds its SQLite. */
+async function withoutCompiler(project, tarball, on) {
+  const bare = join(project, "bare");
+  mkdirSync(bare);
+  writeFileSync(join(bare, "package.json"), '{ "private": true }\n');
+  await on("npm", [...install, "--prefix", bare, tarball], { ...installer, npm_config_nodedir: bare });
+  const command = join(bare, "node_modules", ".bin", "bulkgen");
+  const checked = JSON.parse(await on("node", [command, "doctor", "--sandbox", "--json"]));
+  expectEqual("what doctor says without a compiler", checked.ok, true);
+}
+
 /** The bundler heads the code of each module with its path. */
 function bringsSandbox(file) {
   const heads = readFileSync(file, "utf8").match(/^\/\/ \S*node_modules\/(@[^/]+|[^/]+)/gm) ?? [];
@@ -238,7 +253,7 @@ async function onNode(version, cwd, home) {
   const path =
     version === null
       ? process.execPath
-      : await output("npx", ["-y", "-p", `node@${version}`, "node", "-p", "process.execPath"], cwd);
+      : await output("npx", ["-y", "-p", nodePackage(version), "node", "-p", "process.execPath"], cwd);
   const own = {
     PATH: [dirname(path), process.env.PATH].join(delimiter),
     HOME: home,

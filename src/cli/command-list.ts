@@ -43,6 +43,8 @@ export interface Positional {
   describe: string;
   required?: true;
   many?: true;
+  /** Offered by the shell's completion. */
+  choices?: readonly string[];
   parse?(text: string): unknown;
 }
 
@@ -456,7 +458,13 @@ export const commandList: readonly CommandDefinition[] = [
     name: "completion",
     group: "Service and settings",
     describe: "print the shell completion for bash, zsh or fish",
-    positionals: [{ name: "shell", describe: "bash, zsh or fish (default: the one in SHELL)" }],
+    positionals: [
+      {
+        name: "shell",
+        describe: "bash, zsh or fish (default: the one in SHELL)",
+        choices: ["bash", "zsh", "fish"],
+      },
+    ],
     load: async () => (await import("./commands/completion.js")).completion,
   },
 ];

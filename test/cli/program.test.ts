@@ -200,10 +200,19 @@ describe("shell completion", () => {
     expect(await next("run", "se")).toEqual([]);
   });
 
+  test("offers help, what it can be about, and the shells", async () => {
+    expect(await next("help")).toEqual(["help"]);
+    expect(await next("help", "m")).toEqual(["mcp", "models", "migrate", "manifests", "money"]);
+    expect(await next("help", "sandbox", "")).toEqual(["keys", "account"]);
+    expect(await next("completion", "")).toEqual(["bash", "zsh", "fish"]);
+  });
+
   test("prints a script for the shell in SHELL, or the one that is named", async () => {
     const script = async (args: string[], shell: string) =>
       (await run(at, ["completion", ...args], { env: { SHELL: shell } })).stdout;
-    expect(await script([], "/bin/zsh")).toMatch(/^#compdef bulkgen/);
+    expect(await script([], "/bin/zsh")).toMatch(
+      /^#compdef bulkgen[\s\S]*autoload -Uz compinit[\s\S]*compdef _bulkgen/,
+    );
     expect(await script([], "/bin/bash")).toContain("complete -o filenames -F _bulkgen_completions bulkgen");
     expect(await script(["bash"], "/bin/zsh")).toContain("complete -o filenames");
     expect(await script(["fish"], "/bin/bash")).toContain(

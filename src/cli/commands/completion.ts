@@ -19,6 +19,8 @@ _bulkgen_completions() {
   replies=("\${(@f)$(bulkgen --get-completions "\${words[@]:1:$((CURRENT - 1))}")}")
   if [ -n "\${replies[1]}" ]; then _describe 'bulkgen' replies; else _files; fi
 }
+# A shell without a ~/.zshrc of its own, as on a new Mac, has not loaded zsh's completion yet.
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 compdef _bulkgen_completions bulkgen
 `,
   fish: `# fish completion for bulkgen. Load it with: bulkgen completion fish | source
