@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../../core/ports/disk.js";
-import { decodable, decodedSize, pictureFault } from "./pictures.js";
+import { type DecodedSize, decodable, decodedSize, pictureFault } from "./pictures.js";
 
 /**
  * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
@@ -15,7 +15,7 @@ import { decodable, decodedSize, pictureFault } from "./pictures.js";
 type CheckLevel = "decoded" | "packets" | "type";
 
 /** A file of so many bytes is read once, whole. */
-const smallBytes = 4 * 2 ** 20;
+export const smallBytes = 4 * 2 ** 20;
 
 export type MediaContent =
   /** `because` says why no more than the type was checked of a format that is read otherwise. */
@@ -55,12 +55,37 @@ export async function inspect(
     const bytes = small ?? (await readAll(disk, path));
     const decoded = await decodedSize(bytes);
     if (decoded === "too large") return unread("too large to decode");
-    const fault = await pictureFault(bytes, mime, decoded);
-    if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
-    return { kind: "media", extension, mime, check: "decoded" };
+    return decodedPicture(bytes, type, decoded);
   }
   if (readable.has(extension)) return openTracks(disk, path, size, category, { extension, mime });
   return { kind: "media", extension, mime, check: "type" };
+}
+
+/** How these begin: their type is found at once, and what decodes them works on another thread in any case. */
+const beginnings = ["\x89PNG", "\xff\xd8\xff", "RIFF", "GIF8"];
+
+/**
+ * Checks a file of at most `smallBytes` as `inspect` does, if it is a picture that takes little to decode: then nothing in
+ * it can hold up the thread that asks. Null for all else. Rejects with errors of the disk.
+ */
+export async function inspectSmallPicture(disk: Disk, path: string): Promise<MediaContent | null> {
+  const bytes = await readAll(disk, path);
+  const head = bytes.toString("latin1", 0, 4);
+  if (!beginnings.some((beginning) => head.startsWith(beginning))) return null;
+  const type = await typeOf(bytes);
+  if (type === undefined || !decodable.has(type.mime)) return null;
+  const decoded = await decodedSize(bytes);
+  return decoded === "small" ? decodedPicture(bytes, type, decoded) : null;
+}
+
+async function decodedPicture(
+  bytes: Buffer,
+  { ext: extension, mime }: { ext: string; mime: string },
+  decoded: Exclude<DecodedSize, "too large">,
+): Promise<MediaContent> {
+  const fault = await pictureFault(bytes, mime, decoded);
+  if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
+  return { kind: "media", extension, mime, check: "decoded" };
 }
 
 /** Containers made for video may contain only sound; the tracks say which. */

@@ -1,12 +1,13 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../clock.js";
 import { packageFile } from "../../package-file.js";
-import type { MediaContent } from "./content.js";
+import { nodeDisk } from "../disk/node-disk.js";
+import { inspectSmallPicture, type MediaContent, smallBytes } from "./content.js";
 import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
 /**
  * Files are checked in worker threads, because a broken or hostile file may keep a decoder busy for ever or fill the
- * memory. That thread is then terminated, and only the type of the file is looked at: what cannot be read in time may
+ * memory; a small picture is checked without one, which costs half as much. That thread is then terminated, and only the type of the file is looked at: what cannot be read in time may
  * still be what was paid for. A thread that dies in another way refuses its file. The compiled worker is used even when
  * this file runs from its TypeScript source, which Node cannot start a thread from.
  */
@@ -41,10 +42,37 @@ interface Waiting extends InspectorJob {
 export function openInspector(settings: InspectorSettings): Inspector {
   const pool = new Pool(settings);
   return {
-    inspect: (path, category, bytes) =>
-      new Promise((resolve, reject) => pool.add({ path, category, bytes, resolve, reject })),
+    async inspect(path, category, bytes) {
+      const isSmall = category === "image" && bytes <= smallBytes;
+      const content = isSmall ? await withoutThread(path, bytes, settings) : null;
+      if (content !== null) return content;
+      return new Promise((resolve, reject) => pool.add({ path, category, bytes, resolve, reject }));
+    },
     close: () => pool.close(),
   };
+}
+
+/** The content of a small picture; null for what needs a thread, also where it takes long against all expectation. */
+async function withoutThread(
+  path: string,
+  bytes: number,
+  settings: InspectorSettings,
+): Promise<MediaContent | null> {
+  const over = new AbortController();
+  const late = settings.clock.sleep(patienceMs(bytes, settings), over.signal).then(() => null);
+  try {
+    return await Promise.race([inspectSmallPicture(nodeDisk, path), late]);
+  } finally {
+    // Given a reason, abort does not create an error with a stack.
+    over.abort("ended");
+  }
+}
+
+function patienceMs(
+  bytes: number,
+  { msMax = 30_000, bytesPerSecondMin = 4 * 2 ** 20 }: InspectorSettings,
+): number {
+  return Math.ceil(msMax + (bytes / bytesPerSecondMin) * 1000);
 }
 
 class Pool {
@@ -101,7 +129,6 @@ class Pool {
   }
 
   private work(worker: Worker, job: Waiting): void {
-    const { clock, msMax = 30_000, bytesPerSecondMin = 4 * 2 ** 20 } = this.settings;
     const over = new AbortController();
     this.busy.set(worker, { job, over });
     worker.ref();
@@ -111,8 +138,8 @@ class Pool {
       category,
       ...(typeBecause === undefined ? {} : { typeBecause }),
     } satisfies InspectorJob);
-    const ms = Math.ceil(msMax + (job.bytes / bytesPerSecondMin) * 1000);
-    void clock.sleep(ms, over.signal).then(() => {
+    const ms = patienceMs(job.bytes, this.settings);
+    void this.settings.clock.sleep(ms, over.signal).then(() => {
       const reason = `the check took longer than ${Math.round(ms / 1000)} s`;
       if (!over.signal.aborted) this.lose(worker, reason, reason);
     });

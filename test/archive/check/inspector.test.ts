@@ -81,11 +81,11 @@ describe("a hostile file", () => {
       const file = join(folder, "fragile.mjs");
       await writeFile(file, fragile);
       await using({ worker: file }, async (inspector, clock) => {
-        const looks = [path, "good", "good", "good"].map((each) => inspector.inspect(each, "image", 2 ** 22));
+        const looks = [path, "good", "good", "good"].map((each) => inspector.inspect(each, "video", 2 ** 22));
         await Promise.all(looks.slice(1));
         if (path === "loops") clock.advance(31_000);
         expect(await looks[0]).toEqual(end);
-        expect(await inspector.inspect("good", "image", 1)).toMatchObject({ kind: "media" });
+        expect(await inspector.inspect("good", "video", 1)).toMatchObject({ kind: "media" });
         expect(clock.asleep, "every watch is put away").toBe(0);
       });
     },
