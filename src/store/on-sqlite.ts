@@ -20,6 +20,7 @@ export function sqliteDatabase(db: Sqlite, clock: Clock, defer?: Defer): SqliteD
     clock,
     atomic: (script) => atomic(() => finish(script())),
     read: async (script) => finish(script()),
+    ask: async (script) => finish(script()),
     async close() {
       await commit();
       await log?.close();

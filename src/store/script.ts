@@ -55,4 +55,6 @@ export interface Database extends InTransaction {
   atomic<Result>(script: () => Script<Result>): Promise<Result>;
   /** Runs a script that only reads. */
   read<Result>(script: () => Script<Result>): Promise<Result>;
+  /** Runs one that asks a single query: that needs no transaction, whose ends would be two more round trips. */
+  ask<Result>(script: () => Script<Result>): Promise<Result>;
 }

@@ -56,6 +56,7 @@ export async function openPostgres({ address, clock }: PostgresOptions): Promise
       pooled(pool, { address, clock }, beginWriting(address), (asking) => runGroup(asking, group, address)),
     ),
     read: (script) => pooled(pool, { address, clock }, beginReading, (asking) => drive(asking, script())),
+    ask: (script) => pooled(pool, { address, clock }, null, (asking) => drive(asking, script())),
     close: () => ended(pool.end(), clock),
   };
 }
@@ -124,6 +125,10 @@ export async function lockPostgres(
     async read(script) {
       if (lost !== null) throw explained(lost, address);
       return pooled(pool, { address, clock }, beginReading, (asking) => drive(asking, script()));
+    },
+    async ask(script) {
+      if (lost !== null) throw explained(lost, address);
+      return pooled(pool, { address, clock }, null, (asking) => drive(asking, script()));
     },
     says: (said) =>
       inTurn(async () => {
@@ -259,7 +264,7 @@ type Opened = Pick<PostgresOptions, "address" | "clock">;
 async function pooled<Result>(
   pool: Pool,
   opened: Opened,
-  begin: string,
+  begin: string | null,
   work: (asking: Asking) => Promise<Result>,
 ): Promise<Result> {
   let client: PoolClient;
@@ -278,17 +283,22 @@ async function pooled<Result>(
   }
 }
 
-/** A connection that cannot even roll back is `onBroken`: the database rolls back by itself. */
+/** Within a transaction, if one is to begin. A connection that cannot even roll back is `onBroken`: the database does it. */
 async function within<Result>(
   client: Pick<Client, "query">,
   opened: Opened,
-  begin: string,
+  begin: string | null,
   work: (asking: Asking) => Promise<Result>,
   onBroken: (error: Error) => void,
 ): Promise<Result> {
   const { address, clock } = opened;
-  const asking: Asking = (text, values) => answered(client.query(text, values), opened);
+  const asking: Asking = (text, values) =>
+    answered(
+      values === undefined ? client.query(text) : client.query({ name: nameOfQuery(text), text, values }),
+      opened,
+    );
   try {
+    if (begin === null) return await work(asking);
     const asked = clock.monotonic();
     const [, shown] = (await asking(begin)) as unknown as PgResult<{ now: number }>[];
     if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
@@ -297,9 +307,18 @@ async function within<Result>(
     return result;
   } catch (error) {
     if (error instanceof NetworkCut) onBroken(error);
-    else await asking("ROLLBACK").catch(onBroken);
+    else if (begin !== null) await asking("ROLLBACK").catch(onBroken);
     throw explained(error, address);
   }
+}
+
+/** The server plans a query with a name once for each connection. */
+const queryNames = new Map<string, string>();
+
+function nameOfQuery(text: string): string {
+  const name = queryNames.get(text) ?? `query_${queryNames.size + 1}`;
+  queryNames.set(text, name);
+  return name;
 }
 
 type Asking = (text: string, values?: unknown[]) => Promise<PgResult>;

@@ -73,7 +73,7 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
 }
 
 export function attemptMethods(connection: Database): AttemptMethods {
-  const { atomic, read, sql, clock } = connection;
+  const { atomic, read, ask, sql, clock } = connection;
   const changes = attemptChanges(connection);
   const newest = (itemId: number) => newestOf(connection, itemId);
 
@@ -157,7 +157,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
     adopt: async (itemId, task) => atomic(() => changes.adopt(itemId, task)),
 
     attempt: (itemId) =>
-      read(function* () {
+      ask(function* () {
         return (yield* newest(itemId)) ?? null;
       }),
 
@@ -174,7 +174,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
       }),
 
     outputs: (itemId) =>
-      read(function* () {
+      ask(function* () {
         return (yield* sql(
           "SELECT number, url, file, sha256 FROM outputs WHERE item_id = ? ORDER BY number",
         ).all(itemId)) as Output[];

@@ -95,7 +95,7 @@ export function itemChanges(connection: InTransaction): ItemChanges {
 }
 
 export function itemMethods(connection: Database): ItemMethods {
-  const { atomic, read, sql } = connection;
+  const { atomic, read, ask, sql } = connection;
   const changes = itemChanges(connection);
   function* select(text: string, ...values: unknown[]): Script<Item[]> {
     return ((yield* sql(text).all(...values)) as ItemRow[]).map(asItem);
@@ -118,7 +118,7 @@ export function itemMethods(connection: Database): ItemMethods {
     interrupted: () => read(() => select(interruptedItems)),
 
     item: (itemId) =>
-      read(function* () {
+      ask(function* () {
         const [found] = yield* select(oneItem, itemId);
         if (!found) throw new Error(`no item ${itemId} in this workspace`);
         return found;
@@ -187,7 +187,7 @@ export function itemMethods(connection: Database): ItemMethods {
       }),
     waiting: (runId, parked) => read(() => waiting(sql, runId, parked)),
 
-    counts: (runId) => read(() => changes.counts(runId)),
+    counts: (runId) => ask(() => changes.counts(runId)),
     countAll: () => read(() => countsOfAll(sql)),
 
     spending: (runId, of) =>
