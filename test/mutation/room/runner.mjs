@@ -1,5 +1,4 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { getFn } from "@vitest/runner";
 import { TestRunner } from "vitest";
 
 /**
@@ -59,7 +58,7 @@ export default class extends TestRunner {
   }
 
   async runTask(test) {
-    if (!this.trial?.isOver) await getFn(test)();
+    if (!this.trial?.isOver) await TestRunner.getTestFn(test)();
   }
 
   async onAfterRetryTask(test, options) {
