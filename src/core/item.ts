@@ -51,7 +51,7 @@ export class IllegalTransition extends Error {
     readonly from: ItemState,
     readonly event: ItemEvent,
   ) {
-    const legal = Object.keys(transitions[from]).join(", ") || "nothing";
+    const legal = Object.keys(transitions[from]).join(", ");
     super(`an item that is ${from} cannot be ${event}; expected one of: ${legal}`);
   }
 }

@@ -213,6 +213,19 @@ describe("a damaged file is set aside", () => {
     expect(JSON.parse(line ?? "")).toMatchObject({ bytes: 2, sha256: sha256("go") });
   });
 
+  test("under a name of at most sixty characters of its own", async () => {
+    const known = await archived(`${"long/".repeat(20)}a.png`, "evil");
+    await setAside(nodeDisk, folder, facts(known), "x");
+    const name = `damaged-${"long-".repeat(20)}`.slice(0, 60);
+    expect(readdirSync(join(folder, "_quarantine"))).toContain(`${name}-${sha256("evil").slice(0, 12)}.bad`);
+    const disk = watchedDisk(nodeDisk, (step) => {
+      if (step === "link") throw systemError("ENOSPC");
+    });
+    const other = await archived("b.png", "evil too");
+    await expect(setAside(disk, folder, facts(other), "x")).rejects.toThrow("ENOSPC");
+    expect(await nodeDisk.size(join(folder, "b.png"))).toBe(8);
+  });
+
   test("but not where the disk refuses it", async () => {
     const known = await archived("a.png", "good");
     const disk = watchedDisk(nodeDisk, (step) => {

@@ -82,6 +82,7 @@ test("P2: only a refusal, evidence, a failed task or a person leads back to plan
 test("an event that cannot happen in a state says what could", () => {
   const bad = () => follow("archived", "intended" as ItemEvent);
   expect(bad).toThrow(IllegalTransition);
+  expect(new IllegalTransition("archived", "intended" as ItemEvent).name).toBe("IllegalTransition");
   expect(bad).toThrow("an item that is archived cannot be intended; expected one of: file_lost");
   expect(() => follow("overdue", "intended" as ItemEvent)).toThrow("one of: completed, task_failed");
 });

@@ -440,3 +440,22 @@ test("a step with a wrong row does not stop the other rows' steps", async () => 
   );
   expect(made.items.map(({ rowId }) => rowId).filter((id) => id.startsWith("cup"))).toHaveLength(3);
 });
+
+test("an item waits for the longest of the chains that lead to it", async () => {
+  const made = await planOf(
+    "id,model,prompt,image_url,video_url\nboth,edit,z,@e,@y\ne,edit,x,@a,\ny,extend,,,@x\nx,extend,,,@v\na,paint,x,,\nv,extend,,,https://x.example/v\n",
+  );
+  expect(told(made)).toEqual([]);
+  expect(parentsOf(made)["both"]).toEqual(["image_url e[1]", "video_url y[1]"]);
+});
+
+test("the input that leads into a circle is the one that is told", async () => {
+  const made = await planOf(
+    "id,model,prompt,image_url,video_url\nd,edit,x,@p,@a\na,extend,,,@b\nb,edit,y,@p,@a\np,paint,x,,\n",
+  );
+  expect(told(made)).toEqual([
+    "2 video_url: @a is part of a circle, or takes an output of one",
+    "3 video_url: the inputs go round in a circle: a → b → a",
+    "4 video_url: the inputs go round in a circle: a → b → a",
+  ]);
+});

@@ -67,3 +67,18 @@ test("an item is the same one whether its row, a matrix or a template asks for i
     ["params.aspect_ratio", "1:1"],
   ]);
 });
+
+test("an id template that gives several combinations one id is a problem that says so", async () => {
+  const { problems } = await planned({
+    rows: [{ id: "cup {{ index }}", model: "paint", prompt: "x" }],
+    matrix: { "params.aspect_ratio": ["1:1", "16:9"] },
+  });
+  expect(problems).toMatchObject([
+    {
+      place: { row: 1, column: "id" },
+      message: "several items of row 1 have the same id",
+      expected: "an id template that differs for each item, or no template",
+      got: "cup 1",
+    },
+  ]);
+});

@@ -4,6 +4,7 @@ import type { Existing, Selection } from "../../src/plan/plan.js";
 import {
   everything,
   isEverything,
+  lotOf,
   matcherOf,
   select,
   selectableItem,
@@ -317,4 +318,47 @@ test("problems of rows that are not selected are counted", async () => {
   const wrong = "id,model,prompt\na,paint,x\nb,nobody,x\nc,nobody,x\n";
   const { notes } = await planOf(wrong, { selection: { ...everything, first: 1 } });
   expect(notes).toContain("2 problems in rows that are not selected");
+});
+
+describe("a sample", () => {
+  const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  const lowest = (count: number, seed: string, of = names) => {
+    const drawn = new Set(of.toSorted((a, b) => (lotOf(a, seed) < lotOf(b, seed) ? -1 : 1)).slice(0, count));
+    return of.filter((name) => drawn.has(name));
+  };
+
+  test("is of the rows whose lots are the lowest, in their own order, among rows and among items", async () => {
+    const text = `id,model,prompt\n${names.map((name) => `${name},paint,${name}`).join("\n")}\n`;
+    const rows = names.map((name, index) => ({ name, number: index + 2, failed: false, values: new Map() }));
+    for (const seed of ["", "x", "y"]) {
+      expect(await selected({ sample: 3, seed }, text)).toEqual(lowest(3, seed));
+      expect(select(rows, { ...everything, sample: 3, seed }).map(({ name }) => name)).toEqual(
+        lowest(3, seed),
+      );
+      expect(select(rows.toReversed(), { ...everything, sample: 3, seed })).toHaveLength(3);
+    }
+    expect(select(rows, { ...everything, sample: 3, first: 2 })).toHaveLength(2);
+    expect(select(rows, { ...everything, first: 2 }).map(({ name }) => name)).toEqual(["a", "b"]);
+    expect(new Set(["", "x", "y"].map((seed) => lowest(3, seed).join())).size).toBeGreaterThan(1);
+  });
+
+  test("of rows without ids goes by their numbers, and of equal names by the order of the sheet", async () => {
+    const plan = await planOf(`model,prompt\n${names.map((name) => `paint,${name}`).join("\n")}\n`, {
+      selection: { ...everything, sample: 3, seed: "x" },
+    });
+    const numbers = names.map((_, index) => `${index + 2}`);
+    expect(plan.items.map(({ rowNumber }) => `${rowNumber}`)).toEqual(lowest(3, "x", numbers));
+    const same = [5, 3, 4].map((number) => ({ name: "a", number, failed: false, values: new Map() }));
+    expect(select(same, { ...everything, sample: 2 }).map(({ number }) => number)).toEqual([3, 4]);
+  });
+
+  test("draws by a lot that is the row's own with each seed", () => {
+    expect(lotOf("a", "x")).toMatch(/^[0-9a-f]{64}$/);
+    expect(new Set([lotOf("a", "x"), lotOf("a", "y"), lotOf("b", "x"), lotOf("xa", "")]).size).toBe(4);
+  });
+});
+
+test("an item that did not fail is none that failed", async () => {
+  const [item] = (await planOf(valid)).items.map((one) => ({ ...one, state: "archived" }));
+  expect(selectableItem(item as unknown as Parameters<typeof selectableItem>[0]).failed).toBe(false);
 });

@@ -1,13 +1,19 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
+  folderBelow,
   foldName,
+  jobFolder,
   numberedName,
   outputName,
   safeName,
   segmentBytesMax,
   segmentsMax,
 } from "../../../src/archive/disk/names.js";
+import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { anyCharacter } from "../../any-character.js";
 
 test.each([
@@ -133,4 +139,43 @@ test("outputs are numbered only when there are several, further files from 2", (
   expect(outputName("a", 2, 3)).toBe("a-2");
   expect(numberedName("a", 1, "png")).toBe("a.png");
   expect(numberedName("a", 2, "png")).toBe("a-2.png");
+});
+
+test("P23: folders deeper than eight are joined into the last name", () => {
+  const deep = Array.from({ length: 10 }, (_, index) => `f${index}`);
+  expect(safeName(deep.join("/"))).toBe("f0/f1/f2/f3/f4/f5/f6/f7-f8-f9");
+  expect(safeName(deep.slice(0, segmentsMax).join("//"))).toBe("f0/f1/f2/f3/f4/f5/f6/f7");
+});
+
+describe("a folder below the job's", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "bulkgen-names-"));
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  test("is made level by level, and the job's own with it", async () => {
+    const job = join(root, "job");
+    expect(await folderBelow(nodeDisk, job, ".")).toBe(job);
+    expect(readdirSync(job)).toEqual([]);
+    expect(await folderBelow(nodeDisk, job, "a/b")).toBe(join(job, "a/b"));
+    expect(readdirSync(join(job, "a"))).toEqual(["b"]);
+  });
+
+  test("P23: is refused where a level of it is a symbolic link, and nothing is made behind that", async () => {
+    symlinkSync(root, join(root, "job"));
+    mkdirSync(join(root, "elsewhere"));
+    symlinkSync(join(root, "elsewhere"), join(root, "a"));
+    // The job's folder may be one.
+    await expect(folderBelow(nodeDisk, join(root, "job"), "a/b")).rejects.toMatchObject({
+      code: "ELOOP",
+      message: `${join(root, "job", "a")} is a symbolic link; expected a folder`,
+    });
+    expect(readdirSync(join(root, "elsewhere"))).toEqual([]);
+  });
+});
+
+test("P23: a run's folder is named after its job, as safely as a file", () => {
+  expect(jobFolder({ outFolder: "/out", jobName: "../my: job" })).toBe(join("/out", safeName("../my: job")));
+  expect(jobFolder({ outFolder: "/out", jobName: "cups" })).toBe(join("/out", "cups"));
 });

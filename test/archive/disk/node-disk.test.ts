@@ -1,4 +1,15 @@
-import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  statfs,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -33,6 +44,41 @@ test("P13: a new file never takes a name that is taken", async () => {
   await file.close();
   expect(await content(path)).toBe("one two");
   await expect(nodeDisk.create(path)).rejects.toMatchObject({ code: "EEXIST" });
+});
+
+test("a file that is emptied begins anew", async () => {
+  const path = join(folder, "a");
+  const file = await nodeDisk.create(path);
+  await file.write(Buffer.from("a long beginning"));
+  await file.empty();
+  await file.write(Buffer.from("one "));
+  await file.write(Buffer.from("two"));
+  await file.close();
+  expect(await content(path)).toBe("one two");
+});
+
+test("no file stays open, whatever was done with it", { skip: process.platform !== "linux" }, async () => {
+  const path = join(folder, "a");
+  const file = await nodeDisk.create(path);
+  await file.close();
+  await nodeDisk.append(path, "one\n");
+  await nodeDisk.syncFolder(folder);
+  await renameToFreeName(path, join(folder, "b"));
+  for await (const _ of nodeDisk.read(join(folder, "b"))) break;
+  const open = await readdir("/proc/self/fd");
+  const paths = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
+  expect(paths.filter((each) => each.startsWith(folder))).toEqual([]);
+});
+
+test("what is no folder, and what is below a file, is an error and not missing", async () => {
+  await writeFile(join(folder, "a"), "");
+  await expect(nodeDisk.size(join(folder, "a/b"))).rejects.toMatchObject({ code: "ENOTDIR" });
+  await expect(nodeDisk.list(join(folder, "a"))).rejects.toMatchObject({ code: "ENOTDIR" });
+});
+
+test("the free bytes are those that the system leaves to users", async () => {
+  const { bavail, bsize } = await statfs(folder);
+  expect((await nodeDisk.freeBytes(folder)) / (bavail * bsize)).toBeCloseTo(1, 0);
 });
 
 test.each([

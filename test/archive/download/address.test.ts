@@ -78,6 +78,8 @@ describe("what a URL says of itself", () => {
     [service, "file:///etc/passwd", "refused"],
     [service, "data:image/png;base64,AAAA", "refused"],
     [service, "https://user:secret@cdn.example.net/a", "refused"],
+    [service, "https://user@cdn.example.net/a", "refused"],
+    [service, "https://:secret@cdn.example.net/a", "refused"],
     [service, "https://127.0.0.1/a", "refused"],
     [service, "https://2130706433/a", "refused"],
     [service, "https://0x7f.1/a", "refused"],
@@ -85,6 +87,8 @@ describe("what a URL says of itself", () => {
     [service, "https://169.254.169.254/latest", "refused"],
     ["http://127.0.0.1:8080", "http://127.0.0.1:9/a", "allowed"],
     ["http://localhost:8080", "http://[::1]:9/a", "allowed"],
+    ["http://127.0.0.1:8080", "ftp://127.0.0.1:9/a", "refused"],
+    ["http://127.0.0.1:8080", "file:///etc/passwd", "refused"],
     ["http://127.0.0.1:8080", "http://10.0.0.1/a", "refused"],
     ["http://127.0.0.1:8080", "http://169.254.169.254/a", "refused"],
     ["https://127.0.0.1:8080", "http://127.0.0.1:9/a", "refused"],
@@ -92,8 +96,18 @@ describe("what a URL says of itself", () => {
     ["https://10.0.0.1", "https://10.0.0.2/a", "allowed"],
     ["https://10.0.0.1", "https://127.0.0.1/a", "refused"],
     ["https://169.254.169.254", "https://169.254.169.254/a", "refused"],
+    ["https://240.0.0.1", "https://240.0.0.1/a", "refused"],
   ])("P22: beside %s, %s is %s", async (base, url, verdict) => {
     expect(await check(base, url)).toBe(verdict);
+  });
+
+  test.each([
+    ["http://cdn.example.net/a", "output address with http: refused; expected https:"],
+    ["https://user@cdn.example.net/a", "output address with a user name or password in it refused"],
+    ["https://10.0.0.1/a", "output address 10.0.0.1 refused: it leads to a private address"],
+  ])("%s is refused with the reason", async (url, message) => {
+    const refused = addressRule(service).check(new URL(url));
+    await expect(refused).rejects.toMatchObject({ name: "AddressRefused", message });
   });
 
   test("P22: a service known by a name in a private network may have its outputs there", async () => {
@@ -121,6 +135,22 @@ describe("what a name leads to", () => {
       { address: "93.184.216.34", family: 4 },
     ]);
     expect(await resolve(service, "cdn.example.net", table, false)).toBe("93.184.216.34");
+  });
+
+  test("P22: a refusal names each kind of address that the name leads to", async () => {
+    const table = { "cdn.example.net": ["10.0.0.1", "10.0.0.2", "169.254.169.254"] };
+    expect(await resolve(service, "cdn.example.net", table, true)).toMatchObject({
+      message: "output address cdn.example.net refused: it leads to a private, metadata address",
+    });
+  });
+
+  test("P22: a resolver that answers with one address is asked as well", async () => {
+    const rule = addressRule(service, ((_: string, __: object, done: (...answer: unknown[]) => void) =>
+      done(null, "93.184.216.34", 4)) as unknown as LookupFunction);
+    const found = await new Promise((done) => {
+      rule.lookup("cdn.example.net", {}, (error, address, family) => done(error ?? [address, family]));
+    });
+    expect(found).toEqual(["93.184.216.34", 4]);
   });
 
   test("P22: a name that leads only inwards is refused, in both forms of the question", async () => {

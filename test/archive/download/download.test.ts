@@ -57,7 +57,9 @@ test("P21: as many redirects as promised are followed", async () => {
 
 test("P21: one redirect more is refused", async () => {
   countDown();
-  await expect(get(`/${redirectsMax + 1}`)).rejects.toThrow(AddressRefused);
+  const refused = get(`/${redirectsMax + 1}`);
+  await expect(refused).rejects.toThrow(AddressRefused);
+  await expect(refused).rejects.toThrow("more than 5 redirects");
 });
 
 test.each([
@@ -69,6 +71,25 @@ test.each([
 ])("P21, P22: a redirect to %s is refused", async (location) => {
   server.answer((_, reply) => reply.writeHead(302, { location }).end());
   await expect(get("/")).rejects.toThrow(AddressRefused);
+});
+
+test("what is no URL is refused, as an address and as what it redirects to", async () => {
+  const signal = new AbortController().signal;
+  await expect(downloads.download("no address", { headers: {}, signal })).rejects.toMatchObject({
+    name: "AddressRefused",
+    message: "the output address is not a URL",
+  });
+  server.answer((_, reply) => reply.writeHead(302, { location: "http://" }).end());
+  await expect(get("/")).rejects.toThrow("the output address redirects to something that is not a URL");
+});
+
+test("an answer without the place that it redirects to is the answer, and headers that come twice are one", async () => {
+  server.answer((_, reply) =>
+    reply.writeHead(302, { "x-goog-hash": ["crc32c=AA==", "md5=BB=="] }).end("no place"),
+  );
+  const { status, headers, body } = await get("/");
+  expect([status, headers["x-goog-hash"]]).toEqual([302, "crc32c=AA==, md5=BB=="]);
+  expect(await text(Readable.from(body))).toBe("no place");
 });
 
 test("P22: a public name that leads to this machine is refused before anything connects", async () => {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { AddressRefused } from "../../../src/archive/download/address.js";
 import { type Partial, Partials, strongTag } from "../../../src/archive/download/partial.js";
-import { limitsFor, type TransferPorts, transfer } from "../../../src/archive/download/transfer.js";
+import { limitsFor, type TransferPorts, transfer, Watch } from "../../../src/archive/download/transfer.js";
 import type { DownloadReply } from "../../../src/core/ports/send.js";
 import { ManualClock } from "../../manual-clock.js";
 import { systemError, watchedDisk } from "../watched-disk.js";
@@ -306,4 +306,151 @@ test("P13: a write that failed is told by the next one or at the end, and so is 
   await expect(unflushed.settle()).rejects.toThrow("EIO");
   await expect(unflushed.settle()).rejects.toThrow("EIO");
   for (const each of [broken, unflushed]) await each.temporary.discard();
+});
+
+describe("an answer", () => {
+  test.each([400, 401, 403, 404, 410])("of %i says that the address has expired", async (status) => {
+    expect(await resultOf(reply(status, {}, "no"))).toEqual({ kind: "expired", status });
+  });
+
+  test.each([204, 206, 302, 429, 500])("of %i is tried again", async (status) => {
+    expect(await resultOf(reply(status, {}, "no"))).toEqual({
+      kind: "try_again",
+      reason: `the server answered ${status}`,
+    });
+  });
+
+  test("that is packed is tried again, and one that says that it is not is taken", async () => {
+    expect(await resultOf(reply(200, { "content-encoding": "br" }, "abc"))).toEqual({
+      kind: "try_again",
+      reason: "the server sent the file br-encoded, which was not requested",
+    });
+    expect(await resultOf(reply(200, { "content-encoding": "identity" }, "abc"))).toMatchObject({ bytes: 3 });
+  });
+
+  test("P13: whose checksum is of other content is tried again from its beginning", async () => {
+    const md5 = createHash("md5").update("abd").digest("base64");
+    const headers = { "content-md5": md5, etag: '"a"', "content-length": "3" };
+    expect(await resultOf(reply(200, headers, "abc"))).toEqual({
+      kind: "try_again",
+      reason: "the md5 checksum of the content is not the one that the server stated",
+    });
+    expect(partial.isWorthKeeping).toBe(false);
+    expect(await resultOf(reply(200, headers, "abd"))).toMatchObject({ kind: "received", bytes: 3 });
+  });
+
+  test("of a part that only looks right is not taken for the rest", async () => {
+    await fetched(reply(200, { etag: '"a"' }, "abc", new Error("broke")));
+    const odd = { etag: '"a"', "content-range": "x bytes 3-5/6" };
+    expect((await fetched(reply(206, odd, "def"), reply(200, {}, "uvwxyz"))).asked).toHaveLength(2);
+    await fetched(reply(200, { etag: '"a"' }, "abc", new Error("broke")));
+    const longer = { etag: '"a"', "content-range": "bytes 3-5/6 or so" };
+    expect((await fetched(reply(206, longer, "def"), reply(200, {}, "uvwxyz"))).asked).toHaveLength(2);
+  });
+});
+
+describe("P22: a watch over a transfer", () => {
+  const pace = { msMax: 300_000, stallMsMax: 60_000, bytesPerSecondMin: 10 };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  /** What becomes of a transfer for which bytes come at these times (ms), by the end of the last. */
+  async function watched(arrivals: readonly [ms: number, bytes: number][], wanted?: AbortSignal) {
+    const clock = new ManualClock();
+    const watch = new Watch(clock, pace, wanted);
+    let now = 0;
+    for (const [ms, bytes] of arrivals) {
+      clock.advance(ms - now);
+      now = ms;
+      await turn();
+      if (watch.signal.aborted) break;
+      watch.moved(bytes);
+    }
+    const { reason } = watch;
+    const found = { reason, aborted: watch.signal.aborted };
+    watch.end();
+    await turn();
+    expect(clock.asleep).toBe(0);
+    return found;
+  }
+  const fine = { reason: null, aborted: false };
+  const ended = (reason: string) => ({ reason, aborted: true });
+
+  test("ends it when no byte has come for a minute", async () => {
+    expect(await watched([[59_999, 0]])).toEqual(fine);
+    expect(await watched([[60_000, 0]])).toEqual(ended("no bytes arrived for 60 s"));
+    // An answer without a body counts as a sign of life.
+    expect(
+      await watched([
+        [30_000, 600],
+        [89_999, 600],
+      ]),
+    ).toEqual(fine);
+    expect(
+      await watched([
+        [30_000, 600],
+        [90_000, 0],
+      ]),
+    ).toEqual(ended("no bytes arrived for 60 s"));
+  });
+
+  test("ends it when too few bytes have come in a minute, each minute for itself", async () => {
+    const slow = (bytes: number) =>
+      ended(`only ${bytes} bytes arrived in 60 s; expected at least 10 a second`);
+    expect(
+      await watched([
+        [30_000, 600],
+        [60_000, 0],
+      ]),
+    ).toEqual(fine);
+    expect(
+      await watched([
+        [30_000, 599],
+        [60_000, 0],
+      ]),
+    ).toEqual(slow(599));
+    expect(
+      await watched([
+        [30_000, 9_000],
+        [60_000, 1],
+        [90_000, 500],
+        [120_000, 0],
+      ]),
+    ).toEqual(slow(501));
+    expect(
+      await watched([
+        [30_000, 600],
+        [60_000, 600],
+        [90_000, 0],
+        [120_000, 0],
+      ]),
+    ).toEqual(fine);
+  });
+
+  test("ends it when it takes too long in all", async () => {
+    const minutes = [1, 2, 3, 4].flatMap((n): [number, number][] => [
+      [n * 60_000 - 30_000, 600],
+      [n * 60_000, 0],
+    ]);
+    expect(await watched([...minutes, [270_000, 600], [299_999, 0]])).toEqual(fine);
+    expect(await watched([...minutes, [270_000, 600], [300_000, 0]])).toEqual(
+      ended("the transfer took longer than 300 s"),
+    );
+  });
+
+  test("ends it when it is no longer wanted, or was not from the beginning", async () => {
+    const interrupt = new AbortController();
+    const watch = new Watch(new ManualClock(), pace, interrupt.signal);
+    interrupt.abort();
+    expect(watch).toMatchObject({ reason: "the download was interrupted", signal: { aborted: true } });
+    watch.end();
+    expect(await watched([], interrupt.signal)).toEqual(ended("the download was interrupted"));
+  });
+
+  test("lets it be once it has ended", async () => {
+    const interrupt = new AbortController();
+    const watch = new Watch(new ManualClock(), pace, interrupt.signal);
+    watch.end();
+    interrupt.abort();
+    expect(watch).toMatchObject({ reason: null, signal: { aborted: false } });
+  });
 });

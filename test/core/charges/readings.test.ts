@@ -217,6 +217,9 @@ describe("the time from a request's end to a reading", () => {
     const one = lost(1, 6, 2, { endedAt: at(4) });
     const evidence = evidenceOf({ entries: [one], readings: set });
     expect(elapsed(evidence, one, set[1] ?? at10) / minute).toBe(2);
+    // Although it could be right: it was set by less than the request can have taken.
+    const ahead = reading(2, 10, 10, 104, { at: at(12) });
+    expect(elapsed(evidenceOf({ entries: [one], readings: [ahead] }), one, ahead)).toBe(0);
     // A later reading shows that the clock was set after this one.
     expect(elapsed(evidence, one, set[0] ?? at10) / minute).toBe(4);
   });

@@ -547,7 +547,7 @@ describe("tasks that are polled", () => {
   });
 
   test("are the most promising first, and the later ones in the order of their times", () => {
-    const one = { quota: quota(59), state: { processing: 2 } };
+    const one = { free: { submit: 0, poll: 1, download: 4 }, state: { processing: 2 } };
     const tasks = [task(1, { since: now - 11_000 }), task(2, { since: now - 30_000 })];
     expect(steps({ ...one, tasks })).toEqual([2]);
     expect(steps({ ...one, tasks: tasks.toReversed() })).toEqual([2]);
@@ -661,9 +661,12 @@ describe("what a run waits for", () => {
     const poll = [task(1, { kind: "overdue", nextAt: now + 1_000 })];
     expect(next(view({ tasks: poll, quota: short, state: { processing: 1 } })).waiting).toBe("tasks");
     expect(next(view({ planned: planned(1), quota: short, state: { planned: 1 } })).waiting).toBe("day");
-    // Lanes are what is missing here.
-    const lanes = { submit: 0, poll: 8, download: 4 };
-    expect(next(view({ planned: planned(1), free: lanes, state: { planned: 1 } })).waiting).toBeNull();
+    // Lanes are what is missing here, or somebody who polls.
+    const lanes = { submit: 0, poll: 0, download: 4 };
+    const enough = quota(0, 998, [30, 1_000]);
+    expect(next(view({ planned: planned(1), free: lanes, quota: enough })).waiting).toBeNull();
+    const busy = { tasks: due(1), free: lanes, quota: short, state: { processing: 1 } };
+    expect(next(view(busy)).waiting).toBe("tasks");
     const unknown = { ...short, day: { ...short.day, nextReleaseAt: null } };
     expect(next(view({ planned: planned(1), quota: unknown, state: { planned: 1 } })).wakeAt).toBe(
       now + 60_000,

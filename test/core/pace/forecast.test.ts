@@ -124,6 +124,10 @@ describe("the time of a run", () => {
     expect(seconds({ usedNow: 15 }) - seconds({})).toBeCloseTo(60.7 / 2, 1);
   });
 
+  test("grows with the polls of the tasks at the service, where the minute binds", () => {
+    expect(seconds({ open: 30 }) - seconds({})).toBeCloseTo((31 / 30) * 60.7, 0);
+  });
+
   test("counts the longest generations first, in whatever order the manifest has them", () => {
     const groups = [
       { items: 60, pace: pace(1_000) },

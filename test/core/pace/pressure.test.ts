@@ -145,6 +145,7 @@ describe("a poll has to be as likely to succeed", () => {
     expect(far({ waiting: [{ group: "slow", items: 30 }] })).toBeCloseTo(30 / 90, 6);
     expect(far({ tasks: open(30), waiting: [{ group: "slow", items: 6 }] })).toBe(0.5);
     expect(far({ tasks: open(60, { group: "slow" }) })).toBeCloseTo(60 / 120, 6);
+    expect(far({ tasks: [...open(6, { group: "slow" }), ...open(30)] })).toBe(0.5);
   });
 
   test("as little as can be for overdue tasks alone, which are waited for in no case", () => {
@@ -152,7 +153,9 @@ describe("a poll has to be as likely to succeed", () => {
     expect(pressureOf(work({ tasks: open(60, { kind: "expired" }) }), null).isShort).toBe(true);
   });
 
-  test("as can be, where a pacing alone limits the requests", () => {
+  test("as can be, where only the minute, the day or a pacing limits the requests", () => {
+    expect(pressureOf(work({ quota: quota([60, 0], [null, 0]), tasks: open(30) }), null).most).toBe(0.5);
+    expect(pressureOf(work({ quota: quota([null, 0], [100, 0]), tasks: open(50) }), null).most).toBe(0.5);
     const paced = { ...quota([null, 0], [null, 0]), pacing: { spacingMs: 1_000, nextAt: 0 } };
     expect(pressureOf(work({ quota: paced, tasks: open(11) }), null)).toMatchObject({ most: 0.976 });
   });

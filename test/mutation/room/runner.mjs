@@ -1,0 +1,96 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { TestRunner } from "vitest";
+
+/**
+ * Repeats each test once for each change that it covers and that no test has noticed yet. The instrumented code asks
+ * `globalThis.__stryker__` which change is active, so nothing is loaded again. After a change was noticed the test runs
+ * once without any: if it fails then, the change has left something behind, and this process does not go on with it.
+ */
+const folder = process.env.MUTATION_FOLDER;
+const isTrial = process.env.MUTATION_COVER === undefined;
+const msMax = Number(process.env.MUTATION_MS ?? Number.POSITIVE_INFINITY);
+globalThis.__stryker__ ??= {};
+const stryker = globalThis.__stryker__;
+const cover = isTrial ? JSON.parse(readFileSync(`${folder}/cover.json`, "utf8")) : { ms: {}, failed: [] };
+const noticed = new Set(linesOf("noticed.txt").map((line) => line.split(" ")[0]));
+const tried = new Set(linesOf("tried.txt"));
+
+function linesOf(name) {
+  return existsSync(`${folder}/${name}`) ? readFileSync(`${folder}/${name}`, "utf8").split("\n") : [];
+}
+
+export default class extends TestRunner {
+  trial = null;
+
+  async onBeforeRunTask(test) {
+    await super.onBeforeRunTask(test);
+    this.trial = null;
+    if (!isTrial) return;
+    const hits = cover.perTest[test.id] ?? {};
+    const left = Object.keys(hits).filter(
+      (id) => !(noticed.has(id) || cover.static[id] || tried.has(`${test.id} ${id}`)),
+    );
+    if (left.length === 0 || cover.failed.includes(test.id) || cover.ms[test.id] > msMax) test.mode = "skip";
+    else {
+      this.trial = { left, hits, active: null, isControl: true, isOver: false };
+      // Each may be noticed, and needs a control then.
+      test.repeats = 2 * left.length;
+    }
+  }
+
+  async onBeforeTryTask(test, options) {
+    const { trial } = this;
+    if (!isTrial) stryker.currentTestId = test.id;
+    if (trial !== null) {
+      test.result.state = "run";
+      test.result.errors = undefined;
+      trial.active =
+        trial.isControl || trial.isOver ? null : (trial.left.find((id) => !noticed.has(id)) ?? null);
+      trial.isOver ||= trial.active === null && !trial.isControl;
+      if (trial.active !== null) trial.left.splice(0, trial.left.indexOf(trial.active) + 1);
+      stryker.activeMutant = trial.active ?? undefined;
+      stryker.hitCount = 0;
+      // A loop that the change makes endless ends here.
+      stryker.hitLimit = 1_000 + 100 * (trial.hits[trial.active] ?? 0);
+    }
+    this.begun = performance.now();
+    await super.onBeforeTryTask(test, options);
+  }
+
+  async runTask(test) {
+    if (!this.trial?.isOver) await TestRunner.getTestFn(test)();
+  }
+
+  async onAfterRetryTask(test, options) {
+    await super.onAfterRetryTask?.(test, options);
+    const { trial } = this;
+    const hasFailed = test.result.state === "fail";
+    if (!isTrial) {
+      stryker.currentTestId = undefined;
+      cover.ms[test.id] = performance.now() - this.begun;
+      if (hasFailed) cover.failed.push(test.id);
+      return;
+    }
+    if (trial === null) return;
+    stryker.activeMutant = undefined;
+    if (trial.isControl) trial.isOver ||= hasFailed;
+    trial.isControl = trial.active !== null && hasFailed;
+    if (trial.active === null) return;
+    appendFileSync(`${folder}/tried.txt`, `${test.id} ${trial.active}\n`);
+    if (!hasFailed) return;
+    noticed.add(trial.active);
+    appendFileSync(`${folder}/noticed.txt`, `${trial.active} ${test.name.replaceAll("\n", " ")}\n`);
+  }
+
+  async onAfterRunTask(test) {
+    if (this.trial !== null) test.result.state = "pass";
+    await super.onAfterRunTask(test);
+  }
+
+  async onAfterRunFiles() {
+    await super.onAfterRunFiles();
+    const { perTest = {}, static: atLoad = {} } = stryker.mutantCoverage ?? {};
+    if (!isTrial)
+      writeFileSync(`${folder}/cover.json`, JSON.stringify({ ...cover, perTest, static: atLoad }));
+  }
+}
