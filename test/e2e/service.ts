@@ -33,6 +33,10 @@ export type Scripted =
 
 export type Script = (asked: Asked) => Scripted | Promise<Scripted>;
 
+/** Says that the request waits for this, and for nothing real. */
+type Hold = (scripted: Scripted | Promise<Scripted>) => Promise<Scripted>;
+type Proxy = (asked: Asked, hold: Hold) => Promise<Scripted>;
+
 export interface ScriptedService {
   url: string;
   key: string;
@@ -57,7 +61,7 @@ export interface ScriptedService {
  * done at the first look, one small picture each. `balance` is counted down by each task, by what it lists or `charge`.
  */
 export async function startService(
-  options: { balance?: number; charge?: number; plan?: string; script?: Script; passesOn?: boolean } = {},
+  options: { balance?: number; charge?: number; plan?: string; script?: Script; passOn?: Proxy } = {},
 ): Promise<ScriptedService> {
   const picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: "#356" } })
     .png()
@@ -108,7 +112,8 @@ export async function startService(
     asked.push(now);
     if (what !== "GET file") account.requests++;
     for (const look of watchers) look();
-    const scripted = await (options.passesOn === true ? script(now) : skippingClock.holding(script(now)));
+    const hold: Hold = (scripted) => skippingClock.holding(scripted, reply);
+    const scripted = await (options.passOn?.(now, hold) ?? hold(script(now)));
     if (scripted === "cut") return void request.socket.destroy();
     reply.setHeader("date", new Date(skippingClock.now()).toUTCString());
     if (what === "GET file" && typeof scripted === "string") {
@@ -172,9 +177,8 @@ export async function startProxy(
   script: Script,
 ): Promise<ScriptedService> {
   const service = await startService({
-    passesOn: true,
-    script: async (asked) => {
-      const scripted = await skippingClock.holding(script(asked));
+    passOn: async (asked, hold) => {
+      const scripted = await hold(script(asked));
       if (scripted !== "serve" && scripted !== "serve and cut") return scripted;
       const passed = await pass(target.url, asked);
       return scripted === "serve and cut" ? "cut" : passed;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { AlarmClock } from "../../src/clock.js";
 import { systemClock } from "../../src/system.js";
 import { isIdle } from "./idle.js";
@@ -63,10 +64,14 @@ class SkippingClock implements AlarmClock {
     }
   }
 
-  /** A request is held until the test has this answer to it. Others wait for the test meanwhile, so some time is skipped. */
-  async holding<Answer>(answer: Answer | Promise<Answer>): Promise<Answer> {
+  /**
+   * A request is held until the test has this answer to it, or whoever asked has gone. Others wait for the test meanwhile,
+   * so some time is skipped.
+   */
+  async holding<Answer>(answer: Answer | Promise<Answer>, reply: ServerResponse): Promise<Answer> {
     const hold = { from: this.skippedMs };
     this.held.add(hold);
+    reply.once("close", () => this.held.delete(hold));
     try {
       return await answer;
     } finally {
@@ -77,6 +82,7 @@ class SkippingClock implements AlarmClock {
   /** Back to real time: commands that run as processes know no other. */
   reset(): void {
     this.skippedMs = 0;
+    this.held.clear();
   }
 
   private wakeIn(ms: number, wake: () => void): () => void {
