@@ -407,6 +407,10 @@ describe("lines", () => {
   test("of the events of a run that waits for its quota, and whose cap is lifted", {
     timeout: 240_000,
   }, async () => {
+    // The end of one that waits shows a balance only if the minute has a request left for it.
+    const other = newPlace();
+    other.write("set.csv", sheet(3));
+    await called(6, other, "run set.csv --events --yes --sandbox --max-credits 2");
     const place = newPlace();
     place.write("set.csv", sheet(3));
     await called(6, place, "run set.csv --events --yes --sandbox --max-credits 2 --rpm 4");
