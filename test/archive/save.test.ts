@@ -12,7 +12,13 @@ import { type Downloads, undiciDownloads } from "../../src/archive/download/down
 import { Partials } from "../../src/archive/download/partial.js";
 import { Indexes } from "../../src/archive/index-file.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
-import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "../../src/archive/save.js";
+import {
+  openArchive,
+  type SavePorts,
+  type SaveRequest,
+  type SaveResult,
+  saveOutput,
+} from "../../src/archive/save.js";
 import type { Disk } from "../../src/core/ports/disk.js";
 import type { Download } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";
@@ -720,6 +726,124 @@ describe("limits", () => {
     const interrupt = new AbortController();
     const result = await stopping(() => interrupt.abort(), { signal: interrupt.signal });
     expect(result).toEqual({ kind: "try_again", reason: "the download was interrupted" });
+    expect(await files()).toEqual([]);
+  });
+});
+
+describe("a file of an earlier version", () => {
+  const again = (change: Partial<SaveRequest>, task = "task-2") => save(wanted(change, task));
+
+  test("makes way when the new one is there: it is moved away, and told", async () => {
+    await save(wanted());
+    server.answer(sends(await media.jpeg()));
+    expect(await again({ name: "Café/hero", replaces: ["Café/hero.png"] })).toMatchObject({
+      kind: "saved",
+      file: "Café/hero.jpg",
+      moved: [{ from: "Café/hero.png", to: "_superseded/Café/hero.png" }],
+    });
+    expect(await files()).toEqual(["Café/hero.jpg", "_superseded/Café/hero.png", "index.jsonl"]);
+  });
+
+  test("leaves its name to the new one", async () => {
+    await save(wanted());
+    const other = await media.gif();
+    server.answer(sends(other));
+    await again({ name: "Café/other" });
+    expect(await again({ replaces: ["Café/other.gif"] }, "task-3")).toMatchObject({
+      file: "Café/hero.gif",
+      moved: [{ from: "Café/other.gif", to: "_superseded/Café/other.gif" }],
+    });
+  });
+
+  test("stays where it is, if the index does not know it, it is gone, or it was moved away before", async () => {
+    await save(wanted());
+    await save(wanted({ name: "gone" }, "task-3"));
+    await rm(join(folder, "gone.png"));
+    await writeFile(join(folder, "mine.png"), "mine");
+    await again({ name: "next", replaces: ["Café/hero.png"] }, "task-4");
+    const result = await again({
+      name: "last",
+      replaces: ["mine.png", "gone.png", "_superseded/Café/hero.png", "nowhere.png"],
+    });
+    expect(result).toMatchObject({ kind: "saved", file: "last.png" });
+    expect(result).not.toHaveProperty("moved");
+    expect(await files()).toContain("mine.png");
+  });
+
+  test("stays where it is, if the new one is none", async () => {
+    await save(wanted());
+    server.answer(sends("<html>no</html>"));
+    expect(await again({ replaces: ["Café/hero.png"] })).toMatchObject({ kind: "try_again" });
+    expect(await files()).toContain("Café/hero.png");
+  });
+});
+
+describe("an item that was made again", () => {
+  const byTask = (task: string, change: Partial<SaveRequest> = {}) =>
+    save(wanted({ index: { ...wanted().index, task }, ...change }));
+
+  test("takes the name of its output that was lost, and no other's", async () => {
+    await save(wanted());
+    await rm(join(folder, "Café/hero.png"));
+    // Another item, and another output.
+    expect(await save(wanted({}, "task-2"))).toMatchObject({ file: "Café/hero-2.png" });
+    expect(await byTask("task-9", { outputNumber: 2 })).toMatchObject({ file: "Café/hero-3.png" });
+    expect(await byTask("task-9")).toMatchObject({ file: "Café/hero.png" });
+  });
+
+  test("gets a name of its own while that output is there", async () => {
+    await save(wanted());
+    expect(await byTask("task-9")).toMatchObject({ file: "Café/hero-2.png" });
+  });
+});
+
+describe("the archive of a process", () => {
+  const open = (disk: Disk = nodeDisk, download: Download = downloads.download) =>
+    openArchive({
+      disk,
+      download,
+      clock,
+      version: "1.2.3",
+      inspect: (path, category) => inspect(disk, path, category),
+    });
+
+  test("knows what it has, and asks for nothing twice", async () => {
+    const archive = open();
+    expect(await archive.known(wanted())).toBeNull();
+    const saved = await archive.save(wanted());
+    expect(await archive.known(wanted())).toEqual(saved);
+    expect(await archive.save(wanted())).toEqual(saved);
+    expect(server.requests).toHaveLength(1);
+    expect((await archive.indexOf(folder)).all()).toHaveLength(1);
+    await rm(join(folder, "Café/hero.png"));
+    expect(await archive.known(wanted())).toBeNull();
+  });
+
+  test("ends a transfer that is no longer wanted", async () => {
+    const interrupt = new AbortController();
+    interrupt.abort();
+    expect(await open().save(wanted(), interrupt.signal)).toMatchObject({
+      kind: "try_again",
+      reason: "the download was interrupted",
+    });
+  });
+
+  test("P17: says why its disk would take nothing", async () => {
+    expect(await open().refusal(folder)).toBeNull();
+    const full = open({ ...nodeDisk, freeBytes: async () => 0 });
+    expect(await full.refusal(folder)).toMatchObject({ kind: "disk", code: "ENOSPC" });
+    const broken = watchedDisk(nodeDisk, () => {
+      throw systemError("EIO");
+    });
+    expect(await open(broken).known(wanted())).toMatchObject({ kind: "disk", code: "EIO" });
+  });
+
+  test("P14: keeps what broke off for the next try, and nothing after its end", async () => {
+    const archive = open(nodeDisk, breakingOnce(downloads.download, 100));
+    server.answer((_, reply) => reply.writeHead(200, { etag: '"a"' }).end(picture));
+    await archive.save(wanted());
+    expect(await files()).toEqual([expect.stringMatching(/\.part$/)]);
+    await archive.close();
     expect(await files()).toEqual([]);
   });
 });

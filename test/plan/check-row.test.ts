@@ -229,3 +229,61 @@ describe("the parameter of a column", () => {
     expect(keyOf("frame_rate", "Frame-Rate")).toBeUndefined();
   });
 });
+
+describe("the params that are sent", () => {
+  const rows = (columns: string, ...values: string[]) =>
+    `id,model,prompt,${columns}\n${values.map((value, n) => `r${n},paint,x,${value}`).join("\n")}\n`;
+  const sent = async (text: string, repair = false) => {
+    const { items, problems, notes } = await planOf(text, { repair });
+    return { params: items.map(({ params }) => params), wrong: problems.map(({ got }) => got), notes };
+  };
+
+  test("are those of the row by the keys of the model, in whatever form their columns are written", async () => {
+    expect(await sent(rows("params.MOOD,params.Aspect Ratio", "warm,16:9", "cold,"))).toEqual({
+      params: [{ mood: "warm", aspect_ratio: "16:9" }, { mood: "cold" }],
+      wrong: [],
+      notes: [],
+    });
+  });
+
+  test("have the option that a spreadsheet had changed, beside those that it had not", async () => {
+    expect(await sent(rows("params.aspect_ratio,params.mood", "16:09,warm", "16:9,cold"), true)).toEqual({
+      params: [
+        { aspect_ratio: "16:9", mood: "warm" },
+        { aspect_ratio: "16:9", mood: "cold" },
+      ],
+      wrong: [],
+      notes: ['params.aspect_ratio: "16:09" was read as "16:9" (row 2)'],
+    });
+  });
+
+  test("are told one by one where they are wrong, each with what is wrong of it", async () => {
+    const { problems } = await planOf(rows("params.aspect_ratio,params.size", "4:3,2k"));
+    expect(problems.map(({ place, message }) => [place.column, message])).toEqual([
+      ["params.aspect_ratio", 'parameter aspect_ratio has no option "4:3"'],
+      ["params.size", 'model paint has no parameter "size"'],
+    ]);
+    const [first, second] = (await planOf(rows("params.size,params.form", "2k,x"))).problems;
+    expect([first?.got, second?.got]).toEqual(["size", "form"]);
+  });
+
+  test("are not changed without being asked for", async () => {
+    expect((await sent(rows("params.aspect_ratio", "16:09"))).wrong).toEqual(["16:09"]);
+  });
+});
+
+test("a local file counts by its content in the item's key, and each input by its own", async () => {
+  const found = new Map<string, LocalInput>(
+    ["a", "b"].map((name) => [
+      `${name}.png`,
+      { path: `/job/${name}.png`, sha256: `sha256:${name}`, bytes: 9, mime: "image/png" },
+    ]),
+  );
+  const localInputs: PlanInput["localInputs"] = { found, read: async () => {} };
+  const { items } = await planOf(
+    "model,prompt,image_url\nedit,x,a.png\nedit,x,b.png\nedit,x,https://example.com/a.png\n",
+    { localInputs },
+  );
+  expect(new Set(items.map(({ key }) => key)).size).toBe(3);
+  expect(items.map(({ occurrence }) => occurrence)).toEqual([1, 1, 1]);
+});

@@ -65,7 +65,8 @@ test("no file stays open, whatever was done with it", async () => {
   await nodeDisk.syncFolder(folder);
   await renameToFreeName(path, join(folder, "b"));
   for await (const _ of nodeDisk.read(join(folder, "b"))) break;
-  const open = await readdir("/proc/self/fd");
+  // Linux alone lists them.
+  const open = await readdir("/proc/self/fd").catch(() => []);
   const paths = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
   expect(paths.filter((each) => each.startsWith(folder))).toEqual([]);
 });
