@@ -51,8 +51,8 @@ const written: {
 const seen = new Coverage();
 /**
  * Of each document the first that is not empty, as docs/json.md shows it. Of each kind of event the first of the item that
- * comes last in the sheet, of the waits one for the minute's quota, and of the ends one by a cap: which item is first to
- * fail, whether the service has to be waited for, and how far a run came that was paused depends on how fast the machine is.
+ * comes last in the sheet, and of the ends one by a cap: which item is first to fail, and how far a run came that was paused
+ * depends on how fast the machine is.
  */
 const examples = new Map<string, unknown>();
 
@@ -65,8 +65,8 @@ function check(name: DocumentName, value: unknown, { folder }: Pick<Place, "fold
 }
 
 function rankOf(event: unknown): string {
-  const { rowId, for: awaited, exitName } = event as { rowId?: string; for?: string; exitName?: string };
-  return rowId ?? (awaited === "minute" || exitName === "cap" ? "last" : "");
+  const { rowId, exitName } = event as { rowId?: string; exitName?: string };
+  return rowId ?? (exitName === "cap" ? "last" : "");
 }
 
 /** Runs a command, and checks what it prints against the schema that `bulkgen schema` prints. */

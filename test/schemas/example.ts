@@ -8,6 +8,8 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 /** A document as docs/json.md shows it: of each list its first entry, and fixed values for what differs each time. */
 export function exampleOf(value: unknown, folder: string, key = ""): unknown {
   if (typeof value === "number") return measured.includes(key) && value > 0 ? 12 : value;
+  // What a run has to wait for depends on how fast the machine is.
+  if (key === "for") return "minute";
   if (typeof value === "string") return ["got", "systemd"].includes(key) ? "…" : textOf(value, folder);
   if (Array.isArray(value)) return value.slice(0, 1).map((entry) => exampleOf(entry, folder, key));
   if (typeof value !== "object" || value === null) return value;
