@@ -54,6 +54,8 @@ export class Cancelling {
     private readonly jobs: readonly Job[],
     private readonly cancel: Cancel,
     private readonly clock: Clock,
+    /** The time by the clock that nobody sets. */
+    private readonly now: () => number,
     private readonly lot: Chance,
   ) {}
 
@@ -86,7 +88,7 @@ export class Cancelling {
       ...store,
       together: async (work) => {
         const result = await store.together(work);
-        await this.note(process.clock.now());
+        await this.note(this.now());
         return result;
       },
     };

@@ -181,6 +181,7 @@ function cancellingOf({ machine, workspace, scenario: { cancel, seed } }: Life):
     workspace.jobs,
     cancel,
     clock,
+    () => kernel.now(),
     chance(seed, "cancelling"),
   );
   const isAtWork = () =>
