@@ -16,6 +16,7 @@ import { examine, type KnownFile } from "../../src/archive/examine.js";
 import { Indexes, type IndexLine, identityOf } from "../../src/archive/index-file.js";
 import { findLeftovers, removeLeftovers } from "../../src/archive/leftovers.js";
 import { setAside } from "../../src/archive/repair.js";
+import { indexLine } from "./index-line.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 
 let folder: string;
@@ -32,28 +33,8 @@ function put(file: string, content: string): void {
 }
 
 function lineOf(file: string, content: string, change: Partial<IndexLine> = {}): IndexLine {
-  return {
-    item: file,
-    key: `k1:${file}`,
-    task: `t-${file}`,
-    external_task: null,
-    model: "m",
-    prompt: null,
-    params: {},
-    inputs: {},
-    credits: null,
-    created: null,
-    completed: null,
-    output: 1,
-    file,
-    bytes: content.length,
-    sha256: sha256(content),
-    mime: "image/png",
-    check: "decoded",
-    saved: "2026-01-01T00:00:00Z",
-    bulkgen: "0",
-    ...change,
-  };
+  const facts = { item: file, task: `t-${file}`, bytes: content.length, sha256: sha256(content) };
+  return indexLine(file, { ...facts, ...change });
 }
 
 /** Saves a file with a line in the index; returns what the workspace knows of it. */

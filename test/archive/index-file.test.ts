@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { Indexes, type IndexLine, identityOf, JobIndex } from "../../src/archive/index-file.js";
 import { sidecarOf, writeSidecar } from "../../src/archive/sidecar.js";
+import { indexLine } from "./index-line.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 
 let folder: string;
@@ -13,28 +14,6 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const lineOf = (file: string, change: Partial<IndexLine> = {}): IndexLine => ({
-  item: "a",
-  key: `k1:${file}`,
-  task: "t",
-  external_task: null,
-  model: "m",
-  prompt: null,
-  params: {},
-  inputs: {},
-  credits: null,
-  created: null,
-  completed: null,
-  output: 1,
-  file,
-  bytes: 1,
-  sha256: "00",
-  mime: "image/png",
-  check: "decoded",
-  saved: "2026-01-01T00:00:00Z",
-  bulkgen: "0",
-  ...change,
-});
 const path = () => join(folder, "index.jsonl");
 const text = () => readFileSync(path(), "utf8");
 const json = (...lines: IndexLine[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
@@ -45,10 +24,12 @@ async function reread(content: string): Promise<JobIndex> {
 }
 
 describe("a line is", () => {
-  const [a, b] = [lineOf("a.png"), lineOf("b.png")];
+  const [a, b] = [indexLine("a.png"), indexLine("b.png")];
 
   test("of an output of a task of an item, by all three", () => {
-    const identities = [a, lineOf("a.png", { task: "u" }), lineOf("a.png", { output: 2 }), b].map(identityOf);
+    const identities = [a, indexLine("a.png", { task: "u" }), indexLine("a.png", { output: 2 }), b].map(
+      identityOf,
+    );
     expect(new Set(identities).size).toBe(4);
   });
 
@@ -67,7 +48,7 @@ describe("a line is", () => {
     ["points to a place of its own", JSON.stringify({ ...b, file: "/b.png" })],
     ["has a way round", JSON.stringify({ ...b, file: "sub/../b.png" })],
   ])("left out if it %s, and the others count", async (_, wrong) => {
-    const index = await reread(`${json(a)}${wrong}\n${json(lineOf("c.png"))}`);
+    const index = await reread(`${json(a)}${wrong}\n${json(indexLine("c.png"))}`);
     expect(index.all().map(({ file }) => file)).toEqual(["a.png", "c.png"]);
   });
 
@@ -95,7 +76,7 @@ describe("a line is", () => {
 describe("an index", () => {
   test("takes a line once, and is read again as it was", async () => {
     const index = await new Indexes(nodeDisk).of(folder);
-    const line = lineOf("a.png");
+    const line = indexLine("a.png");
     await index.add(line);
     await index.add({ ...line, check: "type" });
     expect(text()).toBe(json(line));
@@ -106,20 +87,20 @@ describe("an index", () => {
   });
 
   test("begins a new line after one that was cut short, on the disk or by a write of its own", async () => {
-    const index = await reread(`${json(lineOf("a.png"))}{"key`);
-    await index.add(lineOf("b.png"));
-    expect(text()).toBe(`${json(lineOf("a.png"))}{"key\n${json(lineOf("b.png"))}`);
+    const index = await reread(`${json(indexLine("a.png"))}{"key`);
+    await index.add(indexLine("b.png"));
+    expect(text()).toBe(`${json(indexLine("a.png"))}{"key\n${json(indexLine("b.png"))}`);
     let isFull = true;
     const disk = watchedDisk(nodeDisk, (step) => {
       if (step === "append" && isFull) throw systemError("ENOSPC");
     });
     const full = await JobIndex.open(disk, folder);
-    await expect(full.add(lineOf("c.png"))).rejects.toThrow("ENOSPC");
-    expect(full.find(identityOf(lineOf("c.png")))).toBeUndefined();
+    await expect(full.add(indexLine("c.png"))).rejects.toThrow("ENOSPC");
+    expect(full.find(identityOf(indexLine("c.png")))).toBeUndefined();
     isFull = false;
-    await full.add(lineOf("c.png"));
-    await full.add(lineOf("d.png"));
-    expect(text().endsWith(`\n\n${json(lineOf("c.png"), lineOf("d.png"))}`)).toBe(true);
+    await full.add(indexLine("c.png"));
+    await full.add(indexLine("d.png"));
+    expect(text().endsWith(`\n\n${json(indexLine("c.png"), indexLine("d.png"))}`)).toBe(true);
     expect((await JobIndex.open(nodeDisk, folder)).all()).toHaveLength(4);
   });
 
@@ -127,12 +108,12 @@ describe("an index", () => {
     mkdirSync(join(folder, "sub/deep"), { recursive: true });
     writeFileSync(join(folder, "sub/Mine.PNG"), "");
     writeFileSync(join(folder, "sub/a.png"), "");
-    const index = await reread(json(lineOf("sub/a.png")));
+    const index = await reread(json(indexLine("sub/a.png")));
     expect(index.identityAt("sub/mine.png")).toBeUndefined();
     await index.learnNames("sub");
     expect(
       ["sub/mine.png", "SUB/A.png", "sub/deep", "sub/b.png"].map((name) => index.identityAt(name)),
-    ).toEqual([null, identityOf(lineOf("sub/a.png")), null, undefined]);
+    ).toEqual([null, identityOf(indexLine("sub/a.png")), null, undefined]);
     index.free("sub/MINE.png");
     await index.learnNames("sub");
     expect(index.identityAt("sub/mine.png")).toBeUndefined();
@@ -174,22 +155,22 @@ describe("a sidecar", () => {
   test("is the line of its file, durable before it has its name, and leaves nothing else", async () => {
     const steps: string[] = [];
     const disk = watchedDisk(nodeDisk, (step) => steps.push(step));
-    await writeSidecar(disk, folder, folder, lineOf("a.png"));
+    await writeSidecar(disk, folder, folder, indexLine("a.png"));
     expect(steps).toEqual(["create", "write", "sync", "link", "close", "unlink"]);
     expect(readFileSync(join(folder, "a.json"), "utf8")).toBe(
-      `${JSON.stringify(lineOf("a.png"), null, 2)}\n`,
+      `${JSON.stringify(indexLine("a.png"), null, 2)}\n`,
     );
     expect(await nodeDisk.list(folder)).toEqual(["a.json"]);
   });
 
   test("that is there already stays, and a disk that refuses it is told", async () => {
     writeFileSync(join(folder, "a.json"), "mine");
-    await writeSidecar(nodeDisk, folder, folder, lineOf("a.png"));
+    await writeSidecar(nodeDisk, folder, folder, indexLine("a.png"));
     expect(readFileSync(join(folder, "a.json"), "utf8")).toBe("mine");
     const disk = watchedDisk(nodeDisk, (step) => {
       if (step === "link") throw systemError("EROFS");
     });
-    await expect(writeSidecar(disk, folder, folder, lineOf("b.png"))).rejects.toThrow("EROFS");
+    await expect(writeSidecar(disk, folder, folder, indexLine("b.png"))).rejects.toThrow("EROFS");
     expect(await nodeDisk.list(folder)).toEqual(["a.json"]);
   });
 });

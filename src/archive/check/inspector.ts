@@ -7,9 +7,10 @@ import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
 /**
  * Files are checked in worker threads, because a broken or hostile file may keep a decoder busy for ever or fill the
- * memory; a small picture is checked without one, which costs half as much. That thread is then terminated, and only the type of the file is looked at: what cannot be read in time may
- * still be what was paid for. A thread that dies in another way refuses its file. The compiled worker is used even when
- * this file runs from its TypeScript source, which Node cannot start a thread from.
+ * memory. That thread is then terminated, and only the type of the file is looked at: what cannot be read in time may
+ * still be what was paid for. A thread that dies in another way refuses its file. Only a small picture needs no thread, which
+ * would cost more than its check. The compiled worker is used even when this file runs from its TypeScript source, which
+ * Node cannot start a thread from.
  */
 const workerFile = packageFile("dist/archive/check/inspector-worker.js");
 

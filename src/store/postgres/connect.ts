@@ -283,7 +283,10 @@ async function pooled<Result>(
   }
 }
 
-/** Within a transaction, if one is to begin. A connection that cannot even roll back is `onBroken`: the database does it. */
+/**
+ * Runs the work in a transaction, if there is a text to begin one. `onBroken` is told of a connection that cannot even roll
+ * back: the database rolls back by itself.
+ */
 async function within<Result>(
   client: Pick<Client, "query">,
   opened: Opened,

@@ -46,6 +46,19 @@ describe("the thread that checks files", () => {
     });
   });
 
+  test("is not started for a small picture", async () => {
+    const path = join(folder, "small");
+    await writeFile(path, await media.png());
+    const worker = join(folder, "there-is-no-such-thread.mjs");
+    await using({ worker }, async (inspector) => {
+      expect(await inspector.inspect(path, "image", 1)).toMatchObject({
+        mime: "image/png",
+        check: "decoded",
+      });
+      expect(await inspector.inspect(path, "video", 1)).toMatchObject({ kind: "bad" });
+    });
+  });
+
   test("P17: an unreadable disk is reported with its code, and is no verdict about the file", async () => {
     await using({}, async (inspector) => {
       await expect(inspector.inspect(folder, "image", 1)).rejects.toMatchObject({ code: "EISDIR" });

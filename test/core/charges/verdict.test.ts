@@ -13,6 +13,8 @@ const paid = entry(1, 2, 1);
 const unknown = lost(2, 6, 2);
 const at = (time: number) => start + time * minute;
 const hours = 60;
+/** A task that was still open a day later. */
+const open = { ...paid, task: "open", taskEndedAt: null, lookedSeq: 9, lookedAt: at(23 * hours) } as const;
 
 const found = (change: Partial<ChargeEvidence>) =>
   judged({ trusted: true, entries: [paid, unknown], ...change }).verdicts.map(({ entry: of, verdict }) => [
@@ -84,13 +86,6 @@ describe("P6: a person is told why nothing is proven", () => {
   });
 
   test("where no reading was clear for a day, because a task stayed open", () => {
-    const open = {
-      ...paid,
-      task: "open",
-      taskEndedAt: null,
-      lookedSeq: 9,
-      lookedAt: at(23 * hours),
-    } as const;
     const readings = (last: number) => [reading(2, 10, 24, 104), reading(3, 11, last, 104)];
     const beside = (last: number) => evidence({ entries: [open, unknown], readings: readings(last) });
     expect(beside(24 * hours + 2)).toEqual([]);
@@ -272,13 +267,6 @@ describe("another reading is wanted", () => {
   });
 
   test("a day after its end, if none was clear so far, and none after that", () => {
-    const open = {
-      ...paid,
-      task: "open",
-      taskEndedAt: null,
-      lookedSeq: 9,
-      lookedAt: at(23 * hours),
-    } as const;
     const readings = [reading(2, 10, 7, 104), reading(3, 11, 20, 104), reading(4, 12, 30, 104)];
     expect(next({ entries: [open, unknown], readings })).toBeCloseTo(24 * hours + 2 + 1 / 60, 6);
   });
