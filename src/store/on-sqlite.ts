@@ -102,6 +102,10 @@ class SqliteQuery implements Query {
   }
 
   *run(...values: unknown[]) {
+    this.statement.run(...values);
+  }
+
+  *changes(...values: unknown[]) {
     return this.statement.run(...values).changes;
   }
 

@@ -11,6 +11,8 @@ export type Script<Result> = Generator<PendingQuery, Result, QueryResult>;
 export interface PendingQuery {
   text: string;
   values: unknown[];
+  /** Its answer is of no use to the script, which goes on at once. If it fails, so does the script, at its next answer or end. */
+  isTold?: boolean;
 }
 
 export interface QueryResult {
@@ -37,8 +39,10 @@ export interface Query {
   all(...values: unknown[]): Script<unknown[]>;
   /** The first column of the first row, or undefined where there is none. */
   value(...values: unknown[]): Script<unknown>;
+  /** PostgreSQL's answer is not waited for. */
+  run(...values: unknown[]): Script<void>;
   /** Returns how many rows it changed. */
-  run(...values: unknown[]): Script<number>;
+  changes(...values: unknown[]): Script<number>;
   /** Returns the number (`id`) that the new row was given. */
   insert(...values: unknown[]): Script<number>;
 }

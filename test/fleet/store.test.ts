@@ -177,6 +177,8 @@ describe("a workspace on PostgreSQL", () => {
       "rejected",
       "fulfilled",
     ]);
+    // Its query is not waited for: what it asks next, or its end, has the reason.
+    expect((ends[3] as PromiseRejectedResult).reason.message).toContain("jobs_name");
     const [first, second, , , last] = ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
     // The first began at once; the others came in meanwhile.
     expect(second).not.toBe(first);

@@ -245,7 +245,7 @@ function remove(file: string): void {
 async function locked(address: DatabaseAddress, clock: Clock): Promise<LockedPostgres> {
   const { lockPostgres } = await import("../../store/postgres/connect.js");
   const holder = { pid: process.pid, host: hostname(), run: null };
-  const server = await lockPostgres({ address, clock, evenIfMoved: true }, holder);
+  const server = await lockPostgres({ address, clock, evenIfMoved: true, writes: "both" }, holder);
   if (server !== null) return server;
   throw new EarlyExit(
     "locked",

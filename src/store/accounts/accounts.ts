@@ -90,20 +90,14 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
     // For each model with its params, only as many durations are kept as an estimate uses.
     lasted: async (accountId, { model, group }, ms) =>
       atomic(function* () {
-        const { origin } = (yield* sql("SELECT origin FROM accounts WHERE id = ?").get(accountId)) as {
-          origin: string;
-        };
-        yield* sql("INSERT INTO durations (origin, model, price_group, ms, at) VALUES (?, ?, ?, ?, ?)").run(
-          origin,
-          model,
-          group,
-          Math.round(ms),
-          clock.now(),
-        );
         yield* sql(
-          `DELETE FROM durations WHERE origin = ? AND model = ? AND price_group = ? AND id <= (SELECT id FROM durations
-             WHERE origin = ? AND model = ? AND price_group = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
-        ).run(origin, model, group, origin, model, group, observationsMax);
+          `INSERT INTO durations (origin, model, price_group, ms, at)
+           SELECT origin, @model, @group, @ms, @at FROM accounts WHERE id = @accountId`,
+        ).run({ accountId, model, group, ms: Math.round(ms), at: clock.now() });
+        yield* sql(
+          `DELETE FROM durations WHERE ${ofAccount} AND id <= (
+             SELECT id FROM durations WHERE ${ofAccount} ORDER BY id DESC LIMIT 1 OFFSET ${observationsMax})`,
+        ).run({ accountId, model, group });
       }),
 
     durations: (accountId, models) =>
@@ -124,6 +118,9 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
     spendLog: (owner) => spendLogOf(connection, owner),
   };
 }
+
+const ofAccount =
+  "origin = (SELECT origin FROM accounts WHERE id = @accountId) AND model = @model AND price_group = @group";
 
 function* setLimits(sql: Queries, accountId: number, { perMinute, perDay }: PlanLimits): Script<void> {
   yield* sql("UPDATE accounts SET limit_minute = ?, limit_day = ? WHERE id = ?").run(

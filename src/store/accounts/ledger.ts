@@ -58,11 +58,6 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
     answered: async (ticket, isRefused = false) =>
       atomic(function* () {
         const now = clock.now();
-        if (!isRefused && (yield* isUnlimited(sql, ticket.id))) {
-          yield* sql(noMoreStrikes).run(ticket.id);
-          yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
-          return;
-        }
         // After the clock was set back, the request seems to be sent later than it ended.
         yield* sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
           now,
@@ -72,6 +67,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
         if (isRefused) return;
         // An answer to a request sent before the silence does not show that the silence is over.
         yield* sql(noMoreStrikes).run(ticket.id);
+        yield* sql(forgetUnlimited).run(ticket.id);
       }),
 
     release: async (ticket) =>
@@ -123,14 +119,9 @@ const noMoreStrikes = `
   WHERE r.id = ? AND accounts.id = r.account_id AND strikes > 0 AND silent_until <= r.sent_at`;
 
 /** Where nothing limits an account, an answered request occupies no window, and its line would only be in the way. */
-function* isUnlimited(sql: Queries, request: number): Script<boolean> {
-  return (
-    (yield* sql(
-      `SELECT limit_minute IS NULL AND limit_day IS NULL FROM accounts
-       WHERE id = (SELECT account_id FROM requests WHERE id = ?)`,
-    ).value(request)) === 1
-  );
-}
+const forgetUnlimited = `
+  DELETE FROM requests WHERE id = ? AND EXISTS (
+    SELECT 1 FROM accounts WHERE id = requests.account_id AND limit_minute IS NULL AND limit_day IS NULL)`;
 
 /** Strikes are consecutive when the next comes within ten minutes of the last silence. */
 function strikesInARow(row: AccountRow, now: number): number {

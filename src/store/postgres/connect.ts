@@ -16,7 +16,12 @@ export interface PostgresOptions {
   clock: Clock;
   /** Also a database whose state was moved elsewhere: for the move itself. */
   evenIfMoved?: boolean;
+  /** What is written: the workspace, unless it says otherwise. */
+  writes?: Written;
 }
+
+/** What has writers of its own, as it has files of its own in SQLite. */
+type Written = "workspace" | "accounts" | "both";
 
 /** Connections of one opened database. */
 const connectionsMax = 10;
@@ -27,6 +32,8 @@ const connectMs = 10_000;
  * take long, or wait for another writer; but on a network that was cut, the system would wait for a quarter of an hour.
  */
 const patienceMs = 20_000;
+/** Milliseconds between two looks whether answers come. */
+const lookMs = 5_000;
 
 /** Milliseconds that a server is given to end a connection. On a network that was cut it never does. */
 const endMs = 5_000;
@@ -40,23 +47,32 @@ export async function ended(end: Promise<unknown>, clock: Clock): Promise<void> 
 
 /** Ends a connection. One that does not end does not keep the process alive. */
 export async function endClient(client: Client): Promise<void> {
-  // The driver's types do not have it.
-  (client as Client & { unref(): void }).unref();
+  unref(client);
   await client.end();
 }
 
+function unref(client: Client): void {
+  // The driver's types do not have it.
+  (client as Client & { unref(): void }).unref();
+}
+
 /** Opens a workspace on PostgreSQL, made or migrated. Rejects with DatabaseTrouble, NewerDatabase, or PostgreSQL's error. */
-export async function openPostgres({ address, clock }: PostgresOptions): Promise<PostgresDatabase> {
+export async function openPostgres({
+  address,
+  clock,
+  writes = "workspace",
+}: PostgresOptions): Promise<PostgresDatabase> {
   const pool = await poolOf(address, false);
+  const opened: Opened = { address, clock, isInStep: false };
   return {
     sql: postgresQueries(),
     clock,
     // One writer at a time, as in SQLite: what the store's scripts decide by what they have read stays true until their end.
     atomic: inGroups((group) =>
-      pooled(pool, { address, clock }, beginWriting(address), (asking) => runGroup(asking, group, address)),
+      pooled(pool, opened, beginWriting(address, writes), (line) => runGroup(line, group, address)),
     ),
-    read: (script) => pooled(pool, { address, clock }, beginReading, (asking) => drive(asking, script())),
-    ask: (script) => pooled(pool, { address, clock }, null, (asking) => drive(asking, script())),
+    read: (script) => pooled(pool, opened, beginReading, (line) => drive(line, script())),
+    ask: (script) => pooled(pool, opened, null, (line) => drive(line, script())),
     close: () => ended(pool.end(), clock),
   };
 }
@@ -79,15 +95,19 @@ export interface LockedPostgres extends PostgresDatabase {
  * over that connection: if it is lost, another process may take the lock, and this one cannot write any more.
  */
 export async function lockPostgres(
-  { address, clock, evenIfMoved = false }: PostgresOptions,
+  { address, clock, evenIfMoved = false, writes = "workspace" }: PostgresOptions,
   holder: LockHolder,
 ): Promise<LockedPostgres | null> {
   const pool = await poolOf(address, evenIfMoved);
+  const opened: Opened = { address, clock, isInStep: false };
   const client = await connected(address, nameOf(holder)).catch(async (error: unknown) => {
     await pool.end();
     throw error;
   });
-  const release = () => ended(Promise.all([endClient(client), pool.end()]), clock);
+  let lost: Error | null = null;
+  // Over a network that was cut, the driver waits for its answers.
+  const endOwn = async () => (lost instanceof NetworkCut ? unref(client) : endClient(client));
+  const release = () => ended(Promise.all([endOwn(), pool.end()]), clock);
   const { rows } = await client
     .query(`SELECT pg_try_advisory_lock(${lockKey(address)}) AS taken`)
     .catch(async (error: unknown) => {
@@ -98,7 +118,6 @@ export async function lockPostgres(
     await release();
     return null;
   }
-  let lost: Error | null = null;
   client.on("error", (error) => {
     lost ??= error;
   });
@@ -115,8 +134,8 @@ export async function lockPostgres(
     atomic: inGroups((group) =>
       inTurn(async () => {
         if (lost !== null) throw explained(lost, address);
-        const run = (asking: Asking) => runGroup(asking, group, address);
-        return within(client, { address, clock }, beginWriting(address), run, (error) => {
+        const run = (line: Line) => runGroup(line, group, address);
+        return within(client, opened, beginWriting(address, writes), run, (error) => {
           lost ??= error;
         });
       }),
@@ -124,11 +143,11 @@ export async function lockPostgres(
     // Others connect again by themselves. A process that waits for nothing but them would not hear that its lock is gone.
     async read(script) {
       if (lost !== null) throw explained(lost, address);
-      return pooled(pool, { address, clock }, beginReading, (asking) => drive(asking, script()));
+      return pooled(pool, opened, beginReading, (line) => drive(line, script()));
     },
     async ask(script) {
       if (lost !== null) throw explained(lost, address);
-      return pooled(pool, { address, clock }, null, (asking) => drive(asking, script()));
+      return pooled(pool, opened, null, (line) => drive(line, script()));
     },
     says: (said) =>
       inTurn(async () => {
@@ -147,7 +166,7 @@ export async function lockPostgres(
 export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & { since: number }) | null> {
   const client = await connected(address, "bulkgen");
   try {
-    return await drive((text, values) => client.query(text, values), holder(postgresQueries(), address));
+    return await drive(new Line(client), holder(postgresQueries(), address));
   } finally {
     await client.end();
   }
@@ -189,8 +208,10 @@ function lockKey({ schema }: DatabaseAddress): string {
 const shownNow = "floor(extract(epoch FROM clock_timestamp()) * 1000) AS now";
 const beginReading = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT ${shownNow}`;
 
-function beginWriting({ schema }: DatabaseAddress): string {
-  return `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0)), ${shownNow}`;
+function beginWriting({ schema }: DatabaseAddress, writes: Written): string {
+  const turn = (number: number) => `pg_advisory_xact_lock(hashtextextended('${schema}', ${number}))`;
+  const turns = { workspace: [turn(0)], accounts: [turn(4)], both: [turn(0), turn(4)] }[writes];
+  return `BEGIN; SELECT ${turns.join(", ")}, ${shownNow}`;
 }
 
 /** Its connections are made when they are needed. The first makes the schema. */
@@ -237,6 +258,8 @@ function settingsOf({ url, schema }: DatabaseAddress, name: string): ClientConfi
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: name,
+    // A query is sent before the one before it is answered.
+    pipeline: true,
     types: { getTypeParser: parserOf },
   };
 }
@@ -259,13 +282,16 @@ function parserOf(type: number): (text: string) => unknown {
   return numbers.includes(type) ? Number : (text) => text;
 }
 
-type Opened = Pick<PostgresOptions, "address" | "clock">;
+interface Opened extends Pick<PostgresOptions, "address" | "clock"> {
+  /** Whether the clock follows that of the database's server yet. */
+  isInStep: boolean;
+}
 
 async function pooled<Result>(
   pool: Pool,
   opened: Opened,
   begin: string | null,
-  work: (asking: Asking) => Promise<Result>,
+  work: (line: Line) => Promise<Result>,
 ): Promise<Result> {
   let client: PoolClient;
   try {
@@ -291,27 +317,90 @@ async function within<Result>(
   client: Pick<Client, "query">,
   opened: Opened,
   begin: string | null,
-  work: (asking: Asking) => Promise<Result>,
+  work: (line: Line) => Promise<Result>,
   onBroken: (error: Error) => void,
 ): Promise<Result> {
-  const { address, clock } = opened;
-  const asking: Asking = (text, values) =>
-    answered(
-      values === undefined ? client.query(text) : client.query({ name: nameOfQuery(text), text, values }),
-      opened,
-    );
-  try {
-    if (begin === null) return await work(asking);
+  const line = new Line(client);
+  const run = async () => {
+    if (begin === null) return work(line);
+    const { clock } = opened;
     const asked = clock.monotonic();
-    const [, shown] = (await asking(begin)) as unknown as PgResult<{ now: number }>[];
-    if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
-    const result = await work(asking);
-    await asking("COMMIT");
+    line.tell(begin, undefined, (answer) => {
+      const [, shown] = answer as unknown as PgResult<{ now: number }>[];
+      if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
+      opened.isInStep = true;
+    });
+    // Who only reads asks on, unless the time is not known yet; and nobody waits for the end of reading.
+    if (begin !== beginReading || !opened.isInStep) await line.allAnswered();
+    const result = await work(line);
+    if (begin === beginReading) line.tell("COMMIT");
+    else await line.ask("COMMIT");
     return result;
+  };
+  try {
+    return await unlessCut(line, run(), opened);
   } catch (error) {
     if (error instanceof NetworkCut) onBroken(error);
-    else if (begin !== null) await asking("ROLLBACK").catch(onBroken);
-    throw explained(error, address);
+    else if (begin !== null) await unlessCut(line, line.undo("ROLLBACK"), opened).catch(onBroken);
+    throw explained(error, opened.address);
+  }
+}
+
+/** What is asked over one connection, which answers in the order of the questions. */
+class Line {
+  /** How many answers came until now. */
+  answers = 0;
+  /** Questions without an answer. */
+  open = 0;
+  private cut: NetworkCut | null = null;
+  /** Of the first question that nobody waited for and that failed: what was asked after it fails too, until it is undone. */
+  private failure: unknown = null;
+  private told: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly client: Pick<Client, "query">) {}
+
+  /** Waits for the answer. Where a question before it has failed, it rejects with that error. */
+  ask(text: string, values?: unknown[]): Promise<PgResult> {
+    return this.send(text, values).catch((error: unknown) => {
+      throw this.failure ?? error;
+    });
+  }
+
+  /** Asks without waiting: what is asked next is on its way at the same time. */
+  tell(text: string, values?: unknown[], onAnswer?: (answer: PgResult) => void): void {
+    this.told = this.send(text, values).then(onAnswer, (error: unknown) => {
+      this.failure ??= error;
+    });
+  }
+
+  /** Resolves when all that was told is answered; rejects where some of it has failed. */
+  async allAnswered(): Promise<void> {
+    await this.told;
+    if (this.failure !== null) throw this.failure;
+  }
+
+  /** Rolls back, and with it what has failed. Rejects where the connection is lost. */
+  async undo(text: string): Promise<void> {
+    await this.send(text);
+    this.failure = null;
+  }
+
+  /** Nothing more is asked: whoever waits was told that the connection is lost. */
+  end(cut: NetworkCut): void {
+    this.cut = cut;
+  }
+
+  private async send(text: string, values?: unknown[]): Promise<PgResult> {
+    if (this.cut !== null) throw this.cut;
+    this.open++;
+    try {
+      return await this.client.query(
+        values === undefined ? { text } : { name: nameOfQuery(text), text, values },
+      );
+    } finally {
+      this.open--;
+      this.answers++;
+    }
   }
 }
 
@@ -319,12 +408,13 @@ async function within<Result>(
 const queryNames = new Map<string, string>();
 
 function nameOfQuery(text: string): string {
-  const name = queryNames.get(text) ?? `query_${queryNames.size + 1}`;
-  queryNames.set(text, name);
+  let name = queryNames.get(text);
+  if (name === undefined) {
+    name = `query_${queryNames.size + 1}`;
+    queryNames.set(text, name);
+  }
   return name;
 }
-
-type Asking = (text: string, values?: unknown[]) => Promise<PgResult>;
 
 class NetworkCut extends DatabaseTrouble {}
 
@@ -332,20 +422,32 @@ function isSaidByServer(error: unknown): boolean {
   return (error as { severity?: string } | undefined)?.severity !== undefined;
 }
 
-/** The answer to a query. Rejects with NetworkCut where there is none, and the server cannot be reached any more. */
-async function answered<Answer>(query: Promise<Answer>, { address, clock }: Opened): Promise<Answer> {
+/** Rejects with NetworkCut where a question stays without an answer, and the server cannot be reached any more. */
+async function unlessCut<Result>(
+  line: Line,
+  work: Promise<Result>,
+  { address, clock }: Opened,
+): Promise<Result> {
   const over = new AbortController();
-  const done = () => over.abort("answered");
-  query.then(done, done);
+  const done = () => over.abort("done");
+  work.then(done, done);
+  let seen = line.answers;
+  let silentMs = 0;
   for (;;) {
-    await Promise.race([query, clock.sleep(patienceMs, over.signal)]);
-    if (over.signal.aborted) return query;
+    await Promise.race([work, clock.sleep(lookMs, over.signal)]);
+    if (over.signal.aborted) return work;
+    silentMs = line.answers === seen ? silentMs + lookMs : 0;
+    seen = line.answers;
+    if (silentMs < patienceMs) continue;
+    silentMs = 0;
     try {
       await (await connected(address, "bulkgen")).end();
     } catch (error) {
       // A server that says why it takes no connection, such as too many of them, is there.
-      if (error instanceof DatabaseTrouble && !isSaidByServer(error.cause))
-        throw new NetworkCut(error.message, error.todo, { cause: error });
+      if (!(error instanceof DatabaseTrouble) || isSaidByServer(error.cause)) continue;
+      const cut = new NetworkCut(error.message, error.todo, { cause: error });
+      line.end(cut);
+      throw cut;
     }
   }
 }
@@ -387,24 +489,24 @@ function inGroups(run: (group: readonly WaitingScript[]) => Promise<() => void>)
 
 /** Each script is a savepoint of its own, so that one that throws undoes only itself. */
 async function runGroup(
-  asking: Asking,
+  line: Line,
   group: readonly WaitingScript[],
   address: DatabaseAddress,
 ): Promise<() => void> {
   const [only] = group;
   if (only !== undefined && group.length === 1) {
-    const result = await drive(asking, only.script());
+    const result = await drive(line, only.script());
     return () => only.resolve(result);
   }
   const ends: (() => void)[] = [];
   for (const [index, { script, resolve, reject }] of group.entries()) {
-    await asking(index === 0 ? "SAVEPOINT script" : "RELEASE SAVEPOINT script; SAVEPOINT script");
+    line.tell(index === 0 ? "SAVEPOINT script" : "RELEASE SAVEPOINT script; SAVEPOINT script");
     try {
-      const result = await drive(asking, script());
+      const result = await drive(line, script());
       ends.push(() => resolve(result));
     } catch (error) {
       if (error instanceof NetworkCut) throw error;
-      await asking("ROLLBACK TO SAVEPOINT script");
+      await line.undo("ROLLBACK TO SAVEPOINT script");
       ends.push(() => reject(explained(error, address)));
     }
   }
@@ -413,20 +515,30 @@ async function runGroup(
   };
 }
 
+/** Questions on their way at once: a script may tell a million, and what waits is in memory. */
+const openMax = 200;
+
 /** Runs a script from answer to answer. */
-async function drive<Result>(asking: Asking, script: Script<Result>): Promise<Result> {
+async function drive<Result>(line: Line, script: Script<Result>): Promise<Result> {
   let step = script.next();
   while (!step.done) {
-    let result: QueryResult;
+    const { text, values, isTold } = step.value;
+    let result: QueryResult = { rows: [], changes: 0 };
     try {
-      const { rows, rowCount } = await asking(step.value.text, step.value.values);
-      result = { rows, changes: rowCount ?? 0 };
+      if (isTold) {
+        line.tell(text, values);
+        if (line.open >= openMax) await line.allAnswered();
+      } else {
+        const { rows, rowCount } = await line.ask(text, values);
+        result = { rows, changes: rowCount ?? 0 };
+      }
     } catch (error) {
       step = script.throw(error);
       continue;
     }
     step = script.next(result);
   }
+  await line.allAnswered();
   return step.value;
 }
 
@@ -462,6 +574,10 @@ class PostgresQuery implements Query {
   }
 
   *run(...values: unknown[]) {
+    yield { ...this.ask(values), isTold: true };
+  }
+
+  *changes(...values: unknown[]) {
     const { changes } = yield this.ask(values);
     return changes;
   }

@@ -24,7 +24,7 @@ export async function openSharedStore({ root, ...options }: SharedStoreOptions):
 }
 
 export async function openSharedAccounts(options: PostgresOptions): Promise<Accounts> {
-  const database = await openPostgres(options);
+  const database = await openPostgres({ ...options, writes: "accounts" });
   return { ...accountMethods(database), close: () => database.close() };
 }
 

@@ -80,13 +80,12 @@ export function attemptMethods(connection: Database): AttemptMethods {
   return {
     intend: async (itemId, intent) =>
       atomic(function* () {
-        const number = ((yield* newest(itemId))?.number ?? 0) + 1;
         yield* sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
-           SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
+           SELECT id, ?, price, 1 + coalesce((SELECT max(number) FROM attempts WHERE item_id = items.id), 0), ?, ?, ?, ?
+           FROM items WHERE id = ?`,
         ).run(
           intent.runId,
-          number,
           clock.now(),
           Math.round(intent.sentAt),
           intent.bodySha256,
@@ -141,7 +140,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     complete: async (itemId, facts) =>
       atomic(function* () {
-        yield* applyTransition(connection, itemId, "completed");
+        const { hasChildren } = yield* applyTransition(connection, itemId, "completed");
         yield* sql(
           `UPDATE attempts SET charged = coalesce(?, charged, price),
              created_at = ?, completed_at = ?, closed = 1
@@ -151,7 +150,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
         // Those of an earlier task of the item: its files stay in the archive, under their own lines of the index.
         yield* sql("DELETE FROM outputs WHERE item_id = ?").run(itemId);
         yield* address(connection, itemId, facts);
-        yield* releaseChildren(connection, itemId);
+        if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
 
     adopt: async (itemId, task) => atomic(() => changes.adopt(itemId, task)),
@@ -184,10 +183,10 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     refreshOutputs: async (itemId, fresh) =>
       atomic(function* () {
-        yield* applyTransition(connection, itemId, "url_expired");
+        const { hasChildren } = yield* applyTransition(connection, itemId, "url_expired");
         yield* sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
         yield* address(connection, itemId, fresh);
-        yield* releaseChildren(connection, itemId);
+        if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
 
     async readdress(runId, origin) {
@@ -238,9 +237,9 @@ export function attemptMethods(connection: Database): AttemptMethods {
         ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
         const open = yield* sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
         if (open) return;
-        yield* applyTransition(connection, itemId, "saved");
+        const { hasChildren } = yield* applyTransition(connection, itemId, "saved");
         yield* sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
-        yield* releaseChildren(connection, itemId);
+        if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
   };
 }
@@ -257,10 +256,11 @@ function* conclude(
   outcome: AttemptOutcome,
 ): Script<void> {
   const { sql, clock } = connection;
-  const { item_id: itemId } = (yield* sql("SELECT item_id FROM attempts WHERE id = ?").get(attemptId)) as {
-    item_id: number;
-  };
-  if (outcome.taskId !== undefined) yield* refuseTaken(connection, outcome.taskId);
+  const { itemId, owner } = (yield* sql(
+    `SELECT item_id AS itemId, (SELECT items.row_id FROM attempts AS taken JOIN items ON items.id = taken.item_id
+       WHERE taken.task_id = ? LIMIT 1) AS owner FROM attempts WHERE id = ?`,
+  ).get(outcome.taskId ?? null, attemptId)) as { itemId: number; owner: string | null };
+  if (outcome.taskId !== undefined && owner !== null) throw new TaskTaken(outcome.taskId, owner);
   yield* applyTransition(connection, itemId, event);
   yield* sql(
     `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
@@ -294,13 +294,6 @@ function* changePlaces({ sql }: InTransaction, newest: Attempt, earlier: number)
   yield* renumber.run(0, earlier);
   yield* renumber.run(number, newest.id);
   yield* renumber.run(newest.number, earlier);
-}
-
-function* refuseTaken({ sql }: InTransaction, taskId: string): Script<void> {
-  const owner = (yield* sql(
-    "SELECT i.row_id FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.task_id = ?",
-  ).get(taskId)) as { row_id: string } | undefined;
-  if (owner) throw new TaskTaken(taskId, owner.row_id);
 }
 
 const filesWhere = (condition: string) => `

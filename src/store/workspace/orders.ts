@@ -58,7 +58,7 @@ export function orderMethods(connection: Database): Orders {
 
     withdraw: async (orderId) =>
       atomic(function* () {
-        const changes = yield* sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").run(orderId);
+        const changes = yield* sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").changes(orderId);
         return changes > 0;
       }),
   };

@@ -10,22 +10,33 @@ export interface RootedDatabase extends Database {
 
 /**
  * Changes an item's state by an event and records the event. No other code changes the state of an item. Call it inside
- * a transaction. Throws IllegalTransition.
+ * a transaction. Returns whether items may wait for its outputs. Throws IllegalTransition.
  */
 export function* applyTransition(
   { sql, clock }: InTransaction,
   itemId: number,
   event: ItemEvent,
-): Script<void> {
-  const row = (yield* sql(
-    "SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt FROM items WHERE id = ? FOR UPDATE",
-  ).get(itemId)) as { state: ItemState; run_id: number | null; attempt: number | null } | undefined;
+): Script<{ hasChildren: boolean }> {
+  const row = (yield* sql(before).get(itemId)) as Before | undefined;
   if (!row) throw new Error(`no item ${itemId} in this workspace`);
   const to = follow(row.state, event);
   yield* sql(
     "INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)",
   ).run(itemId, row.run_id, row.attempt, clock.now(), row.state, event);
   yield* sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
+  return { hasChildren: row.hasChildren === 1 };
+}
+
+const before = `
+  SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt,
+    EXISTS (SELECT 1 FROM parents WHERE parent_key = items.key) AS hasChildren
+  FROM items WHERE id = ? FOR UPDATE`;
+
+interface Before {
+  state: ItemState;
+  run_id: number | null;
+  attempt: number | null;
+  hasChildren: number;
 }
 
 /**
