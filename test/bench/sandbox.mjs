@@ -15,9 +15,9 @@ import { fileURLToPath } from "node:url";
 const short = process.argv.includes("--short");
 const self = fileURLToPath(import.meta.url);
 const connections = 64;
-const rounds = short ? 3 : 15;
+const rounds = short ? 1 : 15;
 const requestsARound = short ? 2_000 : 6_000;
-const memoryRequests = short ? 10_000 : 200_000;
+const memoryRequests = short ? 2_000 : 200_000;
 const mediaJobs = short ? 8 : 100;
 /** What is made: of every category. */
 const jobs = [

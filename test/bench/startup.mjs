@@ -11,7 +11,7 @@ import { cpus, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const rounds = process.argv.includes("--short") ? 3 : 15;
+const rounds = process.argv.includes("--short") ? 1 : 15;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const main = join(root, "dist/bin/bulkgen.js");
 

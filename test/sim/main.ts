@@ -16,7 +16,7 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 500 seeds, every crash of the six-item run, some of the others, all
+ *   --short             for each check of a change: 300 seeds, every crash of the six-item run, some of the others, all
  *                       regressions and one mutant
  */
 const { values } = parseArgs({
@@ -39,7 +39,7 @@ const crashedEvery = 60;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
-const shortSeeds = 500;
+const shortSeeds = 300;
 
 async function seeds(count: number): Promise<boolean> {
   const first = Number(values.seed);
