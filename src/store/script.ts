@@ -55,8 +55,11 @@ export interface InTransaction {
 
 /** An open database. */
 export interface Database extends InTransaction {
-  /** Runs a script in a transaction with a write lock from its start; resolves when it is durable. */
-  atomic<Result>(script: () => Script<Result>): Promise<Result>;
+  /**
+   * Runs a script in a transaction with a write lock from its start; resolves when it is durable. A script may be run again
+   * after its transaction was rolled back, so it changes nothing but the database; `once` is for one that cannot be.
+   */
+  atomic<Result>(script: () => Script<Result>, once?: "once"): Promise<Result>;
   /** Runs a script that only reads. */
   read<Result>(script: () => Script<Result>): Promise<Result>;
   /** Runs one that asks a single query: that needs no transaction, whose ends would be two more round trips. */

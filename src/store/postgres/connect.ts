@@ -69,7 +69,7 @@ export async function openPostgres({
     clock,
     // One writer at a time, as in SQLite: what the store's scripts decide by what they have read stays true until their end.
     atomic: inGroups((group) =>
-      pooled(pool, opened, beginWriting(address, writes), (line) => runGroup(line, group, address)),
+      pooled(pool, opened, beginWriting(address, writes), (line) => runGroup(line, group)),
     ),
     read: (script) => pooled(pool, opened, beginReading, (line) => drive(line, script())),
     ask: (script) => pooled(pool, opened, null, (line) => drive(line, script())),
@@ -134,7 +134,7 @@ export async function lockPostgres(
     atomic: inGroups((group) =>
       inTurn(async () => {
         if (lost !== null) throw explained(lost, address);
-        const run = (line: Line) => runGroup(line, group, address);
+        const run = (line: Line) => runGroup(line, group);
         return within(client, opened, beginWriting(address, writes), run, (error) => {
           lost ??= error;
         });
@@ -341,8 +341,8 @@ async function within<Result>(
     return await unlessCut(line, run(), opened);
   } catch (error) {
     if (error instanceof NetworkCut) onBroken(error);
-    else if (begin !== null) await unlessCut(line, line.undo("ROLLBACK"), opened).catch(onBroken);
-    throw explained(error, opened.address);
+    else if (begin !== null) await unlessCut(line, line.rollBack(), opened).catch(onBroken);
+    throw error instanceof GroupFailed ? error : explained(error, opened.address);
   }
 }
 
@@ -353,7 +353,7 @@ class Line {
   /** Questions without an answer. */
   open = 0;
   private cut: NetworkCut | null = null;
-  /** Of the first question that nobody waited for and that failed: what was asked after it fails too, until it is undone. */
+  /** Of the first question that nobody waited for and that failed: what was asked after it fails too. */
   private failure: unknown = null;
   private told: Promise<unknown> = Promise.resolve();
 
@@ -379,10 +379,9 @@ class Line {
     if (this.failure !== null) throw this.failure;
   }
 
-  /** Rolls back, and with it what has failed. Rejects where the connection is lost. */
-  async undo(text: string): Promise<void> {
-    await this.send(text);
-    this.failure = null;
+  /** Rolls back, whatever has failed. Rejects where the connection is lost. */
+  async rollBack(): Promise<void> {
+    await this.send("ROLLBACK");
   }
 
   /** Nothing more is asked: whoever waits was told that the connection is lost. */
@@ -454,61 +453,58 @@ async function unlessCut<Result>(
 
 interface WaitingScript {
   script(): Script<unknown>;
+  isOnce: boolean;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
+/** A transaction that was rolled back because one of its scripts failed. */
+class GroupFailed extends Error {}
+
 /**
  * Scripts that come in while others are run share the next transaction, and with it the round trips of its ends and its
- * sync. `run` runs the transaction and returns a function that tells each script's caller how it ended; where it rejects, all
+ * sync. `run` runs the transaction and returns a function that tells each script's caller how it ended. Where one of them
+ * fails, each is run again in a transaction of its own, so that it fails alone; where the transaction itself fails, all
  * callers get its error.
  */
 function inGroups(run: (group: readonly WaitingScript[]) => Promise<() => void>): Database["atomic"] {
-  let waiting: WaitingScript[] = [];
+  const waiting: WaitingScript[] = [];
   let isRunning = false;
+  const runNow = async (group: readonly WaitingScript[]): Promise<void> => {
+    try {
+      const tell = await run(group);
+      tell();
+    } catch (error) {
+      if (error instanceof GroupFailed) for (const one of group) await runNow([one]);
+      else for (const { reject } of group) reject(error);
+    }
+  };
   const runAll = async () => {
     isRunning = true;
     while (waiting.length > 0) {
-      const group = waiting;
-      waiting = [];
-      try {
-        const tell = await run(group);
-        tell();
-      } catch (error) {
-        for (const { reject } of group) reject(error);
-      }
+      const alone = waiting.findIndex(({ isOnce }) => isOnce);
+      await runNow(waiting.splice(0, alone < 0 ? waiting.length : Math.max(1, alone)));
     }
     isRunning = false;
   };
-  return <Result>(script: () => Script<Result>) =>
+  return <Result>(script: () => Script<Result>, once?: "once") =>
     new Promise<Result>((resolve, reject) => {
-      waiting.push({ script, resolve: resolve as (result: unknown) => void, reject });
+      const isOnce = once === "once";
+      waiting.push({ script, isOnce, resolve: resolve as (result: unknown) => void, reject });
       if (!isRunning) void runAll();
     });
 }
 
-/** Each script is a savepoint of its own, so that one that throws undoes only itself. */
-async function runGroup(
-  line: Line,
-  group: readonly WaitingScript[],
-  address: DatabaseAddress,
-): Promise<() => void> {
-  const [only] = group;
-  if (only !== undefined && group.length === 1) {
-    const result = await drive(line, only.script());
-    return () => only.resolve(result);
-  }
+async function runGroup(line: Line, group: readonly WaitingScript[]): Promise<() => void> {
   const ends: (() => void)[] = [];
-  for (const [index, { script, resolve, reject }] of group.entries()) {
-    line.tell(index === 0 ? "SAVEPOINT script" : "RELEASE SAVEPOINT script; SAVEPOINT script");
-    try {
+  try {
+    for (const { script, resolve } of group) {
       const result = await drive(line, script());
       ends.push(() => resolve(result));
-    } catch (error) {
-      if (error instanceof NetworkCut) throw error;
-      await line.undo("ROLLBACK TO SAVEPOINT script");
-      ends.push(() => reject(explained(error, address)));
     }
+    await line.allAnswered();
+  } catch (error) {
+    throw group.length === 1 || error instanceof NetworkCut ? error : new GroupFailed();
   }
   return () => {
     for (const end of ends) end();
@@ -538,7 +534,6 @@ async function drive<Result>(line: Line, script: Script<Result>): Promise<Result
     }
     step = script.next(result);
   }
-  await line.allAnswered();
   return step.value;
 }
 

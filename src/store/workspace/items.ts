@@ -124,8 +124,9 @@ export function itemMethods(connection: Database): ItemMethods {
         return found;
       }),
 
+    // The items may come from where they come only once.
     enroll: async (runId, items, unselected, onlyRows) =>
-      atomic(() => enroll(connection, runId, items, unselected, onlyRows)),
+      atomic(() => enroll(connection, runId, items, unselected, onlyRows), "once"),
 
     add: async (runId, items) => atomic(() => changes.add(runId, items)),
 
