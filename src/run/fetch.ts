@@ -31,9 +31,11 @@ export class Fetching {
   /** Fetches the outputs of one finished task, those that are not there yet. */
   async fetch(itemId: number, signal: AbortSignal): Promise<void> {
     const { store } = this.session.ports;
-    const item = await store.item(itemId);
-    const attempt = await store.attempt(itemId);
-    const outputs = await store.outputs(itemId);
+    const [item, attempt, outputs] = await Promise.all([
+      store.item(itemId),
+      store.attempt(itemId),
+      store.outputs(itemId),
+    ]);
     for (const output of outputs) {
       if (output.file !== null) continue;
       const wanted = { item, attempt, output, count: outputs.length };

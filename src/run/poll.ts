@@ -41,8 +41,7 @@ export class Polling {
   async poll(itemId: number, ticket: Ticket): Promise<void> {
     const { store, service, clock } = this.session.ports;
     const { gate } = this.session;
-    const item = await store.item(itemId);
-    const attempt = await store.attempt(itemId);
+    const [item, attempt] = await Promise.all([store.item(itemId), store.attempt(itemId)]);
     if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
     const sentAt = clock.now();
     const outcome = await service.task(attempt.taskId, ticket);
@@ -101,8 +100,10 @@ export class Polling {
       );
     await learnCharge(ports, gate.prices, item, outcome.charged);
     await ports.store.complete(item.id, { ...outcome, ...addresses });
-    await this.logPoll(attempt, loggedEnd("completed", outcome));
-    await learn(ports, this.paces, item, attempt, outcome);
+    await Promise.all([
+      this.logPoll(attempt, loggedEnd("completed", outcome)),
+      learn(ports, this.paces, item, attempt, outcome),
+    ]);
   }
 
   private async failed(
