@@ -15,7 +15,7 @@ import { manifestParsers } from "./parsers/manifests.js";
  */
 const only = process.env["FUZZ_ONLY"]?.split(",");
 const minutes = process.env["FUZZ_MINUTES"];
-const share = process.env["FUZZ_SHORT"] === undefined ? 1 : 1 / 5;
+const share = process.env["FUZZ_SHORT"] === undefined ? 1 : 1 / 10;
 const parsers = Object.entries({ ...manifestParsers, ...answerParsers, ...fileParsers });
 const wanted = parsers.filter(([name]) => only?.includes(name) ?? true);
 const regressions = join("test", "fuzz", "regressions");
