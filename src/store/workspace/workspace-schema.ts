@@ -339,25 +339,19 @@ const joins = `
       ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + 1
         WHERE NEW.state = 'planned';`;
 
-/** The same of all rows of a statement, for those that changed. */
-const changed = `
-  FROM gone g JOIN come c USING (id)
-  WHERE (g.run_id, g.state, g.price, g.priority) IS DISTINCT FROM (c.run_id, c.state, c.price, c.priority)`;
-const leaveInAll = `
-    UPDATE run_states s SET items = s.items - l.items
-    FROM (SELECT g.run_id, g.state, count(*) AS items ${changed} GROUP BY g.run_id, g.state) l
-    WHERE s.run_id = l.run_id AND s.state = l.state;
-    UPDATE run_groups s SET items = s.items - l.items
-    FROM (SELECT g.run_id, g.price_group, g.priority, g.price, count(*) AS items ${changed} AND g.state = 'planned'
-      GROUP BY g.run_id, g.price_group, g.priority, g.price) l
-    WHERE s.run_id = l.run_id AND s.price_group = l.price_group AND s.priority = l.priority AND s.price = l.price;`;
-const joinInAll = (rows: string) => `
+/** The same of all rows of a statement: those that it leaves as they were go out and come in. */
+const counted = "run_id, state, price_group, priority, price, model, category";
+const came = `SELECT ${counted}, 1 AS n FROM come WHERE run_id IS NOT NULL`;
+const wentAndCame = `${came} UNION ALL SELECT ${counted}, -1 FROM gone WHERE run_id IS NOT NULL`;
+const countInAll = (rows: string) => `
     INSERT INTO run_states (run_id, state, items)
-      SELECT run_id, state, count(*) FROM ${rows} WHERE run_id IS NOT NULL GROUP BY run_id, state
+      SELECT run_id, state, sum(n) FROM (${rows}) r GROUP BY run_id, state HAVING sum(n) <> 0
       ON CONFLICT (run_id, state) DO UPDATE SET items = run_states.items + excluded.items;
     INSERT INTO run_groups (run_id, price_group, priority, price, model, category, items)
-      SELECT run_id, price_group, priority, price, min(model), min(category), count(*) FILTER (WHERE state = 'planned')
-      FROM ${rows} WHERE run_id IS NOT NULL GROUP BY run_id, price_group, priority, price
+      SELECT run_id, price_group, priority, price, min(model), min(category), coalesce(sum(n) FILTER (WHERE state = 'planned'), 0)
+      FROM (${rows}) r GROUP BY run_id, price_group, priority, price
+      HAVING coalesce(sum(n) FILTER (WHERE state = 'planned'), 0) <> 0 OR NOT EXISTS (SELECT 1 FROM run_groups g
+        WHERE (g.run_id, g.price_group, g.priority, g.price) = (r.run_id, r.price_group, r.priority, r.price))
       ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + excluded.items;`;
 
 /** What an attempt adds to the sums of its run. */
@@ -383,13 +377,13 @@ const learns = `
 
 /** An attempt stays with its run, and an item with its model. */
 const sums: readonly Trigger[] = [
-  { name: "items_added", on: "AFTER INSERT ON items", does: joins, inAll: joinInAll("come") },
+  { name: "items_added", on: "AFTER INSERT ON items", does: joins, inAll: countInAll(came) },
   {
     name: "items_changed",
     on: "AFTER UPDATE OF run_id, state, price, priority ON items",
     when: "(OLD.run_id, OLD.state, OLD.price, OLD.priority) IS DISTINCT FROM (NEW.run_id, NEW.state, NEW.price, NEW.priority)",
     does: `${leaves} ${joins}`,
-    inAll: `${leaveInAll} ${joinInAll(`(SELECT c.* ${changed}) c`)}`,
+    inAll: countInAll(wentAndCame),
   },
   {
     name: "attempts_added",
