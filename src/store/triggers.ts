@@ -6,6 +6,11 @@ export interface Trigger {
   when?: string;
   /** Statements, each with its semicolon; or a refusal of the change, in words for the log. */
   does: string | { refuse: string };
+  /**
+   * What PostgreSQL does instead, once for all rows of a statement, with `gone` for what they were and `come` for what they
+   * are: it keeps each version of a row that a transaction changes again and again, and reads through all of them.
+   */
+  inAll?: string;
 }
 
 export function sqliteTriggers(triggers: readonly Trigger[]): string {
@@ -18,7 +23,14 @@ export function sqliteTriggers(triggers: readonly Trigger[]): string {
 
 /** The condition stands in the function, because PostgreSQL allows no queries in that of a trigger. */
 export function postgresTriggers(triggers: readonly Trigger[]): string {
-  const each = ({ name, on, when = "TRUE", does }: Trigger) => {
+  const each = ({ name, on, when = "TRUE", does, inAll }: Trigger) => {
+    if (inAll !== undefined) {
+      const [, event, table] = /^AFTER (INSERT|UPDATE)\b.* ON (\w+)$/.exec(on) ?? [];
+      return `
+      CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${inAll} RETURN NULL; END $$;
+      CREATE TRIGGER ${name} AFTER ${event} ON ${table}
+        REFERENCING ${event === "UPDATE" ? "OLD TABLE AS gone " : ""}NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION ${name}();`;
+    }
     const act = typeof does === "string" ? does : `RAISE EXCEPTION '${does.refuse}';`;
     return `
       CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$

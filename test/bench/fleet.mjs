@@ -4,7 +4,9 @@
  * item costs with 1,000 and with 100,000 items of the run waiting. The database keeps nothing safe, as that of the
  * tests. Everything is a process of its own. Needs the build in dist/.
  *
- *   node test/bench/fleet.mjs [--short] [--items N] [--lanes N]
+ *   node test/bench/fleet.mjs [--short] [--items N] [--lanes N] [--rounds N] [--only workers|waiting] [--file-ms N]
+ *
+ * With `--file-ms` the service takes that long to begin each file, so that the workers are what limits.
  */
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,12 +22,14 @@ const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url)
 const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 200 : 2_000);
 const lanes = numberOf("--lanes", 32);
-const rounds = short ? 1 : 3;
+const rounds = numberOf("--rounds", short ? 1 : 3);
+const fileMs = numberOf("--file-ms", 0);
+const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : null;
 const [few, many] = short ? [200, 2_000] : [1_000, 100_000];
 const made = short ? 100 : 1_000;
 
 const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-fleet-"));
-const service = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve"]);
+const service = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve", `${fileMs}`]);
 const [url] = await once(service, "message");
 const postgres = await startOwnPostgres();
 let places = 0;
@@ -94,10 +98,12 @@ async function ratesOf(cases) {
   return rates.map(median);
 }
 
-try {
+async function compareWorkers() {
   const counts = [0, 1, 2, 4];
   const rates = await ratesOf(counts.map((workers) => ({ workers, rows: items, makes: items })));
-  console.log(`${items} items of 1 kB, ${lanes} lanes; items a second by the clock, medians of ${rounds}`);
+  console.log(
+    `${items} items of 1 kB${fileMs > 0 ? `, each after ${fileMs} ms` : ""}, ${lanes} lanes; items a second by the clock, medians of ${rounds}`,
+  );
   for (const [index, workers] of counts.entries()) {
     const name =
       workers === 0
@@ -107,11 +113,19 @@ try {
       `${name.padEnd(28)} ${rates[index].toFixed(0).padStart(5)}/s  ${(rates[index] / rates[0]).toFixed(2)} of the first`,
     );
   }
+}
+
+async function compareWaiting() {
   const waits = await ratesOf([few, many].map((rows) => ({ workers: 1, rows, makes: made })));
   console.log(`${made} items of a run in PostgreSQL with one worker, of ${few} and of ${many} that wait`);
   console.log(
     `${waits.map((rate) => `${rate.toFixed(0)}/s`).join(" and ")}: an item costs ${(waits[0] / waits[1]).toFixed(2)} times as much`,
   );
+}
+
+try {
+  if (only !== "waiting") await compareWorkers();
+  if (only !== "workers") await compareWaiting();
 } finally {
   service.kill();
   await postgres.stop();

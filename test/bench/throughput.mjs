@@ -42,8 +42,8 @@ const role = roles[process.argv[2]];
 if (role) await role(...process.argv.slice(3));
 else await measure();
 
-/** A service that accepts everything at once; each task is completed at its first poll. */
-async function serve() {
+/** A service that accepts everything at once; each task is completed at its first poll, and its file begins after so long. */
+async function serve(fileMs = "0") {
   const { default: sharp } = await import("sharp");
   const noise = Buffer.from(Array.from({ length: 18 * 18 * 3 }, (_, at) => (at * 7_919) % 251));
   const picture = await sharp(noise, { raw: { width: 18, height: 18, channels: 3 } })
@@ -92,8 +92,12 @@ async function serve() {
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, reply) => {
     const path = request.url.split("?")[0];
     if (path.startsWith("/files/")) {
-      reply.writeHead(200, { "content-type": "image/png", "content-length": picture.length });
-      reply.end(picture);
+      const send = () => {
+        reply.writeHead(200, { "content-type": "image/png", "content-length": picture.length });
+        reply.end(picture);
+      };
+      if (Number(fileMs) > 0) setTimeout(send, Number(fileMs));
+      else send();
       return;
     }
     requests++;

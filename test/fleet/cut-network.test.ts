@@ -113,3 +113,18 @@ test("a query that lasts long is waited for while the server is there", async ()
   await close();
   end();
 });
+
+test("the server lets go of a silent host after 25 s, whether or not an answer to it is under way", async () => {
+  const { address, end } = await way();
+  const { read, sql, close } = await openPostgres({ address, clock: new ManualClock() });
+  const [seconds] = await read(function* () {
+    return yield* sql(
+      `SELECT CAST(current_setting('tcp_keepalives_idle') AS INTEGER)
+         + CAST(current_setting('tcp_keepalives_interval') AS INTEGER) * CAST(current_setting('tcp_keepalives_count') AS INTEGER) AS silent,
+         CAST(current_setting('tcp_user_timeout') AS INTEGER) / 1000 AS answering`,
+    ).all();
+  });
+  expect(seconds).toEqual({ silent: 25, answering: 25 });
+  await close();
+  end();
+});

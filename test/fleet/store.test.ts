@@ -295,6 +295,18 @@ describe("a workspace on PostgreSQL", () => {
     expect(await postgres.query(url, "SELECT count(*) AS attempts FROM attempts")).toEqual([{ attempts: 1 }]);
   });
 
+  test("a transaction changes the sums of a run a few times for thousands of items, as each change leaves a version behind", async () => {
+    const url = postgres.newWorkspace();
+    const { store } = await openAt(url);
+    const run = await store.startRun((await store.job("demo")).id, runStart);
+    const items = Array.from({ length: 2_000 }, (_, position) => newItem(`row ${position}`, { position }));
+    await store.enroll(run.id, items);
+    await store.enroll(run.id, items);
+    const pages =
+      "SELECT pg_relation_size('run_states') / 8192 AS states, pg_relation_size('run_groups') / 8192 AS groups";
+    expect(await postgres.query(url, pages)).toEqual([{ states: 1, groups: 1 }]);
+  });
+
   test("P9: the quota of an account is one, whichever process reserves", async () => {
     const url = postgres.newWorkspace();
     const clock = new ManualClock();

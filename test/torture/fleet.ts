@@ -1,16 +1,17 @@
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { holderOf } from "../../src/store/postgres/connect.js";
-import { children, makePlace, type Place, type Running } from "../e2e/process.js";
+import { children, lifeMsMax, makePlace, type Place, type Running } from "../e2e/process.js";
 import { type Chance, chance } from "../sim/chance.js";
 import { Auditor, type Cut } from "./auditor.js";
 import { judge, untilDone } from "./judge.js";
 import { pause } from "./kill.js";
+import { inOwnNetwork, whyNoHosts } from "./network.js";
 import { badEnd, openItems, Runner } from "./runner.js";
 import { Service } from "./service.js";
 
@@ -20,20 +21,30 @@ import { Service } from "./service.js";
  * run has to go on by itself.
  *
  *   --kills N     so many processes at least are killed, in as many rounds as that takes
- *   --items N     in each round; with more than a hundred, a round is struck until its run has ended
+ *   --items N     in each round; with more than a hundred, a round is struck until its run has ended, and a stopped worker
+ *                 goes on once its leases have ended
  *   --workers N   beside the run; half of them stand by
- *   --plan PLAN   of the service; with a limit, refused requests are counted
+ *   --lanes N     of the run (default: 2)
+ *   --plan PLAN   of the service; with a limit, no request may be refused
  *   --seed S      from that seed on
+ *   --partition   instead: hosts that are cut off from the network (partition.ts); needs Linux, with namespaces of networks
  */
 const { values } = parseArgs({
   options: {
     kills: { type: "string", default: "12" },
     items: { type: "string", default: "36" },
     workers: { type: "string", default: "4" },
+    lanes: { type: "string", default: "2" },
     plan: { type: "string", default: "Enterprise" },
     seed: { type: "string", default: "1" },
+    partition: { type: "boolean", default: false },
   },
 });
+if (values.partition) {
+  const why = whyNoHosts();
+  if (why !== null) console.error(`NOT PLAYED: this system allows no namespaces of networks: ${why}`);
+  process.exit(why === null ? await inOwnNetwork(join(import.meta.dirname, "partition.js")) : 1);
+}
 const given = process.env["TEST_DATABASE_URL"];
 const { startOwnPostgres } = (await import(
   pathToFileURL(resolve("scripts", "postgres.mjs")).href
@@ -53,7 +64,7 @@ const tally = {
   unknown: 0,
   refused: 0,
   done: new Map<Blow, number>(),
-  /** Ms from the end of a buyer to the report of the one that goes on. */
+  /** Ms from the end of a buyer, or of its connections, to the report of the one that goes on. */
   gaps: [] as number[],
   doubts: new Map<number, number>(),
 };
@@ -62,12 +73,17 @@ process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-const lanes = 2;
+const lanes = Number(values.lanes);
 const items = Number(values.items);
-const blowsMax = items > 100 ? Number.POSITIVE_INFINITY : deck.length;
+const isLong = items > 100;
+const blowsMax = isLong ? Number.POSITIVE_INFINITY : deck.length;
 const killsDone = () => (tally.done.get("buyer") ?? 0) + (tally.done.get("worker") ?? 0);
-/** A run that nobody carries on for so long has not gone on by itself (ms). */
+/** By then another process has gone on with the run of one that was lost (ms). */
+const recoveryMs = 30_000;
+/** A run of which nothing was done for so long does not go on by itself (ms). */
 const patienceMs = 120_000;
+/** A worker that is stopped for so long has lost its leases (ms). */
+const leaseMs = 13_000;
 
 class Round {
   isGood = true;
@@ -97,6 +113,7 @@ class Round {
       lanes,
       env: { BULKGEN_DATABASE_URL: this.url },
       flags: this.random.is(0.5) ? ["--no-work"] : [],
+      lifeMs: isLong ? 0 : lifeMsMax,
     });
     this.auditor = new Auditor({ rows: this.runner.rows, cap: null });
   }
@@ -137,9 +154,14 @@ class Round {
     this.object(...judgement.violations);
     tally.tasks += judgement.tasks;
     tally.files += judgement.files;
-    tally.refused += this.service.refused;
+    const { refused } = this.service;
+    if (refused > 0) this.object(`P9: ${refused} requests were refused for the limit of the plan`);
+    tally.refused += refused;
     const counts = (await this.runner.status())?.counts;
-    tally.unknown += (counts?.held ?? 0) + (counts?.unknown ?? 0);
+    const unknown = (counts?.held ?? 0) + (counts?.unknown ?? 0);
+    const explained = this.cuts.reduce((sum, cut) => sum + cut.lanes, 0);
+    if (unknown > explained) this.object(`P3: ${unknown} items are in doubt, and blows explain ${explained}`);
+    tally.unknown += unknown;
   }
 
   async end(): Promise<void> {
@@ -204,7 +226,10 @@ class Round {
       // One is always left that stands by.
       const victim = this.random.pick(others.filter((worker) => this.workers.get(worker)?.length === 2));
       victim.signal("SIGSTOP");
-      this.stopped.add(victim);
+      if (isLong) {
+        await pause(leaseMs);
+        victim.signal("SIGCONT");
+      } else this.stopped.add(victim);
     } else if (blow === "queue") {
       await this.ask(`DROP SCHEMA IF EXISTS ${new URL(this.url).searchParams.get("schema")}_queue CASCADE`);
     } else if (blow === "restart") {
@@ -212,12 +237,14 @@ class Round {
       await pause(this.random.whole(0, 3_000));
       await own?.start();
       this.cuts.push({ from, to: Date.now() + 10_000, lanes });
+      await this.goesOn(performance.now());
     } else {
       await this.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name LIKE 'bulkgen%'",
       );
       // The buyer has lost its lock; what it had sent off is in doubt.
       this.cuts.push({ from, to: Date.now() + 10_000, lanes });
+      await this.goesOn(performance.now());
     }
     this.history.push(blow);
     tally.done.set(blow, (tally.done.get(blow) ?? 0) + 1);
@@ -233,10 +260,15 @@ class Round {
     const flags = this.workers.get(buyer);
     this.workers.delete(buyer);
     if (flags !== undefined) await this.startWorker(flags);
+    await this.goesOn(gone);
+  }
+
+  /** Waits for the one that goes on. */
+  private async goesOn(gone: number): Promise<void> {
     for (;;) {
       if ((await this.buyer()) !== null || !(await this.isUnderWay())) break;
-      if (performance.now() - gone > patienceMs)
-        return this.object("nobody went on with a run whose process was killed");
+      if (performance.now() - gone > recoveryMs)
+        return this.object(`nobody went on with the run within ${recoveryMs / 1_000} s`);
       await pause(100);
     }
     tally.gaps.push(performance.now() - gone);
@@ -244,10 +276,12 @@ class Round {
 
   /** Waits until the run has ended, by whichever process. */
   private async wentOn(): Promise<void> {
-    const began = performance.now();
+    let [files, since] = [0, performance.now()];
     while ((await this.isUnderWay()) || (await this.buyer()) !== null) {
-      if (performance.now() - began > patienceMs) return this.object("the run did not end by itself");
-      await pause(200);
+      const archived = (await this.runner.status())?.counts.archived ?? 0;
+      if (archived > files) [files, since] = [archived, performance.now()];
+      if (performance.now() - since > patienceMs) return this.object("the run did not end by itself");
+      await pause(isLong ? 1_000 : 200);
     }
   }
 
@@ -286,7 +320,7 @@ const gaps = tally.gaps.toSorted((a, b) => a - b).map((ms) => (ms / 1000).toFixe
 const broken = (promise: string) => [...violations].filter((line) => line.includes(` ${promise}: `)).length;
 console.log(
   [
-    `fleet torture, seed ${values.seed}, ${values.items} items, ${values.workers} workers, ${values.plan}, ${Math.round((performance.now() - began) / 1000)} s`,
+    `fleet torture, seed ${values.seed}, ${values.items} items, ${lanes} lanes, ${values.workers} workers, ${values.plan}, ${Math.round((performance.now() - began) / 1000)} s`,
     `rounds            ${tally.rounds}: ${tally.tasks} tasks and ${tally.files} files judged`,
     `blows             ${[...tally.done].map(([blow, number]) => `${blow} ${number}`).join(", ")}${own === null ? " (no restart: the server is not ours)" : ""}`,
     `posted twice      ${broken("P2")}`,

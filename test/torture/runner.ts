@@ -42,6 +42,10 @@ export interface RunnerOptions {
   env?: Record<string, string>;
   /** Of `bulkgen run`. */
   flags?: readonly string[];
+  /** The longest that a command may live (ms), in place of the usual limit; 0 for any time. */
+  lifeMs?: number;
+  /** A programme that starts the commands, such as nsenter, and its words. */
+  by?: readonly string[];
 }
 
 /** A workspace with a sheet of small pictures, and the command that runs in it. */
@@ -79,10 +83,7 @@ export class Runner {
 
   /** A worker of the fleet, which lives for as long as the round. */
   worker(...flags: string[]): Running {
-    return startProcess(process.execPath, [main, "worker", ...flags], {
-      ...this.circumstances({}),
-      lifeMs: 0,
-    });
+    return this.startNode([main, "worker", ...flags], { ...this.circumstances({}), lifeMs: 0 });
   }
 
   resume(point?: PointAt): Running {
@@ -119,12 +120,18 @@ export class Runner {
     const preload = pathToFileURL(join(import.meta.dirname, "failpoints.js")).href;
     const flags = point === undefined ? [] : ["--import", preload];
     const env = point === undefined ? {} : { [pointVariable]: `${point.point}:${point.nth}` };
-    return startProcess(process.execPath, [...flags, main, ...words.map(String)], this.circumstances(env));
+    return this.startNode([...flags, main, ...words.map(String)], this.circumstances(env));
+  }
+
+  private startNode(words: readonly string[], circumstances: Parameters<typeof startProcess>[2]): Running {
+    const [file, ...rest] = [...(this.options.by ?? []), process.execPath, ...words];
+    return startProcess(file as string, rest, circumstances);
   }
 
   private circumstances(env: Record<string, string>) {
-    const { folder, service, env: own } = this.options;
-    return { cwd: folder, env: { ...this.place.env, ...own, ...service.env, ...env } };
+    const { folder, service, env: own, lifeMs } = this.options;
+    const limit = lifeMs === undefined ? {} : { lifeMs };
+    return { cwd: folder, env: { ...this.place.env, ...own, ...service.env, ...env }, ...limit };
   }
 }
 

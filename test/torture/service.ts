@@ -23,6 +23,8 @@ export class Service {
     private readonly place: Place,
     private faults: FaultPlanSettings | null,
     private readonly account = { plan: "Enterprise", credits: 10_000 },
+    /** How long tasks take, in ms. */
+    private readonly taskMs = "10-60",
   ) {}
 
   static async start(place: Place, faults: FaultPlanSettings | null = null): Promise<Service> {
@@ -111,7 +113,7 @@ export class Service {
         "--port",
         String(this.port),
         "--task-ms",
-        "10-60",
+        this.taskMs,
         ...(this.faults ? ["--faults", faultFile] : []),
         ...flags,
       ],

@@ -252,8 +252,9 @@ function settingsOf({ url, schema }: DatabaseAddress, name: string): ClientConfi
   return {
     connectionString: url,
     connectionTimeoutMillis: connectMs,
-    // A machine that is gone must not keep the lock: the server asks whether it is there.
-    options: `-c search_path=${schema} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3`,
+    // A machine that is gone must not keep the lock: the server asks whether it is there, and waits as long for an answer
+    // that was under way, for which it does not ask.
+    options: `-c search_path=${schema} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000`,
     // And this machine, whether the server is.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -5,42 +5,74 @@ import { applyTransition } from "./transition.js";
 
 /** How items are added to a run. Call both functions inside a transaction. */
 
-/** Adds items to a run. Items that the job has already get the new order and names. */
+/**
+ * Adds items to a run. Items that the job has already get the new order and names. A statement takes many: PostgreSQL keeps
+ * each version of a run's sums until the end of the transaction, and would read through all of them for each item.
+ */
 export function* put({ sql }: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
   const { jobId } = yield* runOf({ sql }, runId);
-  for (const item of items) {
-    yield* sql(
-      `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
-         row_number, row_id, name, model, category, prompt, params, inputs, files, cells, price, price_group, approval,
-         state)
-       VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
-         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @files, @cells, @price, @group, @approval,
-         @state)
-       ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
-         row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
-         approval = CASE WHEN @approval IS NULL THEN NULL ELSE coalesce(items.approval, @approval) END,
-         price = CASE WHEN items.state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
-           THEN @price ELSE items.price END`,
-    ).run({
-      ...item,
-      parents: null,
-      approve: null,
-      approval: item.approve ? "waiting" : null,
-      state: item.parents === undefined ? "planned" : "blocked",
-      group: priceGroup(item),
-      jobId,
-      runId,
-      params: JSON.stringify(item.params),
-      inputs: JSON.stringify(item.inputs),
-      files: item.files === undefined ? null : JSON.stringify(item.files),
-      cells: JSON.stringify(item.cells),
-    });
-    for (const { field, key, output } of item.parents ?? [])
-      yield* sql(
-        `INSERT INTO parents (item_id, field, parent_key, output)
-         SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
-      ).run(field, key, output, jobId, item.key);
+  /** By their keys: a statement cannot put one twice. */
+  const batch = new Map<string, NewItem>();
+  function* flush(): Script<void> {
+    const rows = [...batch.values()].map(valuesOf);
+    const named = rows.flatMap((row, at) =>
+      Object.entries(row).map(([name, value]) => [`${name}_${at}`, value]),
+    );
+    yield* sql(putting(rows)).run({ jobId, runId, ...Object.fromEntries(named) });
+    for (const { key, parents = [] } of batch.values())
+      for (const parent of parents)
+        yield* sql(
+          `INSERT INTO parents (item_id, field, parent_key, output)
+           SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
+        ).run(parent.field, parent.key, parent.output, jobId, key);
+    batch.clear();
   }
+  for (const item of items) {
+    if (batch.size === batchMax || batch.has(item.key)) yield* flush();
+    batch.set(item.key, item);
+  }
+  if (batch.size > 0) yield* flush();
+}
+
+const batchMax = 100;
+
+function valuesOf(item: NewItem) {
+  return {
+    key: item.key,
+    edition: item.edition,
+    occurrence: item.occurrence,
+    variant: item.variant,
+    position: item.position,
+    priority: item.priority,
+    row_number: item.rowNumber,
+    row_id: item.rowId,
+    name: item.name,
+    model: item.model,
+    category: item.category,
+    prompt: item.prompt,
+    params: JSON.stringify(item.params),
+    inputs: JSON.stringify(item.inputs),
+    files: item.files === undefined ? null : JSON.stringify(item.files),
+    cells: JSON.stringify(item.cells),
+    price: item.price,
+    price_group: priceGroup(item),
+    approval: item.approve ? "waiting" : null,
+    state: item.parents === undefined ? "planned" : "blocked",
+  };
+}
+
+function putting(items: readonly ReturnType<typeof valuesOf>[]): string {
+  const columns = Object.keys(items[0] ?? {});
+  const rows = items.map(
+    (_, at) => `(@jobId, @runId, ${columns.map((column) => `@${column}_${at}`).join(", ")})`,
+  );
+  return `INSERT INTO items (job_id, run_id, ${columns.join(", ")}) VALUES ${rows.join(", ")}
+     ON CONFLICT (job_id, key) DO UPDATE SET run_id = excluded.run_id, position = excluded.position,
+       priority = excluded.priority, row_number = excluded.row_number, row_id = excluded.row_id, name = excluded.name,
+       cells = excluded.cells, vanished = 0,
+       approval = CASE WHEN excluded.approval IS NULL THEN NULL ELSE coalesce(items.approval, excluded.approval) END,
+       price = CASE WHEN items.state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
+         THEN excluded.price ELSE items.price END`;
 }
 
 /** Open items of another user: the service gives a task only to the user who submitted it. */

@@ -339,6 +339,21 @@ const joins = `
       ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + 1
         WHERE NEW.state = 'planned';`;
 
+/** The same of all rows of a statement: those that it leaves as they were go out and come in. */
+const counted = "run_id, state, price_group, priority, price, model, category";
+const came = `SELECT ${counted}, 1 AS n FROM come WHERE run_id IS NOT NULL`;
+const wentAndCame = `${came} UNION ALL SELECT ${counted}, -1 FROM gone WHERE run_id IS NOT NULL`;
+const countInAll = (rows: string) => `
+    INSERT INTO run_states (run_id, state, items)
+      SELECT run_id, state, sum(n) FROM (${rows}) r GROUP BY run_id, state HAVING sum(n) <> 0
+      ON CONFLICT (run_id, state) DO UPDATE SET items = run_states.items + excluded.items;
+    INSERT INTO run_groups (run_id, price_group, priority, price, model, category, items)
+      SELECT run_id, price_group, priority, price, min(model), min(category), coalesce(sum(n) FILTER (WHERE state = 'planned'), 0)
+      FROM (${rows}) r GROUP BY run_id, price_group, priority, price
+      HAVING coalesce(sum(n) FILTER (WHERE state = 'planned'), 0) <> 0 OR NOT EXISTS (SELECT 1 FROM run_groups g
+        WHERE (g.run_id, g.price_group, g.priority, g.price) = (r.run_id, r.price_group, r.priority, r.price))
+      ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + excluded.items;`;
+
 /** What an attempt adds to the sums of its run. */
 const partsOf = (a: "OLD" | "NEW") => {
   const isAtService = `${a}.closed = 0 AND coalesce(${a}.outcome, '') = 'accepted'`;
@@ -362,12 +377,13 @@ const learns = `
 
 /** An attempt stays with its run, and an item with its model. */
 const sums: readonly Trigger[] = [
-  { name: "items_added", on: "AFTER INSERT ON items", does: joins },
+  { name: "items_added", on: "AFTER INSERT ON items", does: joins, inAll: countInAll(came) },
   {
     name: "items_changed",
     on: "AFTER UPDATE OF run_id, state, price, priority ON items",
     when: "(OLD.run_id, OLD.state, OLD.price, OLD.priority) IS DISTINCT FROM (NEW.run_id, NEW.state, NEW.price, NEW.priority)",
     does: `${leaves} ${joins}`,
+    inAll: countInAll(wentAndCame),
   },
   {
     name: "attempts_added",
