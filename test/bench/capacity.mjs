@@ -21,13 +21,14 @@ import { numberOf } from "./flags.mjs";
 
 /** What was measured; the rest is computed from it. Items of 1 kB a second, by workers of 16 downloads. */
 const measured = {
-  /** `fleet.mjs --only workers` */
+  /** `fleet.mjs --only workers`, on a quiet machine */
   small: { 1: 45, 2: 44, 4: 41 },
-  /** `fleet.mjs --only workers --file-ms 1000` */
-  late: { 1: 14, 2: 26, 4: 41 },
-  lateMs: 1_000,
+  /** `fleet.mjs --only workers --file-ms 4000 --items 160`, beside other work (load 19) */
+  late: { 1: 3.2, 2: 5.3, 4: 7.9 },
+  lateMs: 4_000,
+  lateItems: 160,
   /** `capacity.mjs --measure` */
-  queueRate: 400,
+  queueRate: 450,
 };
 const buyerRate = measured.small[1];
 const renewalShare = 0.2;
@@ -188,9 +189,9 @@ function play({ items, workers, megabytes, downloads, megabytesASecond, firstByt
 }
 
 /** The workers of fleet.mjs: 16 downloads of 1 kB each, on this machine. */
-function predicted(workers, firstByteSeconds) {
+function predicted(workers, firstByteSeconds, items) {
   return play({
-    items: 5_000,
+    items,
     workers,
     megabytes: 0.001,
     downloads: 16,
@@ -202,12 +203,12 @@ function predicted(workers, firstByteSeconds) {
 
 function check() {
   console.log("Items of 1 kB a second, predicted and measured (fleet.mjs)");
-  for (const [name, figures, seconds] of [
-    ["at once", measured.small, 0],
-    [`each after ${measured.lateMs} ms`, measured.late, measured.lateMs / 1_000],
+  for (const [name, figures, seconds, items] of [
+    ["at once", measured.small, 0, 2_000],
+    [`each after ${measured.lateMs} ms`, measured.late, measured.lateMs / 1_000, measured.lateItems],
   ])
     for (const workers of [1, 2, 4]) {
-      const rate = predicted(workers, seconds);
+      const rate = predicted(workers, seconds, items);
       console.log(
         `  ${name.padEnd(20)} ${workers} worker${workers === 1 ? " " : "s"}  ${rate.toFixed(1).padStart(5)}  ${String(figures[workers]).padStart(4)}  ${(rate / figures[workers]).toFixed(2)} of it`,
       );

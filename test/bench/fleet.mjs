@@ -86,6 +86,10 @@ async function ready(worker) {
   throw new Error("a worker ended");
 }
 
+function shown(rate) {
+  return rate.toFixed(rate < 20 ? 1 : 0);
+}
+
 function median(values) {
   return values.toSorted((a, b) => a - b)[values.length >> 1];
 }
@@ -110,7 +114,7 @@ async function compareWorkers() {
         ? "state in files, no workers"
         : `PostgreSQL, ${workers} worker${workers === 1 ? "" : "s"}`;
     console.log(
-      `${name.padEnd(28)} ${rates[index].toFixed(0).padStart(5)}/s  ${(rates[index] / rates[0]).toFixed(2)} of the first`,
+      `${name.padEnd(28)} ${shown(rates[index]).padStart(5)}/s  ${(rates[index] / rates[0]).toFixed(2)} of the first`,
     );
   }
 }
@@ -119,7 +123,7 @@ async function compareWaiting() {
   const waits = await ratesOf([few, many].map((rows) => ({ workers: 1, rows, makes: made })));
   console.log(`${made} items of a run in PostgreSQL with one worker, of ${few} and of ${many} that wait`);
   console.log(
-    `${waits.map((rate) => `${rate.toFixed(0)}/s`).join(" and ")}: an item costs ${(waits[0] / waits[1]).toFixed(2)} times as much`,
+    `${waits.map((rate) => `${shown(rate)}/s`).join(" and ")}: an item costs ${(waits[0] / waits[1]).toFixed(2)} times as much`,
   );
 }
 
