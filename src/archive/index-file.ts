@@ -40,6 +40,8 @@ export interface IndexLine extends IndexFacts {
   output: number;
   /** Relative to the job's folder, with `/` between segments. */
   file: string;
+  /** The bucket that has it instead of this disk, as `BUCKET/JOB/FILE`: `s3://bucket/prefix`. */
+  bucket?: string;
   bytes: number;
   /** Hexadecimal. */
   sha256: string;

@@ -442,6 +442,7 @@ function cardOf(at: number): GalleryCard {
     state: "archived",
     file: {
       path: `row-${at + 1}.mp3`,
+      address: null,
       mime: "audio/mpeg",
       bytes: 1_000,
       savedAt: 0,
