@@ -150,7 +150,11 @@ export function openBucket(
     async copy(from, to) {
       const source = await find(from);
       await attempt(`the copy of ${from} to ${to}`, async (s3) => {
-        if (source.bytes <= copyBytesMax) return void (await s3.copyObject(keyOf(from), keyOf(to)));
+        // Some stores do not take the slashes as the library encodes them.
+        const path = [bucket, ...keyOf(from).split("/")].map(encodeURIComponent).join("/");
+        const additionalHeaders = { "x-amz-copy-source": `/${path}` };
+        if (source.bytes <= copyBytesMax)
+          return void (await s3.copyObject(keyOf(from), keyOf(to), { additionalHeaders }));
         const { sha256 } = source;
         const headers: AWSHeaders = sha256 === null ? {} : { "x-amz-meta-sha256": sha256 };
         await putParts(s3, keyOf(to), read(from), { sha256, mime: "application/octet-stream" }, headers);

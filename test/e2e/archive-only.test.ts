@@ -1,44 +1,68 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { bucketTarget, openBucket } from "../../src/bucket/bucket.js";
+import { type Bucket, bucketTarget, openBucket } from "../../src/bucket/bucket.js";
+import { bucketFront } from "../bucket/front.js";
 import { s3Server } from "../bucket/s3-server.js";
-import { newPlace, type Place, run } from "./command.js";
+import { filesWith, newPlace, type Place, type Running, run, start } from "./command.js";
+import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 const slow = { timeout: 120_000 };
 const archive = "s3://inputs/campaign";
-const runs = ["run", "s.csv", "--sandbox", "--yes", "--archive", archive, "--archive-only"];
+const inBucket = ["--archive", archive, "--archive-only"];
+const runs = ["run", "s.csv", "--sandbox", "--yes", ...inBucket];
 
-async function withBucket() {
+interface Kept {
+  place: Place;
+  env: Record<string, string>;
+  bucket: Bucket;
+  /** The keys below the job's folder. */
+  keys(): Promise<string[]>;
+}
+
+async function withBucket(items = 3): Promise<Kept> {
   const env = await s3Server();
   const place = newPlace();
-  place.write("s.csv", sheet(3));
+  place.write("s.csv", sheet(items));
   const bucket = openBucket(bucketTarget(archive) ?? { bucket: "", prefix: "" }, env);
-  return { place, env, bucket };
+  return { place, env, bucket, keys: async () => (await bucket.list("sandbox/s")).toSorted() };
 }
 
-/** The names in the job's folder on the disk. */
-function here(place: Place): string[] {
-  return readdirSync(join(place.folder, "sandbox-outputs", "s")).toSorted();
-}
+const folderOf = (place: Place) => join(place.folder, "sandbox-outputs", "s");
+/** The names in the job's folder on this disk. */
+const here = (place: Place) => readdirSync(folderOf(place)).toSorted();
 
 function index(place: Place): { file: string; sha256: string; bucket?: string }[] {
-  const text = readFileSync(join(place.folder, "sandbox-outputs", "s", "index.jsonl"), "utf8");
-  return text
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const text = readFileSync(join(folderOf(place), "index.jsonl"), "utf8").trim();
+  return text.split("\n").map((line) => JSON.parse(line));
+}
+
+const spentOf = async ({ place, env }: Kept) => {
+  const { stdout } = await run(place, ["status", "--sandbox", "--json"], { env });
+  return (JSON.parse(stdout) as { credits: { spent: number } }).credits.spent;
+};
+
+/** Puts an object there that has nothing to do with what was uploaded. */
+async function plant(bucket: Bucket, key: string, text: string): Promise<void> {
+  const path = join(mkdtempSync(join(tmpdir(), "bulkgen-plant-")), "file");
+  writeFileSync(path, text);
+  const { createHash } = await import("node:crypto");
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  await bucket.put(key, { path, bytes: text.length, sha256, mime: "image/png" });
 }
 
 describe("outputs that a bucket alone keeps", () => {
   test(
-    "each is in the bucket with its hash, with the index and the sidecars, and none is on this disk",
+    "are there with their hashes, with the index and the sidecars, and not on this disk",
     slow,
     async () => {
-      const { place, env, bucket } = await withBucket();
-      const { code, stderr } = await run(place, [...runs, "--sidecars"], { env });
+      const kept = await withBucket();
+      const { place, env, bucket, keys } = kept;
+      const { code, stdout, stderr } = await run(place, [...runs, "--sidecars"], { env });
       expect(code, stderr).toBe(0);
+      expect(stdout).toContain(`${archive}/sandbox/s`);
       expect(here(place)).toEqual(["index.jsonl"]);
       const lines = index(place);
       expect(lines.map(({ file }) => file).toSorted()).toEqual(["a01.png", "a02.png", "a03.png"]);
@@ -46,7 +70,7 @@ describe("outputs that a bucket alone keeps", () => {
         expect(name).toBe(`${archive}/sandbox`);
         expect(await bucket.find(`sandbox/s/${file}`)).toMatchObject({ sha256 });
       }
-      expect((await bucket.list("sandbox/s")).toSorted()).toEqual([
+      expect(await keys()).toEqual([
         "a01.json",
         "a01.png",
         "a02.json",
@@ -56,7 +80,166 @@ describe("outputs that a bucket alone keeps", () => {
         "index.jsonl",
       ]);
       const verified = await run(place, ["verify", "--sandbox", "--read-data"], { env });
-      expect(verified.code, verified.stdout).toBe(0);
+      expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("every file is intact")]);
+      // Nothing is made, uploaded or moved again.
+      expect((await run(place, runs, { env })).code).toBe(0);
+      expect([await spentOf(kept), (await keys()).length]).toEqual([0, 7]);
     },
   );
+
+  test("need a bucket", slow, async () => {
+    const { place, env } = await withBucket();
+    const { code, stderr } = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--archive-only"], {
+      env,
+    });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("Add --archive s3://bucket/prefix.")]);
+  });
+
+  test(
+    "while the bucket refuses files the run waits, keeps none of them here, and pays nothing twice",
+    slow,
+    async () => {
+      const kept = await withBucket();
+      let refusals = 2;
+      const front = await bucketFront(kept.env, ({ method }) =>
+        method === "PUT" && refusals-- > 0 ? 503 : "serve",
+      );
+      const { code, stderr } = await run(kept.place, runs, { env: front.env });
+      expect(code, stderr).toBe(0);
+      expect(stderr).toMatch(
+        /the bucket refuses files: s3:\/\/inputs\/campaign\/sandbox answered .* with 503/,
+      );
+      expect(here(kept.place)).toEqual(["index.jsonl"]);
+      expect([await kept.keys(), await spentOf(kept)]).toEqual([
+        ["a01.png", "a02.png", "a03.png", "index.jsonl"],
+        3,
+      ]);
+    },
+  );
+
+  test(
+    "are known to a host that has nothing but the history, which writes their index anew",
+    slow,
+    async () => {
+      const kept = await withBucket();
+      const { place, env, keys } = kept;
+      expect((await run(place, runs, { env })).code).toBe(0);
+      const before = index(place);
+      rmSync(folderOf(place), { recursive: true });
+      place.write("s.csv", sheet(4));
+      const { code, stderr } = await run(place, runs, { env });
+      expect(code, stderr).toBe(0);
+      const byFile = new Map(index(place).map((line) => [line.file, line.sha256]));
+      expect([...byFile.keys()].toSorted()).toEqual(["a01.png", "a02.png", "a03.png", "a04.png"]);
+      for (const { file, sha256 } of before) expect(byFile.get(file)).toBe(sha256);
+      expect(await spentOf(kept)).toBe(1);
+      expect(await keys()).toHaveLength(5);
+      expect((await run(place, ["verify", "--sandbox"], { env })).code).toBe(0);
+    },
+  );
+
+  test(
+    "P16: verify looks for them in the bucket, and brings back what is lost or damaged there",
+    slow,
+    async () => {
+      const { place, env, bucket, keys } = await withBucket();
+      expect((await run(place, runs, { env })).code).toBe(0);
+      await bucket.remove("sandbox/s/a01.png");
+      await plant(bucket, "sandbox/s/a02.png", "x");
+      await plant(bucket, "sandbox/s/.bulkgen-0123456789abcdef-1.part", "part of a download");
+      const found = await run(place, ["verify", "--sandbox"], { env });
+      expect(found.code).toBe(5);
+      expect(found.stdout).toMatch(/missing +1, the file is gone\n.*a01\.png/);
+      expect(found.stdout).toMatch(/damaged +1, changed since it was archived\n.*a02\.png/);
+      expect(found.stdout).toMatch(/leftover +1/);
+      const mended = await run(place, ["verify", "--sandbox", "--repair", "--clean", "--yes"], { env });
+      expect(mended.code, mended.stdout + mended.stderr).toBe(0);
+      for (const { file, sha256 } of index(place))
+        expect(await bucket.find(`sandbox/s/${file}`)).toMatchObject({ sha256 });
+      expect((await keys()).filter((key) => key.endsWith(".part"))).toEqual([]);
+      expect(here(place).filter((name) => name.endsWith(".png"))).toEqual([]);
+      const blind = await run(place, ["verify", "--sandbox"], { env: {} });
+      expect([blind.code, blind.stderr]).toEqual([2, expect.stringContaining("set AWS_ACCESS_KEY_ID")]);
+    },
+  );
+
+  test("make way in the bucket for what their rows ask for now, and come back there", slow, async () => {
+    const kept = await withBucket();
+    const { place, env, bucket, keys } = kept;
+    expect((await run(place, [...runs, "--sidecars"], { env })).code).toBe(0);
+    const first = await bucket.find("sandbox/s/a01.png");
+    place.write("s.csv", sheet(3).replace("a picture of a01", "another picture"));
+    const again = await run(place, [...runs, "--sidecars"], { env });
+    expect(again.code, again.stdout + again.stderr).toBe(0);
+    expect(await bucket.find("sandbox/s/_superseded/a01.png")).toEqual(first);
+    expect((await bucket.list("sandbox/s/_superseded")).toSorted()).toEqual(["a01.json", "a01.png"]);
+    place.write("s.csv", sheet(3));
+    expect((await run(place, [...runs, "--sidecars"], { env })).code).toBe(0);
+    expect(await bucket.find("sandbox/s/a01.png")).toEqual(first);
+    expect(await keys()).toContain("a01.json");
+    expect((await run(place, ["verify", "--sandbox", "--read-data"], { env })).code).toBe(0);
+  });
+
+  test(
+    "P2: a run that is killed when the bucket has a file, and nothing else knows it, finds it there",
+    slow,
+    async () => {
+      const env = await s3Server();
+      const service = await startService();
+      const place = newPlace();
+      place.write("s.csv", sheet(2, "plain-image"));
+      let running: Running | null = null;
+      const front = await bucketFront(env, ({ method, key }) =>
+        method === "PUT" && key.endsWith(".png") ? { served: () => running?.signal("SIGKILL") } : "serve",
+      );
+      running = start(place, ["run", "s.csv", "--yes", "--downloads", "1", ...inBucket], {
+        env: { ...service.env, ...front.env },
+      });
+      expect((await running.ended).signal).toBe("SIGKILL");
+      const bucket = openBucket(bucketTarget(archive) ?? { bucket: "", prefix: "" }, env);
+      const [orphan = ""] = await bucket.list("s");
+      const resumed = await run(place, ["resume"], { env: { ...service.env, ...env } });
+      expect(resumed.code, resumed.stderr).toBe(0);
+      expect((await bucket.list("s")).toSorted()).toEqual(["a01.png", "a02.png", "index.jsonl"]);
+      expect(["a01.png", "a02.png"]).toContain(orphan);
+      expect(service.made).toHaveLength(2);
+      expect(readdirSync(join(place.folder, "outputs", "s"))).toEqual(["index.jsonl"]);
+      // P21: the bucket's credentials are nowhere.
+      expect(filesWith(place.root, env["AWS_SECRET_ACCESS_KEY"] ?? "")).toEqual([]);
+    },
+  );
+});
+
+describe("commands that show outputs", () => {
+  test("name the address of one that is in a bucket", slow, async () => {
+    const { place, env } = await withBucket();
+    expect((await run(place, runs, { env })).code).toBe(0);
+    const address = (file: string) => `${archive}/sandbox/s/${file}`;
+    // None of them needs the bucket.
+    const show = (...args: string[]) => run(place, [...args, "--sandbox"], { env: {} });
+    expect(JSON.parse((await show("find", "a02", "--json")).stdout)).toMatchObject([
+      { file: address("a02.png") },
+    ]);
+    expect((await show("find", "a02")).stdout).toContain(address("a02.png"));
+    expect((await show("status")).stdout).toContain(`${archive}/sandbox/s`);
+    expect((await show("export")).stdout).toContain(address("a03.png"));
+    const packed = await show("export", "--zip", "all.zip");
+    expect([packed.code, packed.stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /3 files are in s3:\/\/inputs\/campaign\/sandbox and not on this disk: .*aws s3 sync/,
+      ),
+    ]);
+    const gallery = await show("gallery");
+    expect(gallery.code, gallery.stderr).toBe(0);
+    expect(readFileSync(join(folderOf(place), "gallery.html"), "utf8")).toContain(address("a01.png"));
+    expect((await show("pick", address("a01.png"))).code).toBe(0);
+    expect(JSON.parse((await show("pick", "--json")).stdout)).toMatchObject([
+      { rowId: "a01", files: [address("a01.png")] },
+    ]);
+    // A copy of the folder that was downloaded is used.
+    writeFileSync(join(folderOf(place), "a01.png"), "a copy");
+    await show("gallery");
+    expect(readFileSync(join(folderOf(place), "gallery.html"), "utf8")).not.toContain(address("a01.png"));
+  });
 });

@@ -211,7 +211,11 @@ interface Owed {
  * another process has it.
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
-  for (const [run, tasks] of await mendHere(reports, options)) await refetch(run, tasks, options);
+  try {
+    for (const [run, tasks] of await mendHere(reports, options)) await refetch(run, tasks, options);
+  } catch (error) {
+    throw asUsage(error);
+  }
 }
 
 /** Prepares one output so that its run downloads it again. The workspace is locked. */
