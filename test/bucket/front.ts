@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request as onward } from "node:http";
+import { Agent, createServer, type IncomingMessage, request as onward } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
@@ -10,6 +10,8 @@ export interface AskedOfBucket {
   key: string;
   /** It gives an object of the bucket another key, and brings no bytes. */
   copies: boolean;
+  /** The hash by which the store checks a part. */
+  md5: string | undefined;
 }
 
 /** What becomes of it: it is served, or refused with a status; it may be made to wait before, or for its answer. */
@@ -31,10 +33,16 @@ export async function bucketFront(
   script: BucketScript = () => "serve",
 ): Promise<BucketFront> {
   const asked: AskedOfBucket[] = [];
+  const agent = new Agent();
   const server = createServer((request, reply) => {
     const { method = "", headers, url = "" } = request;
     const key = decodeURIComponent(url.split("?")[0] ?? "").replace(/^\/[^/]+\/?/, "");
-    const now = { method, key, copies: headers["x-amz-copy-source"] !== undefined };
+    const now = {
+      method,
+      key,
+      copies: headers["x-amz-copy-source"] !== undefined,
+      md5: headers["content-md5"]?.toString(),
+    };
     asked.push(now);
     const act = async () => {
       const what = await script(now);
@@ -42,7 +50,7 @@ export async function bucketFront(
         request.resume();
         return void reply.writeHead(what).end();
       }
-      const passed = request.pipe(onward(`${env["AWS_ENDPOINT_URL"]}${url}`, { method, headers }));
+      const passed = request.pipe(onward(`${env["AWS_ENDPOINT_URL"]}${url}`, { method, headers, agent }));
       const [answer] = (await once(passed, "response")) as [IncomingMessage];
       if (what === "serve")
         return void answer.pipe(reply.writeHead(answer.statusCode ?? 500, answer.headers));
@@ -54,6 +62,7 @@ export async function bucketFront(
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
+    agent.destroy();
     server.close();
   });
   const { port } = server.address() as AddressInfo;

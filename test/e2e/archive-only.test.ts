@@ -210,6 +210,32 @@ describe("outputs that a bucket alone keeps", () => {
   );
 });
 
+test(
+  "P4: a history that is rebuilt knows what the bucket has, and pays for nothing again",
+  slow,
+  async () => {
+    const env = { ...(await s3Server()), ...(await startService()).env };
+    const place = newPlace();
+    place.write("s.csv", sheet(2, "plain-image"));
+    const again = ["run", "s.csv", "--yes", ...inBucket];
+    expect((await run(place, again, { env })).code).toBe(0);
+    rmSync(join(place.folder, ".bulkgen", "state.db"));
+    const rebuilt = await run(place, ["doctor", "--rebuild", "--yes"], { env });
+    expect(rebuilt.code, rebuilt.stdout + rebuilt.stderr).toBe(0);
+    const found = JSON.parse((await run(place, ["find", "--json"], { env })).stdout) as { file: string }[];
+    expect(found.map(({ file }) => file).toSorted()).toEqual([
+      `${archive}/s/a01.png`,
+      `${archive}/s/a02.png`,
+    ]);
+    const ended = await run(place, again, { env });
+    expect([ended.code, ended.stdout]).toEqual([
+      0,
+      expect.stringContaining("all of them before, not paid again"),
+    ]);
+    expect((await run(place, ["verify"], { env })).code).toBe(0);
+  },
+);
+
 describe("commands that show outputs", () => {
   test("name the address of one that is in a bucket", slow, async () => {
     const { place, env } = await withBucket();
@@ -237,6 +263,16 @@ describe("commands that show outputs", () => {
     expect(JSON.parse((await show("pick", "--json")).stdout)).toMatchObject([
       { rowId: "a01", files: [address("a01.png")] },
     ]);
+    const checks = async (own: Record<string, string>) => {
+      const { stdout } = await run(place, ["doctor", "--sandbox", "--json"], { env: own });
+      const all = (JSON.parse(stdout) as { checks: { name: string; state: string; got: string }[] }).checks;
+      return all.find(({ name }) => name === "bucket");
+    };
+    expect(await checks(env)).toMatchObject({ state: "ok", got: `${archive}/sandbox` });
+    expect(await checks({})).toMatchObject({
+      state: "problem",
+      got: expect.stringContaining("set AWS_ACCESS_KEY_ID"),
+    });
     // A copy of the folder that was downloaded is used.
     writeFileSync(join(folderOf(place), "a01.png"), "a copy");
     await show("gallery");

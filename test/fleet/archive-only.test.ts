@@ -170,7 +170,7 @@ describe("workers without the output folder", () => {
     const held = new Promise<void>((resolve) => {
       goOn = resolve;
     });
-    const slow = await bucketFront(all.s3, async ({ method }) => {
+    const slow = await bucketFront(all.s3, async ({ method }): Promise<"serve"> => {
       if (method === "PUT") await held;
       return "serve";
     });
