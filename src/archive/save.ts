@@ -140,7 +140,16 @@ async function knownFile(
 ): Promise<Extract<SaveResult, { kind: "saved" }> | null> {
   const known = index.find(identityOf(keyOf(request)));
   if (known === undefined || !(await holds(disk, join(request.jobFolder, known.file), known))) return null;
-  return saved(known, []);
+  const line = await withPlace(known, disk, request.jobFolder);
+  await index.add(line);
+  return saved(line, []);
+}
+
+/** The line with the bucket that has its file, if the disk has not. */
+async function withPlace(line: IndexLine, disk: Disk, jobFolder: string): Promise<IndexLine> {
+  const { bucket: _, ...rest } = line;
+  const inBucket = await disk.inBucket?.(join(jobFolder, line.file));
+  return inBucket ? { ...rest, bucket: inBucket.bucket } : rest;
 }
 
 /**
@@ -293,12 +302,10 @@ async function place(
   const check = [content.check, content.because, unproven ? lengthUnknown : undefined]
     .filter((piece) => piece !== undefined)
     .join(", ");
-  const inBucket = await disk.inBucket?.(join(request.jobFolder, file));
-  const line: IndexLine = {
+  const placed: IndexLine = {
     ...request.index,
     output: request.outputNumber,
     file,
-    ...(inBucket ? { bucket: inBucket.bucket } : {}),
     bytes,
     sha256,
     mime,
@@ -306,6 +313,7 @@ async function place(
     saved: new Date(clock.now()).toISOString(),
     bulkgen: version,
   };
+  const line = await withPlace(placed, disk, request.jobFolder);
   await temporary.discard();
   if (sidecars) await writeSidecar(disk, request.jobFolder, folder, line);
   await disk.syncFolder(folder);

@@ -136,7 +136,7 @@ export class Worker {
     if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) {
       if (outcome.kind === "received") this.done++;
       // The run that waits for it will say whether this worker is of any use; until then it takes less.
-      if (outcome.kind === "elsewhere" || outcome.kind === "no_bucket")
+      if (["elsewhere", "no_bucket", "disk"].includes(outcome.kind))
         await clock.sleep(2 * renewMs, this.drained.signal);
       return;
     }
@@ -181,6 +181,8 @@ export class Worker {
       // Before the download: it would be in vain.
       await bucket.find(indexName);
       const received = await receive();
+      // The disk is this host's alone.
+      if (received.kind === "disk") return { ...received, reason: `${received.reason} on ${entry.host}` };
       if (received.kind !== "received") return received;
       return await handToBucket({ disk, bucket, jobFolder, lease: `${id} ${retryCount}` }, received);
     } catch (error) {

@@ -139,6 +139,30 @@ describe("outputs that a bucket alone keeps", () => {
   );
 
   test(
+    "may have been copied there before: what left the disk is found in the bucket, for nothing",
+    slow,
+    async () => {
+      const { place, env, keys } = await withBucket();
+      const before = ["run", "s.csv", "--sandbox", "--yes", "--archive", archive];
+      expect((await run(place, before, { env })).code).toBe(0);
+      for (const file of ["a01.png", "a02.png"]) rmSync(join(folderOf(place), file));
+      const { code, stdout, stderr } = await run(place, [...runs, "--missing", "fetch"], { env });
+      expect([code, stdout], stderr).toEqual([0, expect.stringContaining("0 spent")]);
+      expect([here(place), await keys()]).toEqual([
+        ["a03.png", "index.jsonl"],
+        ["a01.png", "a02.png", "a03.png", "index.jsonl"],
+      ]);
+      const places = new Map(index(place).map(({ file, bucket }) => [file, bucket]));
+      expect(Object.fromEntries(places)).toEqual({
+        "a01.png": `${archive}/sandbox`,
+        "a02.png": `${archive}/sandbox`,
+        "a03.png": undefined,
+      });
+      expect((await run(place, ["verify", "--sandbox", "--read-data"], { env })).code).toBe(0);
+    },
+  );
+
+  test(
     "P16: verify looks for them in the bucket, and brings back what is lost or damaged there",
     slow,
     async () => {
