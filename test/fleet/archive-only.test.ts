@@ -4,7 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Bucket, bucketTarget, openBucket } from "../../src/bucket/bucket.js";
 import { type BucketFront, bucketFront } from "../bucket/front.js";
 import { s3Server } from "../bucket/s3-server.js";
-import { eventually, newPlace, type Place, type Running, run, start } from "../e2e/command.js";
+import {
+  eventually,
+  newPlace,
+  type Place,
+  type Running,
+  run,
+  type Started,
+  start,
+  started,
+} from "../e2e/command.js";
 import { type Asked, type ScriptedService, startService } from "../e2e/service.js";
 import { sheet } from "../e2e/sheet.js";
 import { startPostgres, type TestPostgres } from "./postgres.js";
@@ -52,16 +61,33 @@ async function hosts(items: number, { holds = false } = {}): Promise<Hosts> {
 
 const runArgs = ["run", "set.csv", "--yes", "--archive", "s3://inputs/team", "--archive-only"];
 
-/** A worker that has a folder of its own. */
-async function worker({ place, env }: Hosts, name: string, own: Record<string, string>): Promise<Running> {
-  const args = ["worker", "--only", "archive", "--downloads", "2", "--out", join(place.root, name)];
-  const working = start(place, args, { env: { ...env, ...own } });
-  await working.prints(/worker \d+ on \S+ is ready/);
+const workerArgs = (place: Place, name: string) => [
+  ...["worker", "--only", "archive", "--downloads", "2"],
+  ...["--out", join(place.root, name)],
+];
+const ready = /worker \d+ on \S+ is ready/;
+
+/** A worker in this process that has a folder of its own. */
+async function worker({ place, env }: Hosts, name: string, own: Record<string, string>): Promise<Started> {
+  const working = started(place, workerArgs(place, name), { env: { ...env, ...own }, serves: true });
+  await working.prints(ready);
   return working;
 }
 
-async function drained(working: Running): Promise<void> {
-  working.signal("SIGTERM");
+/** The same in a process of its own. */
+async function workerProcess(
+  { place, env }: Hosts,
+  name: string,
+  own: Record<string, string>,
+): Promise<Running> {
+  const working = start(place, workerArgs(place, name), { env: { ...env, ...own } });
+  await working.prints(ready);
+  return working;
+}
+
+async function drained(working: Running | Started): Promise<void> {
+  if ("signal" in working) working.signal("SIGTERM");
+  else working.interrupt();
   expect((await working.ended).code).toBe(0);
 }
 
@@ -98,7 +124,7 @@ describe("workers without the output folder", () => {
     const all = await hosts(3, { holds: true });
     const [ofRun, ofWorker] = [await bucketFront(all.s3), await bucketFront(all.s3)];
     const working = await worker(all, "away", ofWorker.env);
-    const running = start(all.place, [...runArgs, "--no-work", "--sidecars"], {
+    const running = started(all.place, [...runArgs, "--no-work", "--sidecars"], {
       env: { ...all.env, ...ofRun.env },
     });
     await all.service.wasAsked("GET file", 2);
@@ -136,7 +162,7 @@ describe("workers without the output folder", () => {
     const all = await hosts(2);
     const forbidding = await bucketFront(all.s3, ({ method }) => (method === "PUT" ? 403 : "serve"));
     const env = { ...all.env, ...all.s3 };
-    const running = start(all.place, [...runArgs, "--no-work"], { env });
+    const running = started(all.place, [...runArgs, "--no-work"], { env });
     const without = await worker(all, "without", {});
     const refused = await without.ended;
     expect([refused.code, refused.stderr]).toEqual([
@@ -174,13 +200,13 @@ describe("workers without the output folder", () => {
       if (method === "PUT") await held;
       return "serve";
     });
-    const first = await worker(all, "first", slow.env);
+    const first = await workerProcess(all, "first", slow.env);
     const running = start(all.place, [...runArgs, "--no-work"], { env: { ...all.env, ...all.s3 } });
     await eventually(() => (brought(slow).length === 1 ? true : null));
     // It says nothing while its lease ends.
     first.signal("SIGSTOP");
     await endLeases(all);
-    const second = await worker(all, "second", all.s3);
+    const second = await workerProcess(all, "second", all.s3);
     const ended = await running.ended;
     expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining("1 archived")]);
     await expectWhole(all, ["a01.png"]);
@@ -203,7 +229,7 @@ describe("a run on a host that is lost", () => {
     const front = await bucketFront(all.s3, (asked) =>
       asked.copies && ++copies === 2 ? { served: () => running?.signal("SIGKILL") } : "serve",
     );
-    const downloads = await worker(all, "away", all.s3);
+    const downloads = await workerProcess(all, "away", all.s3);
     running = start(all.place, [...runArgs, "--no-work", "--downloads", "1"], {
       env: { ...all.env, ...front.env },
     });
