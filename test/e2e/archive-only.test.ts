@@ -245,7 +245,12 @@ test(
     place.write("s.csv", sheet(2, "plain-image"));
     const again = ["run", "s.csv", "--yes", ...inBucket];
     expect((await run(place, again, { env })).code).toBe(0);
-    rmSync(join(place.folder, ".bulkgen", "state.db"));
+    rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+    const refused = await run(place, again, { env });
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining("2 of 2 items are in the archive"),
+    ]);
     const rebuilt = await run(place, ["doctor", "--rebuild", "--yes"], { env });
     expect(rebuilt.code, rebuilt.stdout + rebuilt.stderr).toBe(0);
     const found = JSON.parse((await run(place, ["find", "--json"], { env })).stdout) as { file: string }[];
