@@ -62,8 +62,13 @@ async function hosts(items: number, { holds = false } = {}): Promise<Hosts> {
 const runArgs = ["run", "set.csv", "--yes", "--archive", "s3://inputs/team", "--archive-only"];
 
 const workerArgs = (place: Place, name: string) => [
-  ...["worker", "--only", "archive", "--downloads", "2"],
-  ...["--out", join(place.root, name)],
+  "worker",
+  "--only",
+  "archive",
+  "--downloads",
+  "2",
+  "--out",
+  join(place.root, name),
 ];
 const ready = /worker \d+ on \S+ is ready/;
 
