@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -83,7 +83,11 @@ describe("outputs that a bucket alone keeps", () => {
       expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("every file is intact")]);
       // Nothing is made, uploaded or moved again, and the bucket is not asked about each of many files.
       const front = await bucketFront(env);
-      expect((await run(place, [...runs, "--sidecars"], { env: front.env })).code).toBe(0);
+      const again = await run(place, [...runs, "--sidecars"], { env: front.env });
+      expect([again.code, again.stdout + again.stderr]).toEqual([
+        0,
+        expect.not.stringContaining("lost files"),
+      ]);
       expect(front.asked.filter(({ key }) => key.endsWith(".png"))).toEqual([]);
       expect([await spentOf(kept), (await keys()).length]).toEqual([0, 7]);
     },
@@ -161,6 +165,28 @@ describe("outputs that a bucket alone keeps", () => {
         "a03.png": undefined,
       });
       expect((await run(place, ["verify", "--sandbox", "--read-data"], { env })).code).toBe(0);
+    },
+  );
+
+  test(
+    "P2: a move that was cut short is finished, whichever of the two names the bucket still has",
+    slow,
+    async () => {
+      const { place, env, bucket, keys } = await withBucket(2);
+      expect((await run(place, runs, { env })).code).toBe(0);
+      // As when the process is killed before the history has the new name.
+      const path = join(folderOf(place), "index.jsonl");
+      for (const name of ["a01", "a02"]) {
+        const line = index(place).find(({ file }) => file === `${name}.png`);
+        appendFileSync(path, `${JSON.stringify({ ...line, file: `new-${name}.png` })}\n`);
+        await bucket.copy(`sandbox/s/${name}.png`, `sandbox/s/new-${name}.png`);
+      }
+      await bucket.remove("sandbox/s/a01.png");
+      const { code, stdout, stderr } = await run(place, runs, { env });
+      expect([code, stdout], stderr).toEqual([0, expect.stringContaining("0 spent")]);
+      const verified = await run(place, ["verify", "--sandbox", "--read-data"], { env });
+      expect(verified.code, verified.stdout).toBe(0);
+      expect(await keys()).toEqual(expect.arrayContaining(["a01.png", "a02.png", "index.jsonl"]));
     },
   );
 

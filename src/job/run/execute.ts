@@ -1,11 +1,11 @@
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
 import { copyIndex, copyKey, savingCopies } from "../../archive/copies.js";
 import { bucketDisk } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { undiciDownloads } from "../../archive/download/download.js";
-import type { JobIndex } from "../../archive/index-file.js";
+import { identityOf, type JobIndex } from "../../archive/index-file.js";
 import { removeLeftovers } from "../../archive/leftovers.js";
 import { openArchive } from "../../archive/save.js";
 import { BucketError } from "../../bucket/bucket.js";
@@ -16,6 +16,7 @@ import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
+import type { Disk } from "../../core/ports/disk.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
@@ -166,7 +167,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       await store.settledOf(run.jobName, "vanished"),
       await store.files(run.jobName, "vanished"),
     );
-    if (only !== null) await completeIndex(await archive.indexOf(folder), store, run, only.name);
+    if (only !== null) await completeIndex(await archive.indexOf(folder), disk, store, run);
     await arrange({ store, disk, log }, run, () => archive.indexOf(folder));
     await opened.lock.carries(run.id);
     await options.onBegin?.(run);
@@ -195,10 +196,19 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return close(options, beganAt, session.gate);
 }
 
-/** Adds the lines of outputs that the bucket has and this host's index has not: another host may have run before. */
-async function completeIndex(index: JobIndex, store: Store, run: Run, bucket: string): Promise<void> {
-  for (const output of await store.archived(run.jobId))
-    if (output.bucket === bucket) await index.add(lineOf(output));
+/**
+ * Adds the lines that this host's index lacks of outputs in a bucket, or has of an older name: another host may have run
+ * before. Where a move was cut short, the index is right and the history is not.
+ */
+async function completeIndex(index: JobIndex, disk: Disk, store: Store, run: Run): Promise<void> {
+  for (const output of await store.archived(run.jobId)) {
+    if (output.bucket == null) continue;
+    const line = lineOf(output);
+    const known = index.find(identityOf(line));
+    const isRight =
+      known?.file === line.file || (known && (await disk.size(join(jobFolder(run), known.file))) !== null);
+    if (!isRight) await index.add(line);
+  }
 }
 
 /** How long (s) the service can read an output that is handed on from a bucket. */

@@ -91,7 +91,7 @@ export async function runWorker(job: WorkerJob): Promise<void> {
   if (worker.bucketRefusal !== null && !stop.aborted)
     throw new EarlyExit(
       "usage",
-      `the outputs of the run are kept in a bucket that this host cannot use: ${worker.bucketRefusal}. Its downloads go to other workers. Set the variables here and start the worker again.`,
+      `the outputs of the run are kept in a bucket that this host cannot use: ${worker.bucketRefusal}. Its downloads go to other workers. Correct that on this host and start the worker again.`,
     );
   if (worker.isElsewhere && !stop.aborted)
     throw new EarlyExit(
