@@ -15,9 +15,8 @@ export interface AskedOfBucket {
 }
 
 /** What becomes of it: it is served, or refused with a status; it may be made to wait before, or for its answer. */
-export type BucketScript = (
-  asked: AskedOfBucket,
-) => "serve" | number | { served: () => void } | Promise<"serve" | number>;
+type Becomes = "serve" | number | { served: () => void };
+export type BucketScript = (asked: AskedOfBucket) => Becomes | Promise<Becomes>;
 
 export interface BucketFront {
   env: Record<string, string>;

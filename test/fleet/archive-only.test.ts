@@ -230,10 +230,18 @@ describe("a run on a host that is lost", () => {
     const all = await hosts(3);
     let running: Running | null = null;
     let copies = 0;
-    // The second file has its name in the bucket, and nobody knows.
-    const front = await bucketFront(all.s3, (asked) =>
-      asked.copies && ++copies === 2 ? { served: () => running?.signal("SIGKILL") } : "serve",
-    );
+    // One file is archived; of the second the bucket has the name, and nobody else knows.
+    const front = await bucketFront(all.s3, async (asked) => {
+      if (!asked.copies || ++copies !== 2) return "serve";
+      await eventually(async () => {
+        const [row] = await postgres.query(
+          all.url,
+          "SELECT count(*) AS done FROM items WHERE state = 'archived'",
+        );
+        return Number(row?.["done"]) === 1 || null;
+      });
+      return { served: () => running?.signal("SIGKILL") };
+    });
     const downloads = await workerProcess(all, "away", all.s3);
     running = start(all.place, [...runArgs, "--no-work", "--downloads", "1"], {
       env: { ...all.env, ...front.env },
