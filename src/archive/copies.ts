@@ -1,16 +1,18 @@
 import { createHash } from "node:crypto";
 import { basename, join, posix } from "node:path";
-import { type Bucket, BucketError } from "../bucket/bucket.js";
+import type { Bucket } from "../bucket/bucket.js";
 import type { Disk } from "../core/ports/disk.js";
 import { folderBelow } from "./disk/names.js";
-import type { DiskRefusal } from "./disk/space.js";
-import { openTemporary } from "./disk/temporary.js";
+import { type DiskRefusal, refusalOf } from "./disk/space.js";
+import { openTemporary, temporaryNameOf } from "./disk/temporary.js";
 import type { KnownFile } from "./examine.js";
-import type { Archive } from "./save.js";
+import { indexName } from "./index-file.js";
+import type { Archive, ReceivedFile } from "./save.js";
 
 /** Copies of the archive's files in a bucket, under the same names as in the output folder. */
 
-function copyKey(jobFolder: string, file: string): string {
+/** The key of a file of a job's folder. */
+export function copyKey(jobFolder: string, file: string): string {
   return posix.join(basename(jobFolder), file);
 }
 
@@ -23,7 +25,7 @@ export function savingCopies(save: Archive["save"], bucket: Bucket): Archive["sa
       await copyTo(bucket, request.jobFolder, result);
       return result;
     } catch (error) {
-      return refusalOfBucket(error);
+      return refusalOf(error, request.jobFolder);
     }
   };
 }
@@ -37,14 +39,49 @@ export async function copyTo(
   await bucket.put(copyKey(jobFolder, file), { path: join(jobFolder, file), bytes, sha256, mime });
 }
 
-/** Why the bucket takes no files now; null where it can be read. Rethrows other errors than the bucket's. */
-export async function bucketRefusal(bucket: Bucket): Promise<DiskRefusal | null> {
-  return bucket.find("index.jsonl").then(() => null, refusalOfBucket);
+/**
+ * Moves what this host has received to the bucket, under a temporary name of the lease alone, so that another host that
+ * was given the same job cannot replace it. Rejects with BucketError.
+ */
+export async function handToBucket(
+  { disk, bucket, jobFolder, lease }: { disk: Disk; bucket: Bucket; jobFolder: string; lease: string },
+  received: ReceivedFile,
+): Promise<ReceivedFile> {
+  const { bytes, sha256, content } = received;
+  const path = join(jobFolder, received.temporary);
+  const temporary = posix.join(posix.dirname(received.temporary), temporaryNameOf(lease, 1));
+  try {
+    await bucket.put(copyKey(jobFolder, temporary), { path, bytes, sha256, mime: content.mime });
+    return { ...received, temporary };
+  } finally {
+    await disk.unlink(path).catch(() => undefined);
+  }
 }
 
-function refusalOfBucket(error: unknown): DiskRefusal {
-  if (!(error instanceof BucketError)) throw error;
-  return { kind: "disk", code: "BUCKET", reason: error.message };
+/** Removes what was moved to the bucket and nobody wants any more. */
+export async function dropFromBucket(
+  bucket: Bucket,
+  jobFolder: string,
+  { temporary }: ReceivedFile,
+): Promise<void> {
+  await bucket.remove(copyKey(jobFolder, temporary)).catch(() => undefined);
+}
+
+/** Copies the index, as it is now. Rejects with BucketError. */
+export async function copyIndex(disk: Disk, bucket: Bucket, jobFolder: string): Promise<void> {
+  const path = join(jobFolder, indexName);
+  const bytes = await disk.size(path);
+  if (bytes === null) return;
+  const sha256 = await hashOf(disk.read(path));
+  await bucket.put(copyKey(jobFolder, indexName), { path, bytes, sha256, mime: "application/jsonl" });
+}
+
+/** Why the bucket takes no files now; null where it can be read. Rethrows other errors than the bucket's. */
+export async function bucketRefusal(bucket: Bucket): Promise<DiskRefusal | null> {
+  return bucket.find(indexName).then(
+    () => null,
+    (error: unknown) => refusalOf(error, bucket.name),
+  );
 }
 
 /** What is wrong with the copy of a file; null when the bucket has it. Rejects with BucketError. */

@@ -95,6 +95,9 @@ export async function examineFile(
   if (found === null) return { kind: "missing", file, identity };
   if (found !== bytes)
     return { kind: "damaged", file, identity, reason: `expected ${bytes} bytes, got ${found}` };
+  const inBucket = await disk.inBucket?.(path);
+  if (inBucket && inBucket.sha256 !== sha256)
+    return { kind: "damaged", file, identity, reason: `${inBucket.bucket} has other content` };
   if (!isRead) return null;
   examination.read++;
   examination.bytesRead += bytes;

@@ -40,6 +40,8 @@ export interface IndexLine extends IndexFacts {
   output: number;
   /** Relative to the job's folder, with `/` between segments. */
   file: string;
+  /** The bucket that has it instead of this disk, as `BUCKET/JOB/FILE`: `s3://bucket/prefix`. */
+  bucket?: string;
   bytes: number;
   /** Hexadecimal. */
   sha256: string;
@@ -147,10 +149,10 @@ export class JobIndex {
     this.identities.delete(foldName(file));
   }
 
-  /** Appends a line and returns when it is durable. Does nothing when the same file is already in the index. */
+  /** Appends a line and returns when it is durable. Does nothing when the index has the same file in the same place. */
   async add(line: IndexLine): Promise<void> {
     const last = this.lines.get(identityOf(line));
-    if (last?.file === line.file && last.sha256 === line.sha256) return;
+    if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) return;
     await this.write(line);
     this.know(line);
   }

@@ -71,6 +71,8 @@ export type SaveResult =
       sha256: string;
       mime: string;
       check: string;
+      /** The bucket that has it instead of this disk. */
+      bucket?: string;
       /** Files that were moved away, with their new names. */
       moved?: readonly { from: string; to: string }[];
     }
@@ -138,7 +140,16 @@ async function knownFile(
 ): Promise<Extract<SaveResult, { kind: "saved" }> | null> {
   const known = index.find(identityOf(keyOf(request)));
   if (known === undefined || !(await holds(disk, join(request.jobFolder, known.file), known))) return null;
-  return saved(known, []);
+  const line = await withPlace(known, disk, request.jobFolder);
+  await index.add(line);
+  return saved(line, []);
+}
+
+/** The line with the bucket that has its file, if the disk has not. */
+async function withPlace(line: IndexLine, disk: Disk, jobFolder: string): Promise<IndexLine> {
+  const { bucket: _, ...rest } = line;
+  const inBucket = await disk.inBucket?.(join(jobFolder, line.file));
+  return inBucket ? { ...rest, bucket: inBucket.bucket } : rest;
 }
 
 /**
@@ -197,7 +208,8 @@ export async function placeReceived(
       return { kind: "try_again", reason: `${path} is not a temporary file of the archive` };
     const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
     const folder = await folderBelow(disk, request.jobFolder, posix.dirname(name));
-    if ((await disk.size(temporary)) !== bytes)
+    const inBucket = await disk.inBucket?.(temporary);
+    if ((await disk.size(temporary)) !== bytes || (inBucket && inBucket.sha256 !== sha256))
       return { kind: "try_again", reason: `the downloaded file ${temporary} is gone or not whole` };
     const index = await ports.indexes.of(request.jobFolder);
     const discard = () => disk.unlink(temporary).catch(() => undefined);
@@ -290,7 +302,7 @@ async function place(
   const check = [content.check, content.because, unproven ? lengthUnknown : undefined]
     .filter((piece) => piece !== undefined)
     .join(", ");
-  const line: IndexLine = {
+  const placed: IndexLine = {
     ...request.index,
     output: request.outputNumber,
     file,
@@ -301,6 +313,7 @@ async function place(
     saved: new Date(clock.now()).toISOString(),
     bulkgen: version,
   };
+  const line = await withPlace(placed, disk, request.jobFolder);
   await temporary.discard();
   if (sidecars) await writeSidecar(disk, request.jobFolder, folder, line);
   await disk.syncFolder(folder);
@@ -333,7 +346,8 @@ async function giveName(
     // fails, so that the next try uses it again.
     index.setIdentity(file, identity);
     if (sidecars) index.setIdentity(sidecarOf(file), identity);
-    if (occupant !== null && (await linked(disk, temporary.path, path))) return file;
+    const facts = { ...received, mime: content.mime };
+    if (occupant !== null && (await linked(disk, temporary.path, path, facts))) return file;
     if (await holds(disk, path, received)) return file;
     index.setIdentity(file, null);
   }
@@ -356,10 +370,20 @@ function sidecarIsFree(index: JobIndex, file: string, identity: string): boolean
 }
 
 function saved(
-  { file, bytes, sha256, mime, check }: IndexLine,
+  { file, bytes, sha256, mime, check, bucket }: IndexLine,
   moved: { from: string; to: string }[],
 ): Extract<SaveResult, { kind: "saved" }> {
-  return { kind: "saved", file, bytes, sha256, mime, check, ...(moved.length === 0 ? {} : { moved }) };
+  const where = bucket === undefined ? {} : { bucket };
+  return {
+    kind: "saved",
+    file,
+    bytes,
+    sha256,
+    mime,
+    check,
+    ...where,
+    ...(moved.length === 0 ? {} : { moved }),
+  };
 }
 
 /** Called only when the new file is complete: until then the old file stays in place. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { openTemporary } from "./disk/temporary.js";
@@ -10,7 +11,7 @@ export function sidecarOf(file: string): string {
 
 export const sidecarExtension = ".json";
 
-/** Writes the sidecar durably. The caller syncs the folder. */
+/** Writes the sidecar durably, where its file is. The caller syncs the folder. */
 export async function writeSidecar(
   disk: Disk,
   jobFolder: string,
@@ -18,10 +19,14 @@ export async function writeSidecar(
   line: IndexLine,
 ): Promise<void> {
   const temporary = await openTemporary(disk, folder, `sidecar ${identityOf(line)}`);
+  const text = Buffer.from(`${JSON.stringify(line, null, 2)}\n`);
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  const content = { bytes: text.length, sha256, mime: "application/json" };
   try {
-    await temporary.file.write(Buffer.from(`${JSON.stringify(line, null, 2)}\n`));
+    await temporary.file.write(text);
     await temporary.file.sync();
-    await disk.link(temporary.path, join(jobFolder, sidecarOf(line.file)));
+    const target = join(jobFolder, sidecarOf(line.file));
+    await disk.link(temporary.path, target, line.bucket === undefined ? undefined : content);
   } catch (error) {
     // A redo after a crash finds its own sidecar: no other file may have this name.
     if ((error as { code?: unknown }).code !== "EEXIST") throw error;

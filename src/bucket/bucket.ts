@@ -1,7 +1,7 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { Readable } from "node:stream";
-import type { S3Config, S3mini } from "s3mini";
+import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
 import { fetch, type RequestInit as UndiciRequest } from "undici";
 
 /**
@@ -13,10 +13,16 @@ export interface Bucket {
   readonly name: string;
   /** Uploads a file, which must have these facts, and returns when the store has all of it. */
   put(key: string, file: ObjectFile): Promise<void>;
+  /** Gives an object a second key, and returns when the store has all of it. Its bytes do not leave the store. */
+  copy(from: string, to: string): Promise<void>;
+  /** Removes an object; fine when there is none. */
+  remove(key: string): Promise<void>;
+  /** Names in a folder, which is a key or empty; those of folders end in `/`. */
+  list(folder: string): Promise<string[]>;
   /** What the store has under a key; null when it has nothing. */
   find(key: string): Promise<StoredObject | null>;
-  /** The content of an object, in pieces. */
-  read(key: string): AsyncIterable<Uint8Array>;
+  /** The content of an object, in pieces: all of it, or the bytes from `start` up to and without `end`. */
+  read(key: string, range?: { start: number; end: number }): AsyncIterable<Uint8Array>;
   /** An address at which anyone can read the object for so many seconds. */
   link(key: string, seconds: number): Promise<string>;
 }
@@ -39,6 +45,16 @@ export interface StoredObject {
 /** The bucket cannot be used, or refuses something. The message says what to do. */
 export class BucketError extends Error {
   override readonly name = "BucketError";
+  /** It will not be otherwise until a person changes the credentials, their rights, or the bucket. */
+  readonly isForGood: boolean;
+
+  constructor(
+    message: string,
+    { isForGood = false, ...options }: ErrorOptions & { isForGood?: boolean } = {},
+  ) {
+    super(message, options);
+    this.isForGood = isForGood;
+  }
 }
 
 export interface BucketTarget {
@@ -55,6 +71,8 @@ export function bucketTarget(text: string): BucketTarget | null {
 
 /** An object of more bytes is uploaded in parts of so many. */
 const partBytes = 8 * 2 ** 20;
+/** S3 itself copies no object of more bytes. */
+const copyBytesMax = 5 * 2 ** 30;
 /** For one request, a part at most. */
 const answerMsMax = 300_000;
 /** The longest time for which S3 signs an address (s). */
@@ -90,6 +108,25 @@ export function openBucket(
   };
   const find = (key: string) =>
     attempt(`the question for ${key}`, async (s3) => stored(await s3.getObjectRaw(keyOf(key), false, 0, 1)));
+  async function* read(key: string, range?: { start: number; end: number }) {
+    const what = `the download of ${key}`;
+    const answer = await attempt(what, (s3) =>
+      s3.getObjectRaw(keyOf(key), range === undefined, range?.start, range?.end),
+    );
+    if (answer.body === null) return;
+    try {
+      for await (const piece of answer.body) yield piece;
+    } catch (error) {
+      throw told(error, name, what);
+    }
+  }
+  const confirm = async (key: string, expected: StoredObject) => {
+    const has = await find(key);
+    if (has.bytes !== expected.bytes || has.sha256 !== expected.sha256)
+      throw new BucketError(
+        `${name} has another ${key} than was uploaded: expected ${expected.bytes} bytes with hash ${expected.sha256}, got ${has.bytes} with ${has.sha256 ?? "no hash"}`,
+      );
+  };
   return {
     name,
     find: (key) =>
@@ -106,29 +143,89 @@ export function openBucket(
         if (bytes <= partBytes) {
           const content = await readFile(file.path);
           await s3.putObject(keyOf(key), content, mime, undefined, { ...headers, ...proof });
-        } else await s3.putAnyObject(keyOf(key), streamOf(file.path), mime, undefined, headers);
+        } else await putParts(s3, keyOf(key), contentOf(file.path), { sha256, mime }, headers);
       });
-      const has = await find(key);
-      if (has.bytes !== bytes || has.sha256 !== sha256)
-        throw new BucketError(
-          `${name} has another ${key} than was uploaded: expected ${bytes} bytes with hash ${sha256}, got ${has.bytes} with ${has.sha256 ?? "no hash"}`,
-        );
+      await confirm(key, file);
     },
-    async *read(key) {
-      const what = `the download of ${key}`;
-      const answer = await attempt(what, (s3) => s3.getObjectRaw(keyOf(key)));
-      if (answer.body === null) return;
-      try {
-        for await (const piece of answer.body) yield piece;
-      } catch (error) {
-        throw told(error, name, what);
-      }
+    async copy(from, to) {
+      const source = await find(from);
+      await attempt(`the copy of ${from} to ${to}`, async (s3) => {
+        // Some stores do not take the slashes as the library encodes them.
+        const path = [bucket, ...keyOf(from).split("/")].map(encodeURIComponent).join("/");
+        const additionalHeaders = { "x-amz-copy-source": `/${path}` };
+        if (source.bytes <= copyBytesMax)
+          return void (await s3.copyObject(keyOf(from), keyOf(to), { additionalHeaders }));
+        const { sha256 } = source;
+        const headers: AWSHeaders = sha256 === null ? {} : { "x-amz-meta-sha256": sha256 };
+        await putParts(s3, keyOf(to), read(from), { sha256, mime: "application/octet-stream" }, headers);
+      });
+      await confirm(to, source);
     },
+    remove: (key) =>
+      attempt(`the removal of ${key}`, async (s3) => {
+        await s3.deleteObject(keyOf(key));
+      }),
+    async list(folder) {
+      const above = folder === "" ? keyOf("") : `${keyOf(folder)}/`;
+      const found = await attempt(`the list of ${folder}`, (s3) =>
+        s3.listObjects("/", above, undefined, { delimiter: "/" }),
+      );
+      if (found === null) throw noBucket(name);
+      return found.map(({ Key }) => Key.slice(above.length)).filter((own) => own !== "");
+    },
+    read,
     link: (key, seconds) =>
       attempt(`the signing of an address for ${key}`, (s3) =>
         s3.getPresignedUrl("GET", keyOf(key), Math.min(seconds, linkSecondsMax)),
       ),
   };
+}
+
+/** The store checks each part on its way, and the whole is checked before the object gets its key. */
+async function putParts(
+  s3: S3mini,
+  key: string,
+  content: AsyncIterable<Uint8Array>,
+  { sha256, mime }: { sha256: string | null; mime: string },
+  headers: AWSHeaders,
+): Promise<void> {
+  const upload = await s3.getMultipartUploadId(key, mime, undefined, headers);
+  try {
+    const parts: UploadPart[] = [];
+    const whole = createHash("sha256");
+    for await (const part of inParts(content)) {
+      whole.update(part);
+      const proof = { "content-md5": createHash("md5").update(part).digest("base64") } as AWSHeaders;
+      const send = () => s3.uploadPart(key, upload, part, parts.length + 1, {}, undefined, proof);
+      // A large file is not to fail for one part.
+      parts.push(await send().catch(send));
+    }
+    const hash = whole.digest("hex");
+    if (sha256 !== null && hash !== sha256)
+      throw new BucketError(`the file has changed: expected the hash ${sha256}, got ${hash}`);
+    await s3.completeMultipartUpload(key, upload, parts);
+  } catch (error) {
+    await s3.abortMultipartUpload(key, upload).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of content) {
+    for (let at = 0; at < piece.length; ) {
+      const some = piece.subarray(at, at + partBytes - bytes);
+      pieces.push(some);
+      bytes += some.length;
+      at += some.length;
+      if (bytes < partBytes) continue;
+      yield Buffer.concat(pieces);
+      pieces = [];
+      bytes = 0;
+    }
+  }
+  if (bytes > 0) yield Buffer.concat(pieces);
 }
 
 async function open(config: S3Config, signal?: AbortSignal): Promise<S3mini> {
@@ -140,8 +237,8 @@ async function open(config: S3Config, signal?: AbortSignal): Promise<S3mini> {
   return new Client({ ...config, fetch: send as unknown as NonNullable<S3Config["fetch"]> });
 }
 
-function streamOf(path: string): ReadableStream {
-  return Readable.toWeb(createReadStream(path, { highWaterMark: 2 ** 20 })) as ReadableStream;
+function contentOf(path: string): AsyncIterable<Uint8Array> {
+  return createReadStream(path, { highWaterMark: 2 ** 20 });
 }
 
 function stored(answer: Response): StoredObject {
@@ -158,7 +255,8 @@ function accessTo(name: string, environment: Environment) {
   const missing = Object.entries({ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret })
     .filter(([, value]) => value === "")
     .map(([variable]) => variable);
-  if (missing.length > 0) throw new BucketError(`${name} cannot be used: set ${missing.join(" and ")}`);
+  if (missing.length > 0)
+    throw new BucketError(`${name} cannot be used: set ${missing.join(" and ")}`, { isForGood: true });
   return { accessKeyId: id, secretAccessKey: secret, region: regionOf(environment) };
 }
 
@@ -169,7 +267,8 @@ function regionOf({ AWS_REGION: region, AWS_DEFAULT_REGION: other }: Environment
 function endpointOf(environment: Environment): string {
   const { AWS_ENDPOINT_URL_S3: ofS3, AWS_ENDPOINT_URL: general } = environment;
   const given = ofS3 || general || `https://s3.${regionOf(environment)}.amazonaws.com`;
-  if (!URL.canParse(given)) throw new BucketError(`AWS_ENDPOINT_URL is no address: ${given}`);
+  if (!URL.canParse(given))
+    throw new BucketError(`AWS_ENDPOINT_URL is no address: ${given}`, { isForGood: true });
   return given.replace(/\/+$/, "");
 }
 
@@ -192,18 +291,25 @@ function isMissingObject(error: unknown): boolean {
 
 /** The error in a person's words. S3's own texts repeat addresses, which are signed. */
 function told(error: unknown, name: string, what: string): BucketError {
+  if (error instanceof BucketError) return error;
   const { status, serviceCode } = refusalIn(error);
   const code = serviceCode === undefined ? "" : ` (${serviceCode})`;
   const options = { cause: error };
-  if (serviceCode === "NoSuchBucket")
-    return new BucketError(`there is no bucket for ${name}: make it, or correct its name`, options);
+  if (serviceCode === "NoSuchBucket") return noBucket(name, error);
   if (status === 401 || status === 403)
     return new BucketError(
       `${name} refused ${what}${code}: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do`,
-      options,
+      { ...options, isForGood: true },
     );
   if (status !== undefined) return new BucketError(`${name} answered ${what} with ${status}${code}`, options);
   return new BucketError(`${name} did not answer ${what} (${whyNoAnswer(error as Error)})`, options);
+}
+
+function noBucket(name: string, cause?: unknown): BucketError {
+  return new BucketError(`there is no bucket for ${name}: make it, or correct its name`, {
+    cause,
+    isForGood: true,
+  });
 }
 
 function whyNoAnswer({ name, cause }: Error): string {

@@ -8,6 +8,7 @@ import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { spentStepMs } from "../store/accounts/quota-reader.js";
 import type { Schedules } from "../store/schedules.js";
+import type { Environment } from "../text/terminal-kind.js";
 import {
   filePage,
   itemPage,
@@ -43,6 +44,8 @@ export interface DashboardAppOptions {
   page: PageFiles;
   /** Null where the workspace has no schedules. */
   schedules(): Schedules | null;
+  /** How buckets are reached. */
+  environment: Environment;
   /** Ends what is streamed when the dashboard ends. */
   signal: AbortSignal;
 }
@@ -266,7 +269,7 @@ function acts(app: Hono, { commands, clock, signal, workspace }: DashboardAppOpt
   });
 }
 
-function files(app: Hono, { watch }: DashboardAppOptions, guard: Guard): void {
+function files(app: Hono, { watch, environment }: DashboardAppOptions, guard: Guard): void {
   const zips = new Zips(watch);
   app.post("/api/zip", async (context) => {
     const { id, name } = await zips.prepare(await bodyOf(context, asked.zipped));
@@ -284,8 +287,8 @@ function files(app: Hono, { watch }: DashboardAppOptions, guard: Guard): void {
       : null;
     if (file === null) return refusal(context, "missing", "There is no such file.", 404);
     return context.req.query("small") === undefined
-      ? fileAnswer(file, context.req.header("range"))
-      : thumbnailAnswer(file);
+      ? fileAnswer(file, context.req.header("range"), environment)
+      : thumbnailAnswer(file, environment);
   });
 }
 

@@ -3,9 +3,13 @@ import { dirname, sep } from "node:path";
 import { Readable } from "node:stream";
 import PQueue from "p-queue";
 import { thumbnailOf } from "../archive/check/thumbnail.js";
+import { bucketAddress } from "../archive/disk/bucket-disk.js";
 import { jobFolder } from "../archive/disk/names.js";
 import { nodeDisk } from "../archive/disk/node-disk.js";
+import type { Disk } from "../core/ports/disk.js";
+import { diskWith } from "../job/workspace/outputs-place.js";
 import type { BrowsedFile } from "../store/browse/pages.js";
+import type { Environment } from "../text/terminal-kind.js";
 import { pathOf } from "./answers.js";
 import { Refused } from "./refused.js";
 
@@ -16,9 +20,13 @@ const shrinking = new PQueue({ concurrency: 1 });
 const shown = /^(image\/(png|jpeg|webp|gif|avif)|video\/(mp4|webm)|audio\/[\w.+-]+)$/;
 
 /** Answers with an archived file, or with the part of it that a player asks for. */
-export function fileAnswer(file: BrowsedFile, range: string | undefined): Response {
-  const path = existing(file);
-  const { size } = statSync(path);
+export async function fileAnswer(
+  file: BrowsedFile,
+  range: string | undefined,
+  environment: Environment,
+): Promise<Response> {
+  const { disk, path } = await found(file, environment);
+  const size = (await disk.size(path)) ?? 0;
   const part = partOf(range, size);
   const headers = {
     "Content-Type": shown.test(file.mime) ? file.mime : "application/octet-stream",
@@ -30,7 +38,7 @@ export function fileAnswer(file: BrowsedFile, range: string | undefined): Respon
   if (part === "unsatisfiable")
     return new Response(null, { status: 416, headers: { ...headers, "Content-Range": `bytes */${size}` } });
   const { start, end } = part ?? { start: 0, end: size - 1 };
-  const body = size === 0 ? null : Readable.toWeb(createReadStream(path, { start, end }));
+  const body = size === 0 ? null : Readable.toWeb(Readable.from(disk.read(path, { start, end: end + 1 })));
   return new Response(body as ReadableStream | null, {
     status: part === null ? 200 : 206,
     headers: {
@@ -42,26 +50,50 @@ export function fileAnswer(file: BrowsedFile, range: string | undefined): Respon
 }
 
 /** Answers with a small picture of an archived one. It is made once, and kept where the gallery keeps it. */
-export async function thumbnailAnswer(file: BrowsedFile): Promise<Response> {
-  existing(file);
-  const folder = jobFolder({ outFolder: file.outFolder, jobName: file.job });
-  const small = await shrinking.add(() => thumbnailOf(nodeDisk, folder, file));
-  if (!small) return fileAnswer(file, undefined);
+export async function thumbnailAnswer(file: BrowsedFile, environment: Environment): Promise<Response> {
+  const { disk } = await found(file, environment);
+  const folder = folderOf(file);
+  const small = await shrinking.add(() => thumbnailOf(disk, folder, file));
+  if (!small) return fileAnswer(file, undefined, environment);
   const headers = { "Content-Type": "image/webp", "Cache-Control": "private, max-age=86400" };
   const body = Readable.toWeb(createReadStream(`${folder}/${small.file}`)) as ReadableStream;
   return new Response(body, { headers });
+}
+
+function folderOf({ outFolder, job }: BrowsedFile): string {
+  return jobFolder({ outFolder, jobName: job });
+}
+
+/** A file, on this disk or in the bucket that has it. Rejects with Refused where it is in neither. */
+async function found(file: BrowsedFile, environment: Environment): Promise<{ disk: Disk; path: string }> {
+  const path = pathOf(file);
+  if (file.bucket === null || (await nodeDisk.size(path)) !== null)
+    return { disk: nodeDisk, path: existing(file) };
+  const address = bucketAddress(file.bucket, folderOf(file), file.file);
+  try {
+    const disk = diskWith([file.bucket], folderOf(file), environment);
+    if ((await disk.size(path)) !== null) return { disk, path };
+  } catch (error) {
+    throw new Refused(`${address} cannot be read: ${(error as Error).message}`, "missing");
+  }
+  throw new Refused(`${address} is gone. \`bulkgen verify\` finds out what is missing.`, "missing");
 }
 
 /** The path of the file. Throws Refused if it is gone, or is not in the folder of its job. */
 export function existing(file: BrowsedFile): string {
   const path = pathOf(file);
   try {
-    const folder = realpathSync(jobFolder({ outFolder: file.outFolder, jobName: file.job }));
+    const folder = realpathSync(folderOf(file));
     if (`${realpathSync(dirname(path))}${sep}`.startsWith(`${folder}${sep}`) && statSync(path).isFile())
       return path;
   } catch {
     // Said below.
   }
+  if (file.bucket !== null)
+    throw new Refused(
+      `${bucketAddress(file.bucket, folderOf(file), file.file)} is not on this disk. Download the folder first, such as with \`aws s3 sync\`.`,
+      "missing",
+    );
   throw new Refused(
     `${file.file} is not where it was archived. \`bulkgen verify\` finds out what is missing.`,
     "missing",

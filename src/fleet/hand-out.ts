@@ -20,6 +20,7 @@ export interface HandOutOptions {
   outFolder: string;
   /** See DownloadJob. */
   proof: string;
+  bucket: string | null;
   hasProof(): Promise<boolean>;
   baseUrl: string;
   clock: Clock;
@@ -66,6 +67,12 @@ class Waiting implements HandOut {
         return archive.place(request, outcome);
       case "elsewhere":
         return this.misplaced(outcome, signal);
+      case "no_bucket": {
+        const { host, worker, reason } = outcome;
+        log.warn({}, `the worker on ${host} cannot keep files in the bucket: ${reason}`);
+        await this.options.queue.sendAway(worker).catch(() => undefined);
+        return { kind: "try_again", reason: `the worker on ${host} cannot use the bucket` };
+      }
       case "other_version":
         log.warn({}, `the worker on ${outcome.host} has another version of bulkgen: update it`);
         return {
@@ -202,9 +209,9 @@ class Waiting implements HandOut {
   }
 
   private jobOf({ jobFolder, replaces: _, ...request }: SaveRequest): DownloadJob {
-    const { outFolder, proof, baseUrl } = this.options;
+    const { outFolder, proof, bucket, baseUrl } = this.options;
     const folder = relative(outFolder, jobFolder).split(sep).join(posix.sep);
-    return { version: jobVersion, folder, proof, baseUrl, request };
+    return { version: jobVersion, folder, proof, bucket, baseUrl, request };
   }
 }
 

@@ -10,6 +10,8 @@ export interface DownloadJob {
   folder: string;
   /** A file in that folder that shows that a host has the folder of the run, and not another of the same name. */
   proof: string;
+  /** The bucket that alone keeps the outputs: then each host has a folder of its own. Its credentials are each host's. */
+  bucket: string | null;
   /** Of the service, which decides what addresses may be fetched from. */
   baseUrl: string;
   request: Omit<SaveRequest, "jobFolder" | "replaces">;
@@ -22,6 +24,8 @@ export type JobOutcome =
   | Reception
   /** The worker does not see the folder of the run, or the run that put the job in has ended. */
   | { kind: "elsewhere"; host: string; worker: string }
+  /** The worker cannot use the bucket: its host lacks the credentials, or they do not allow it. */
+  | { kind: "no_bucket"; host: string; worker: string; reason: string }
   /** The worker does not understand the job. */
   | { kind: "other_version"; host: string; version: number };
 

@@ -1,5 +1,8 @@
 import { join, posix } from "node:path";
-import { type Archive, dropReceived, type Reception } from "../archive/save.js";
+import { dropFromBucket, handToBucket } from "../archive/copies.js";
+import { indexName } from "../archive/index-file.js";
+import { type Archive, dropReceived, type ReceivedFile, type Reception } from "../archive/save.js";
+import { type Bucket, BucketError } from "../bucket/bucket.js";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
@@ -12,6 +15,11 @@ export interface WorkerOptions {
   outFolder: string;
   /** Downloads for a service. */
   archiveFor(baseUrl: string): Pick<Archive, "receive">;
+  /**
+   * How this host reaches the bucket of a run that has no folder for all: throws BucketError. Absent in the run itself,
+   * which uploads what lies in its own folder.
+   */
+  bucketFor?(name: string): Bucket;
   disk: Disk;
   clock: Clock;
   log: Log;
@@ -24,8 +32,10 @@ const lookMs = 1_000;
 
 /** A process's part of the fleet: takes jobs from the queue and carries them out. */
 export class Worker {
-  /** The host does not see the run's output folder, so that the worker is of no use. */
+  /** The host does not see the run's output folder, or cannot use its bucket, so that the worker is of no use. */
   isElsewhere = false;
+  /** Why this host cannot use the bucket. */
+  bucketRefusal: string | null = null;
   private done = 0;
   private readonly active = new Map<TakenJob, AbortController>();
   private readonly drained = new AbortController();
@@ -121,28 +131,65 @@ export class Worker {
   }
 
   private async carryOut(job: TakenJob, signal: AbortSignal): Promise<void> {
-    const { clock, disk, log, outFolder, queue } = this.options;
+    const { clock, log, queue } = this.options;
     const outcome = await this.outcomeOf(job, signal);
     if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) {
       if (outcome.kind === "received") this.done++;
       // The run that waits for it will say whether this worker is of any use; until then it takes less.
-      if (outcome.kind === "elsewhere") await clock.sleep(2 * renewMs, this.drained.signal);
+      if (["elsewhere", "no_bucket", "disk"].includes(outcome.kind))
+        await clock.sleep(2 * renewMs, this.drained.signal);
       return;
     }
-    if (outcome.kind === "received") await dropReceived(disk, join(outFolder, job.data.folder), outcome);
+    if (outcome.kind === "received") await this.drop(job, outcome);
     log.debug({ job: job.id }, "the lease of a job has ended: another worker has it");
   }
 
-  private async outcomeOf({ data }: TakenJob, signal: AbortSignal): Promise<JobOutcome | Reception> {
-    const { archiveFor, disk, entry, outFolder } = this.options;
+  private async drop({ data }: TakenJob, received: ReceivedFile): Promise<void> {
+    const { bucketFor, disk, outFolder } = this.options;
+    const jobFolder = join(outFolder, data.folder);
+    if (data.bucket === null || bucketFor === undefined) await dropReceived(disk, jobFolder, received);
+    else await dropFromBucket(bucketFor(data.bucket), jobFolder, received);
+  }
+
+  private async outcomeOf(job: TakenJob, signal: AbortSignal): Promise<JobOutcome | Reception> {
+    const { archiveFor, bucketFor, disk, entry, outFolder } = this.options;
+    const { data } = job;
     const { host } = entry;
     if (data.version !== jobVersion) return { kind: "other_version", host, version: data.version };
-    const { folder, proof, request, baseUrl } = data;
+    const { folder, proof, bucket, request, baseUrl } = data;
     const elsewhere = { kind: "elsewhere", host, worker: this.name } as const;
     // A job comes out of a database: it must not lead out of the folder.
     if (posix.isAbsolute(folder) || posix.normalize(`${folder}/`).startsWith("../")) return elsewhere;
     const jobFolder = join(outFolder, folder);
+    const receive = () => archiveFor(baseUrl).receive({ ...request, jobFolder }, signal);
+    if (bucket !== null && bucketFor !== undefined)
+      return this.throughBucket(job, () => bucketFor(bucket), jobFolder, receive);
     if ((await disk.size(join(jobFolder, proof)).catch(() => null)) === null) return elsewhere;
-    return archiveFor(baseUrl).receive({ ...request, jobFolder }, signal);
+    return receive();
+  }
+
+  /** Downloads to this host's disk, and leaves the file in the bucket. */
+  private async throughBucket(
+    { id, retryCount }: TakenJob,
+    openBucket: () => Bucket,
+    jobFolder: string,
+    receive: () => Promise<Reception>,
+  ): Promise<JobOutcome> {
+    const { disk, entry } = this.options;
+    try {
+      const bucket = openBucket();
+      // Before the download: it would be in vain.
+      await bucket.find(indexName);
+      const received = await receive();
+      // The disk is this host's alone.
+      if (received.kind === "disk") return { ...received, reason: `${received.reason} on ${entry.host}` };
+      if (received.kind !== "received") return received;
+      return await handToBucket({ disk, bucket, jobFolder, lease: `${id} ${retryCount}` }, received);
+    } catch (error) {
+      if (!(error instanceof BucketError)) throw error;
+      if (!error.isForGood) return { kind: "disk", code: "BUCKET", reason: error.message };
+      this.bucketRefusal = error.message;
+      return { kind: "no_bucket", host: entry.host, worker: this.name, reason: error.message };
+    }
   }
 }

@@ -62,9 +62,20 @@ export interface WorkspaceItem extends Omit<BrowsedItem, "price" | "picked"> {
 export interface WorkspaceOutput
   extends Pick<
     BrowsedFile,
-    "itemId" | "number" | "key" | "job" | "rowId" | "model" | "prompt" | "file" | "bytes" | "sha256" | "mime"
+    | "itemId"
+    | "number"
+    | "key"
+    | "job"
+    | "rowId"
+    | "model"
+    | "prompt"
+    | "file"
+    | "bucket"
+    | "bytes"
+    | "sha256"
+    | "mime"
   > {
-  /** The folder that `file` is in. */
+  /** The job's folder, which `file` is in unless a bucket has it instead. */
   folder: string;
   /** ISO 8601. */
   savedAt: string;
@@ -178,7 +189,7 @@ function shownItem({ price, picked, ...item }: BrowsedItem): WorkspaceItem {
 }
 
 function shownOutput(output: BrowsedFile): WorkspaceOutput {
-  const { itemId, number, key, job, rowId, model, prompt, file, bytes, sha256, mime } = output;
+  const { itemId, number, key, job, rowId, model, prompt, file, bucket, bytes, sha256, mime } = output;
   return {
     itemId,
     number,
@@ -188,6 +199,7 @@ function shownOutput(output: BrowsedFile): WorkspaceOutput {
     model,
     prompt,
     file,
+    bucket,
     bytes,
     sha256,
     mime,

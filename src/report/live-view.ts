@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { showCredits } from "../core/money.js";
 import type { Window } from "../core/quota/quota.js";
 import { someOf } from "../job/workspace/evidence.js";
@@ -159,7 +159,7 @@ function barOf({ part, whole, tone }: Share, length: number, style: LiveStyle): 
 
 function newest({ newestFile, folder, cwd }: LiveFacts, style: LiveStyle): Line {
   if (newestFile === null) return { rank: 4, text: "" };
-  const path = join(folder, newestFile);
+  const path = isAbsolute(folder) ? join(folder, newestFile) : `${folder}/${newestFile}`;
   const shown = cutStartToWidth(terminalText(shownPath(path, cwd)), style.width - labelWidth);
   return {
     rank: 4,

@@ -49,6 +49,7 @@ export function changedFlags(options: RunOptions): string[] {
   );
   return [
     ...given,
+    ...(options.archiveOnly === true ? ["--archive-only"] : []),
     ...(options.canary === true ? ["--canary"] : []),
     ...(options.sidecars === true ? ["--sidecars"] : []),
     ...(options.sandbox ? ["--sandbox"] : []),

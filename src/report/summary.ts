@@ -1,4 +1,3 @@
-import { jobFolder } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import { exitCode } from "../core/exit.js";
 import type { ItemState } from "../core/item.js";
@@ -17,6 +16,7 @@ import {
 } from "../job/workspace/evidence.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
+import { outputsPlace } from "../job/workspace/outputs-place.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { isoOrNull } from "../text/iso.js";
@@ -88,7 +88,7 @@ export async function summaryOf(
     elapsedMs: clock.now() - startedAt,
     ranMs: (run.endedAt ?? clock.now()) - run.startedAt,
     ...(await opened.store.filesOf(run.id)),
-    folder: jobFolder(run),
+    folder: outputsPlace(run),
     nextStep: nextStepOf(left),
     look: null,
   };

@@ -2,6 +2,7 @@ import { extname, join } from "node:path";
 import { jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
 import { holds, moveFile, supersede } from "../archive/move.js";
+import { BucketError } from "../bucket/bucket.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
@@ -78,8 +79,9 @@ export async function arrange(
     await store.setRun(run.id, { arranged: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
-    ports.log.warn({ code }, `files keep their old names for now (${message})`);
+    const isOfBucket = error instanceof BucketError;
+    if (!isOfBucket && (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code))) throw error;
+    ports.log.warn({ code: isOfBucket ? "BUCKET" : code }, `files keep their old names for now (${message})`);
   }
 }
 
@@ -123,7 +125,11 @@ class Arrangement {
   private async isHere(file: ArchivedFile): Promise<boolean> {
     const { disk, store } = this.ports;
     const line = this.line(file);
-    if (!line || (await disk.size(join(this.folder, line.file))) !== file.bytes) return false;
+    if (!line) return false;
+    // A question for each of many files would take the bucket long. It has confirmed them; `verify` looks again.
+    const isConfirmed = line.bucket !== undefined && line.file === file.file;
+    if (isConfirmed) return true;
+    if ((await disk.size(join(this.folder, line.file))) !== file.bytes) return false;
     if (line.file === file.file) return true;
     const old = join(this.folder, file.file);
     const left = typeof this.index.identityAt(file.file) !== "string" && (await holds(disk, old, file));

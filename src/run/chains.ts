@@ -161,7 +161,8 @@ export class Chains {
    */
   private async publish(itemId: number, reason: string): Promise<string | null> {
     const { store, clock } = this.ports;
-    if (this.publishing.missing) return `${reason}): ${publishAdvice}, or ${ownAdvice}`;
+    const isInBucket = (await store.outputs(itemId)).every(({ bucket }) => bucket != null);
+    if (this.publishing.missing && !isInBucket) return `${reason}): ${publishAdvice}, or ${ownAdvice}`;
     try {
       const urls = await this.publishing.addressesOf(itemId);
       if (urls === null) return `${reason}): ${ownAdvice}`;

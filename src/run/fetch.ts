@@ -72,7 +72,9 @@ export class Fetching {
     switch (result.kind) {
       case "saved":
         await store.saved(item.id, output.number, result);
-        this.saved.push({ item: item.id, number: output.number, file: result.file });
+        // The bucket has confirmed what it has.
+        if (result.bucket === undefined)
+          this.saved.push({ item: item.id, number: output.number, file: result.file });
         for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);
         return true;
       case "expired":

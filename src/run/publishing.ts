@@ -13,6 +13,8 @@ export interface PublishPorts {
   localInput(value: string): Promise<LocalInput>;
   /** The file of that name in the job's folder. */
   archived(file: string): Promise<LocalInput>;
+  /** An address at which the service can read a file that is in that bucket. Rejects with PublishError. */
+  linkTo(bucket: string, file: string): Promise<string>;
   /** Ends what is being published; its items stay planned. */
   interrupt: AbortSignal;
 }
@@ -91,8 +93,12 @@ export class Publishing {
   async addressesOf(itemId: number): Promise<string[] | null> {
     if (this.ports === null) return null;
     const addresses: string[] = [];
-    for (const { file, sha256 } of await this.means.store.outputs(itemId)) {
+    for (const { file, sha256, bucket } of await this.means.store.outputs(itemId)) {
       if (file === null || sha256 === null) throw new NotArchivedError("it has no archived file");
+      if (bucket != null) {
+        addresses.push(await this.ports.linkTo(bucket, file));
+        continue;
+      }
       if (this.publisherOf(this.ports).byName)
         throw new PublishError("--publish names a folder where archived files are not");
       const archived = fileOf(file, await this.ports.archived(file));

@@ -20,7 +20,7 @@ import {
 const check = text("how far the content was checked when it was saved");
 const inputs = z.record(z.string(), z.string()).describe("its inputs as the manifest names them");
 const outputNumber = z.int().positive().describe("number of the output within its task, from 1");
-const absolute = text("the file; absolute");
+const absolute = text("the file; absolute, or its address in the bucket that has it");
 
 export const found = z
   .array(
@@ -105,7 +105,7 @@ export const picks = z.array(
     edition: text("empty for the first edition"),
     model: z.string(),
     prompt: z.string().nullable(),
-    files: z.array(z.string()).describe("absolute; none while its files are lost"),
+    files: z.array(z.string()).describe("absolute, or addresses in a bucket; none while its files are lost"),
   }),
 );
 
@@ -152,6 +152,7 @@ export const indexLine = z.strictObject({
   completed: text("when it was done, as the service wrote it: ISO 8601").nullable(),
   output: outputNumber,
   file: text("relative to the job's folder, with / between segments"),
+  bucket: text("with --archive-only: the bucket that has it instead, as BUCKET/JOB/FILE").optional(),
   bytes: bytes("its size"),
   sha256,
   mime: text("its media type"),

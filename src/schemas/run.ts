@@ -50,7 +50,7 @@ const left = credits("the balance, from GET me; null if it could not be read").n
 const stops = z.array(z.string()).describe("why the run ended before its items did, for people");
 const requests = count("API requests of the run, over all its resumes");
 const files = count("files that the run archived");
-const folder = text("the job's folder; absolute");
+const folder = text("the job's folder; absolute, or with --archive-only its address in the bucket");
 
 export const summary = z.strictObject({
   run: runNumber,
@@ -276,7 +276,7 @@ export const event = z.discriminatedUnion("event", [
   eventOf("archived", "all files of the item are saved", {
     ...item,
     ...charged,
-    files: z.array(z.string()).describe("absolute paths"),
+    files: z.array(z.string()).describe("absolute paths, or addresses in a bucket"),
   }),
   eventOf("failed", "the task failed, or the request was rejected", {
     ...item,

@@ -77,7 +77,7 @@ export const notification = z.strictObject({
   creditsSpent: credits("charged for good").nullable(),
   creditsPending: credits("charged, or possibly charged: in flight or held").nullable(),
   creditsLeft: credits("the balance, from GET me").nullable(),
-  folder: text("the job's folder").nullable(),
+  folder: text("the job's folder, or its address in the bucket that alone keeps the files").nullable(),
   next: text("what to do now").nullable(),
 });
 

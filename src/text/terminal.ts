@@ -60,8 +60,9 @@ export function cutStartToWidth(text: string, columns: number): string {
   return columns < 1 ? "" : `…${end}`;
 }
 
-/** The text as a link to a file, for terminals that take links (OSC 8). */
+/** The text as a link to a file, for terminals that take links (OSC 8). What is in a bucket is no file to open. */
 export function fileLink(text: string, path: string): string {
+  if (path.startsWith("s3://")) return text;
   return `\u001b]8;;${pathToFileURL(path).href}\u001b\\${text}\u001b]8;;\u001b\\`;
 }
 

@@ -3,7 +3,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { bucketRefusal, copyFault, copyTo, restoreFromCopy, savingCopies } from "../../src/archive/copies.js";
+import {
+  bucketRefusal,
+  copyFault,
+  copyIndex,
+  copyTo,
+  dropFromBucket,
+  handToBucket,
+  restoreFromCopy,
+  savingCopies,
+} from "../../src/archive/copies.js";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import type { SaveRequest, SaveResult } from "../../src/archive/save.js";
 import { type Bucket, openBucket } from "../../src/bucket/bucket.js";
@@ -98,6 +107,45 @@ test("an output is saved when the bucket has it too", async () => {
   // What is no refusal of the bucket is a defect.
   const broken: Bucket = { ...bucket, put: () => Promise.reject(new TypeError("broken")) };
   await expect(save(saved, broken)).rejects.toThrow("broken");
+});
+
+const received = {
+  kind: "received",
+  temporary: "sub/cup.png",
+  bytes: content.length,
+  sha256,
+  lengthStated: true,
+  content: { kind: "media", extension: "png", mime: "image/png", check: "decoded" },
+} as const;
+
+test("what a worker received moves to the bucket under a name of its lease alone", async () => {
+  const handed = await handToBucket({ disk: nodeDisk, bucket, jobFolder: folder, lease: "job 0" }, received);
+  expect(readdirSync(join(folder, "sub"))).toEqual([]);
+  writeFileSync(join(folder, known.file), content);
+  const other = await handToBucket({ disk: nodeDisk, bucket, jobFolder: folder, lease: "job 1" }, received);
+  expect(handed.temporary).toMatch(/^sub\/\.bulkgen-[0-9a-f]{16}-1\.part$/);
+  expect(other.temporary).not.toBe(handed.temporary);
+  for (const { temporary } of [handed, other])
+    expect(await bucket.find(`cups/${temporary}`)).toEqual({ bytes: content.length, sha256 });
+  await dropFromBucket(bucket, folder, other);
+  expect([await bucket.find(`cups/${other.temporary}`), await bucket.list("cups/sub")]).toEqual([
+    null,
+    [handed.temporary.slice(4)],
+  ]);
+});
+
+test("what the bucket does not take leaves this disk too: it is downloaded again", async () => {
+  const to = { disk: nodeDisk, bucket: await noBucket(), jobFolder: folder, lease: "job 0" };
+  await expect(handToBucket(to, received)).rejects.toThrow("there is no bucket");
+  expect(readdirSync(join(folder, "sub"))).toEqual([]);
+});
+
+test("the index is copied as it is, and nothing where there is none", async () => {
+  await copyIndex(nodeDisk, bucket, folder);
+  expect(await bucket.list("cups")).toEqual([]);
+  writeFileSync(join(folder, "index.jsonl"), content);
+  await copyIndex(nodeDisk, bucket, folder);
+  expect(await bucket.find("cups/index.jsonl")).toEqual({ bytes: content.length, sha256 });
 });
 
 test("a bucket that cannot be used refuses every file, with the reason", async () => {

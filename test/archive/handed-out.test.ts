@@ -1,8 +1,11 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { inspect } from "../../src/archive/check/content.js";
+import { handToBucket } from "../../src/archive/copies.js";
+import { bucketDisk } from "../../src/archive/disk/bucket-disk.js";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { type Downloads, undiciDownloads } from "../../src/archive/download/download.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
@@ -13,6 +16,8 @@ import {
   type ReceivedFile,
   type SaveRequest,
 } from "../../src/archive/save.js";
+import { openBucket } from "../../src/bucket/bucket.js";
+import { s3Server } from "../bucket/s3-server.js";
 import { ManualClock } from "../manual-clock.js";
 import { media } from "./media.js";
 import { serve, type TestServer } from "./server.js";
@@ -39,10 +44,10 @@ beforeEach(async () => {
 });
 
 /** The archive of one process. */
-function anArchive(): Archive {
+function anArchive(disk = nodeDisk): Archive {
   const { download } = downloads;
   const check = (path: string, category: string) => inspect(nodeDisk, path, category);
-  return openArchive({ disk: nodeDisk, download, clock: new ManualClock(), inspect: check, version: "1" });
+  return openArchive({ disk, download, clock: new ManualClock(), inspect: check, version: "1" });
 }
 
 function wanted(task = "task-1"): SaveRequest {
@@ -133,6 +138,31 @@ test("a received file that is gone or not whole is fetched again", async () => {
   const cut = await received(archive);
   await writeFile(join(folder, cut.temporary), "short");
   expect(await archive.place(wanted(), cut)).toMatchObject({ kind: "try_again" });
+});
+
+test("P13: what a worker left in a bucket gets its name there, if it is what the worker says", async () => {
+  const env = await s3Server();
+  const bucket = openBucket({ bucket: "inputs", prefix: "" }, env);
+  const lease = { disk: nodeDisk, bucket, jobFolder: folder };
+  const job = posix.basename(folder.replaceAll("\\", "/"));
+  const run = anArchive(bucketDisk(nodeDisk, bucket, folder, true));
+  const other = await handToBucket({ ...lease, lease: "other" }, await received(anArchive()));
+  // Another process has replaced it by a file of the same size.
+  const path = join(root, "planted");
+  await writeFile(path, "x".repeat(other.bytes));
+  const sha256 = createHash("sha256").update("x".repeat(other.bytes)).digest("hex");
+  await bucket.put(`${job}/${other.temporary}`, { path, bytes: other.bytes, sha256, mime: "image/png" });
+  expect(await run.place(wanted(), other)).toMatchObject({ kind: "try_again" });
+  const file = await handToBucket({ ...lease, lease: "own" }, await received(anArchive()));
+  expect(await run.place(wanted(), file)).toMatchObject({
+    kind: "saved",
+    file: "pots/teapot.png",
+    bucket: "s3://inputs",
+    sha256: file.sha256,
+  });
+  expect(await bucket.list(`${job}/pots`)).toEqual([posix.basename(other.temporary), "teapot.png"]);
+  expect(await filesBelow()).toEqual(["index.jsonl"]);
+  expect(await run.known(wanted())).toMatchObject({ kind: "saved", bucket: "s3://inputs" });
 });
 
 test.each(["../outside.part", "../job/.bulkgen-0123456789abcdef-1.part", "pots/teapot.png", "/etc/passwd"])(

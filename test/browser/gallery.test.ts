@@ -392,6 +392,21 @@ describe("texts from outside", () => {
   });
 });
 
+describe("files that a bucket has instead of this disk", () => {
+  it("are named by their address, and nothing is loaded in their place", async () => {
+    const address = "s3://inputs/team/demo/row-1.mp4";
+    const [first, second] = [cardOf(0), cardOf(1)];
+    const file = { ...first.file, path: "row-1.mp4", address, mime: "video/mp4", loudness: null };
+    await open(written({ cards: [{ ...first, file: file as GalleryCard["file"] }, second] }));
+    expect(await page.locator(".card").first().innerText()).toContain(address);
+    await page.locator(".card .preview").first().click();
+    expect(await page.locator("dialog[open]").innerText()).toContain(address);
+    await expectAccessible();
+    const loaded = await page.locator("[src*='row-1'], [href*='row-1']").count();
+    expect([loaded, complaints]).toEqual([0, []]);
+  });
+});
+
 describe("a job of 5,000 files", () => {
   it("keeps only what can be seen in the document, however far it is scrolled", async () => {
     const cards = Array.from({ length: 5_000 }, (_, at) => cardOf(at));
@@ -442,6 +457,7 @@ function cardOf(at: number): GalleryCard {
     state: "archived",
     file: {
       path: `row-${at + 1}.mp3`,
+      address: null,
       mime: "audio/mpeg",
       bytes: 1_000,
       savedAt: 0,

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bucketTarget, openBucket } from "../../src/bucket/bucket.js";
+import { bucketFront } from "./front.js";
 import { s3Server } from "./s3-server.js";
 
 const inputs = { bucket: "inputs", prefix: "photos" };
@@ -48,6 +49,99 @@ describe("a bucket", () => {
     await bucket.put("large.png", file);
     const answer = await fetch(await bucket.link("large.png", 60));
     expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  it("has each part of a large file checked, and sends one again that was refused", async () => {
+    let refusals = 1;
+    const front = await bucketFront(await s3Server(), ({ md5 }) =>
+      md5 !== undefined && refusals-- > 0 ? 503 : "serve",
+    );
+    const { content, file } = fileOf(9 * 2 ** 20);
+    await openBucket(inputs, front.env).put("large.png", file);
+    const [first, again, second] = front.asked.flatMap(({ md5 }) => md5 ?? []);
+    const md5 = (part: Buffer) => createHash("md5").update(part).digest("base64");
+    expect([first, again, second]).toEqual([
+      md5(content.subarray(0, 8 * 2 ** 20)),
+      md5(content.subarray(0, 8 * 2 ** 20)),
+      md5(content.subarray(8 * 2 ** 20)),
+    ]);
+  });
+
+  it("gets no large file that changed before it was uploaded", async () => {
+    const bucket = openBucket(inputs, await s3Server());
+    const { content, file } = fileOf(9 * 2 ** 20);
+    writeFileSync(file.path, content.fill(1));
+    await expect(bucket.put("large.png", file)).rejects.toThrow(
+      /^the file has changed: expected the hash [0-9a-f]{64}, got [0-9a-f]{64}$/,
+    );
+    expect(await bucket.find("large.png")).toBeNull();
+  });
+
+  it("gives an object another key without its bytes, and removes it", async () => {
+    const front = await bucketFront(await s3Server());
+    const bucket = openBucket(inputs, front.env);
+    const { content, file } = fileOf(5_000);
+    await bucket.put("new/one (1) é.png", file);
+    await bucket.copy("new/one (1) é.png", "cups/cup.png");
+    expect(await bucket.find("cups/cup.png")).toEqual({ bytes: 5_000, sha256: file.sha256 });
+    expect(front.asked.filter(({ method, copies }) => method === "PUT" && !copies)).toHaveLength(1);
+    const read = async (range?: { start: number; end: number }) => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of bucket.read("cups/cup.png", range)) pieces.push(piece);
+      return Buffer.concat(pieces);
+    };
+    expect((await read()).equals(content)).toBe(true);
+    expect((await read({ start: 10, end: 20 })).equals(content.subarray(10, 20))).toBe(true);
+    await bucket.remove("cups/cup.png");
+    await bucket.remove("cups/cup.png");
+    expect(await bucket.find("cups/cup.png")).toBeNull();
+    await expect(bucket.copy("cups/cup.png", "again.png")).rejects.toThrow(
+      /question for cups\/cup\.png with 404/,
+    );
+  });
+
+  it("lists a folder, with the folders in it", async () => {
+    const bucket = openBucket(inputs, await s3Server());
+    const { file } = fileOf(10);
+    for (const key of ["a&b.png", "cups/one.png", "cups/small/two.png", "cupsize.png"])
+      await bucket.put(key, file);
+    expect((await bucket.list("")).toSorted()).toEqual(["a&b.png", "cups/", "cupsize.png"]);
+    expect((await bucket.list("cups")).toSorted()).toEqual(["one.png", "small/"]);
+    expect(await bucket.list("none")).toEqual([]);
+    const none = openBucket({ bucket: "others", prefix: "" }, await s3Server());
+    await expect(none.list("")).rejects.toThrow("there is no bucket for s3://others");
+  });
+
+  it("does not believe a store whose copy is not what was copied", async () => {
+    const sizes = ["bytes 0-0/10", "bytes 0-0/9"];
+    const environment = await answering((request, reply) => {
+      if (request.method === "PUT")
+        reply
+          .writeHead(200, { "content-type": "application/xml" })
+          .end('<CopyObjectResult><ETag>"x"</ETag></CopyObjectResult>');
+      else reply.writeHead(206, { "content-range": sizes.shift() ?? "", "x-amz-meta-sha256": "ab" }).end();
+    });
+    await expect(openBucket(inputs, environment).copy("a", "b")).rejects.toThrow(
+      /another b .* got 9 with ab/,
+    );
+  });
+
+  it.each([
+    ["missing credentials", (): unknown => openBucket(inputs, {}).find("a"), true],
+    [
+      "a refusal",
+      async () =>
+        openBucket(inputs, await answering((_, reply) => void reply.writeHead(403).end())).find("a"),
+      true,
+    ],
+    [
+      "a store that is busy",
+      async () =>
+        openBucket(inputs, await answering((_, reply) => void reply.writeHead(503).end())).find("a"),
+      false,
+    ],
+  ])("says whether %s stays until a person acts", async (_, ask, isForGood) => {
+    await expect(Promise.resolve().then(ask)).rejects.toMatchObject({ name: "BucketError", isForGood });
   });
 
   it("does not take a file that changed for the one it was", async () => {

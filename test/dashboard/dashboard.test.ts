@@ -1,6 +1,7 @@
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openBucket } from "../../src/bucket/bucket.js";
 import type {
   AccountOverTime,
   DroppedSheet,
@@ -20,6 +21,8 @@ import type {
   ZipReady,
 } from "../../src/dashboard/shapes.js";
 import { openSqlite } from "../../src/sqlite.js";
+import { s3Server } from "../bucket/s3-server.js";
+import { run } from "../e2e/command.js";
 import { unzip } from "../e2e/unzip.js";
 import { openDashboard } from "./place.js";
 
@@ -387,6 +390,42 @@ describe("look back", () => {
     expect((await ask(src.replace(/files\/../, "files/zz"), { headers: anybody })).status).toBe(404);
     rmSync(join(place.folder, "outputs", "autumn", "cup.png"));
     expect((await ask(src, { headers: anybody })).status).toBe(404);
+  });
+
+  test("a file that only a bucket has is sent from there, where the dashboard can reach it", async () => {
+    const s3 = await s3Server();
+    const { get, ask, place, service, kept, refusal } = await dropped(
+      sheet.replace("plain-imag,", "plain-image,"),
+      "autumn.csv",
+      {
+        environment: s3,
+      },
+    );
+    const inBucket = ["--archive", "s3://inputs/team", "--archive-only"];
+    const env = { ...service.env, ...s3 };
+    expect((await run(place, ["run", kept.file, "--yes", ...inBucket], { env })).code).toBe(0);
+    const { files } = await get<FilePage>("/api/files?text=cup");
+    const [{ src, thumbnail, bytes }] = files as [FilePage["files"][0]];
+    const whole = new Uint8Array(await (await ask(src)).arrayBuffer());
+    expect(whole).toHaveLength(bytes);
+    const part = await ask(src, { headers: { range: "bytes=2-5" } });
+    expect([part.status, part.headers.get("content-range")]).toEqual([206, `bytes 2-5/${bytes}`]);
+    expect(new Uint8Array(await part.arrayBuffer())).toEqual(whole.slice(2, 6));
+    expect((await ask(String(thumbnail))).headers.get("content-type")).toBe("image/webp");
+    const zip = { method: "POST", body: JSON.stringify({ run: 1 }) };
+    expect(await refusal("/api/zip", zip)).toEqual([404, expect.stringContaining("is not on this disk")]);
+    await openBucket({ bucket: "inputs", prefix: "team" }, s3).remove("autumn/cup.png");
+    expect(await refusal(src)).toEqual([
+      404,
+      "s3://inputs/team/autumn/cup.png is gone. `bulkgen verify` finds out what is missing.",
+    ]);
+    s3["AWS_SECRET_ACCESS_KEY"] = "";
+    expect(await refusal(src)).toEqual([
+      404,
+      expect.stringMatching(
+        /^s3:\/\/inputs\/team\/autumn\/cup\.png cannot be read: .* set AWS_SECRET_ACCESS_KEY$/,
+      ),
+    ]);
   });
 
   test("a run is loaded as one ZIP", async () => {

@@ -33,8 +33,13 @@ export interface OpenDashboard {
 
 export async function openDashboard({
   databaseUrl,
+  environment = {},
   ...options
-}: Parameters<typeof startService>[0] & { databaseUrl?: string } = {}): Promise<OpenDashboard> {
+}: Parameters<typeof startService>[0] & {
+  databaseUrl?: string;
+  /** Of the dashboard and of the commands that it starts. */
+  environment?: Record<string, string>;
+} = {}): Promise<OpenDashboard> {
   const service = await startService(options);
   const place = newPlace();
   const hints = { cwd: place.folder, named: place.folder, sandbox: false, env: place.env };
@@ -43,7 +48,7 @@ export async function openDashboard({
   const running = new Set<Promise<unknown>>();
   const commands = new Commands(
     (words) => {
-      const command = started(place, words, { env: { ...service.env, ...database } });
+      const command = started(place, words, { env: { ...service.env, ...database, ...environment } });
       const ended = command.ended.then(({ code }) => code);
       running.add(ended);
       return { stdout: command.stdout, stderr: command.stderr, ended };
@@ -76,6 +81,7 @@ export async function openDashboard({
     commands,
     page: new PageFiles(pageFolder),
     schedules: () => openSchedules(join(workspace.markerFolder, "schedules.db"), systemClock),
+    environment,
     signal: end.signal,
   });
   const ask: OpenDashboard["ask"] = async (path, init = {}) =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { s3Server } from "../bucket/s3-server.js";
 import { newPlace, type Place, run } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 import { skippingClock } from "./skipping-clock.js";
@@ -152,11 +153,15 @@ describe("P2: a parent whose task the service has no more", () => {
     `id,model,prompt,image_url\n${names.map((name) => rows[name]).join("\n")}\n`;
 
   /** The cup is archived, and its task is gone when its clip is to be made. */
-  async function gone(): Promise<[Place, ScriptedService]> {
+  async function gone(
+    flags: string[] = [],
+    s3: Record<string, string> = {},
+  ): Promise<[Place, ScriptedService]> {
     const service = await startService({ balance: 100 });
     const place = newPlace();
     place.write("set.csv", sheetOf("cup"));
-    expect((await run(place, ["run", "set.csv", "--yes"], service)).code).toBe(0);
+    const env = { ...service.env, ...s3 };
+    expect((await run(place, ["run", "set.csv", "--yes", ...flags], { env })).code).toBe(0);
     service.script(({ what, path }) =>
       what === "GET task" && path.endsWith(service.made[0]?.task ?? "?")
         ? { status: 404, json: { error: { code: "TASK_NOT_FOUND", message: "no such task" } } }
@@ -186,6 +191,20 @@ describe("P2: a parent whose task the service has no more", () => {
     expect(paid(service)).toEqual(["a cup", "a clip"]);
     expect(service.made[1]?.body["image_url"]).toMatch(/^https:\/\/x\.example\/[0-9a-f]{64}\.png$/);
     expect(place.read("published.txt").trim()).toBe("cup.png");
+  });
+
+  test("hands on its file from the bucket that alone has it, by a signed address, with nothing set up", async () => {
+    const s3 = await s3Server();
+    const flags = ["--archive", "s3://inputs/team", "--archive-only"];
+    const [place, service] = await gone(flags, s3);
+    const words = ["run", "set.csv", "--yes", ...flags];
+    const again = await run(place, words, { env: { ...service.env, ...s3 } });
+    expect(again, again.stdout + again.stderr).toMatchObject({ code: 0 });
+    expect(paid(service)).toEqual(["a cup", "a clip"]);
+    const given = new URL(String(service.made[1]?.body["image_url"]));
+    expect([given.origin, given.pathname]).toEqual([s3["AWS_ENDPOINT_URL"], "/inputs/team/set/cup.png"]);
+    expect(given.searchParams.get("X-Amz-Expires")).toBe("86400");
+    expect((await fetch(given)).headers.get("content-type")).toBe("image/png");
   });
 
   test("does not hand on a file that was changed since it was archived", async () => {

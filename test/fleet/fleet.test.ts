@@ -150,7 +150,7 @@ describe("a fleet", () => {
       };
       const baseUrl = `${fleet.service.env["BULKGEN_BASE_URL"]}`;
       for (const folder of ["../../outside", "set/../../../outside"]) {
-        const id = await queue.put({ version: 1, folder, proof: "proof", baseUrl, request });
+        const id = await queue.put({ version: 1, folder, proof: "proof", bucket: null, baseUrl, request });
         const kind = await eventually(async () => (await queue.collect([id])).ended.get(id)?.kind ?? null);
         expect(kind).toBe("elsewhere");
       }
@@ -239,6 +239,7 @@ describe("the queue", () => {
     version: 1 as const,
     folder: "set",
     proof: "p",
+    bucket: null,
     baseUrl: "http://127.0.0.1:9",
     request: {} as never,
   };
@@ -305,6 +306,7 @@ describe("a download that is handed out", () => {
       archive,
       outFolder: newPlace().folder,
       proof: "p",
+      bucket: null,
       hasProof: async () => true,
       baseUrl: "http://127.0.0.1:9",
       clock,

@@ -21,6 +21,7 @@ const card: GalleryCard = {
   state: "archived",
   file: {
     path: "cards/a b#1?.png",
+    address: null,
     mime: "image/png",
     bytes: 1_000,
     savedAt: 0,

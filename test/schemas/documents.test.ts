@@ -23,6 +23,7 @@ import {
 import { jsonSchemaOf } from "../../src/schemas/json-schema.js";
 import type { Same } from "../../src/schemas/same.js";
 import { openSchedules } from "../../src/store/schedules.js";
+import { s3Server } from "../bucket/s3-server.js";
 import { allCommands } from "../cli/all-commands.js";
 import { type Ended, newPlace, type Place, run, started } from "../e2e/command.js";
 import type { InProcess } from "../e2e/in-process.js";
@@ -140,6 +141,18 @@ describe("documents", () => {
     rmSync(join(outputs, "a03.png"));
     await called(0, place, "plan set.csv --sandbox --json");
     await called(0, place, "doctor --rebuild --yes --sandbox --json");
+  });
+
+  test("of outputs that a bucket alone keeps", { timeout: 120_000 }, async () => {
+    const env = await s3Server();
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const flags = "--archive s3://inputs/team --archive-only";
+    await called(0, place, `run set.csv --sandbox --json --yes ${flags}`, { env });
+    for (const line of ["status", "find a01", "verify", "gallery"])
+      await called(0, place, `${line} --sandbox --json`, { env });
+    const lines = readFileSync(join(place.folder, "sandbox-outputs", "set", "index.jsonl"), "utf8");
+    for (const line of lines.trim().split("\n")) check("index", JSON.parse(line), place);
   });
 
   test("of plans with everything that a plan can say", { timeout: 240_000 }, async () => {

@@ -57,6 +57,9 @@ export class SimulatedBucket {
       localInput: (value) => process.look(async () => this.localInput(value)),
       archived: (file) =>
         process.look(async () => inputOf(`${folder}/${file}`, this.disk.content(`${folder}/${file}`))),
+      linkTo: async () => {
+        throw new Error("no output of a simulation is in a bucket alone");
+      },
       interrupt: new AbortController().signal,
     };
   }

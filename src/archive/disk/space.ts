@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { BucketError } from "../../bucket/bucket.js";
 import type { Disk } from "../../core/ports/disk.js";
 import { fileSize } from "../../text/amounts.js";
 
@@ -38,8 +39,9 @@ export function checkSpace(free: number, bytes: number): void {
   throw Object.assign(new Error(message), { code: "ENOSPC" });
 }
 
-/** The refusal behind an error of the disk. Rethrows other errors: they are defects of the program. */
+/** The refusal behind an error of the disk, or of the bucket. Rethrows other errors: they are defects of the program. */
 export function refusalOf(error: unknown, jobFolder: string): DiskRefusal {
+  if (error instanceof BucketError) return { kind: "disk", code: "BUCKET", reason: error.message };
   const code = (error as { code?: unknown }).code;
   // Codes of the system look like ENOSPC. Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;

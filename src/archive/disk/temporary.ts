@@ -17,11 +17,15 @@ export interface Temporary {
 /** The names of files that a crashed run leaves. */
 export const temporaryName = /^\.bulkgen-[0-9a-f]{16}-\d+\.part$/;
 
+export function temporaryNameOf(identity: string, number: number): string {
+  const short = createHash("sha256").update(identity).digest("hex").slice(0, 16);
+  return `.bulkgen-${short}-${number}.part`;
+}
+
 /** Opens a new temporary file for the output with that identity, never one of another process. */
 export async function openTemporary(disk: Disk, folder: string, identity: string): Promise<Temporary> {
-  const short = createHash("sha256").update(identity).digest("hex").slice(0, 16);
   for (let number = 1; ; number++) {
-    const path = join(folder, `.bulkgen-${short}-${number}.part`);
+    const path = join(folder, temporaryNameOf(identity, number));
     try {
       return openAs(disk, folder, path, await disk.create(path));
     } catch (error) {

@@ -35,7 +35,14 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const workspace = workspaceOf(flags, machine);
   const node = process.versions.node;
   const { locks } = machine;
-  const here = await examineMachine({ workspace, clock, node, mounts: machine.mounts(), locks });
+  const here = await examineMachine({
+    workspace,
+    clock,
+    node,
+    mounts: machine.mounts(),
+    locks,
+    environment: machine.env,
+  });
   const countable = here.every(({ name, state }) => name !== "accounts" || state === "ok");
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);

@@ -1,5 +1,5 @@
-import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
+import { outputsPlace } from "../../job/workspace/outputs-place.js";
 import { openNews } from "../../job/workspace/state.js";
 import { watchRun } from "../../job/workspace/watched-run.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
@@ -29,7 +29,7 @@ export async function watch(
       id: run.id,
       sandbox: run.options.sandbox,
       jobName: run.jobName,
-      folder: jobFolder(run),
+      folder: outputsPlace(run),
       elapsedMs: clock.now() - since,
       news: () => openNews(workspace, run.id, clock),
     });

@@ -165,6 +165,7 @@ export const runFlags = {
     ),
   }),
   archive: option("<s3://bucket/prefix>", "copy each file to this bucket too", bucketName),
+  archiveOnly: toggle("keep the files in that bucket only: each leaves this disk once it is there"),
   canary: toggle("make one item of each model and set of params first, and the rest once it is archived"),
   gallery: galleryFlag,
   sidecars: toggle("write a NAME.json with its details beside each file"),
@@ -266,6 +267,11 @@ export function dailyOf({ maxCreditsPerDay }: FlagsOf<typeof dailyCapFlags>): { 
 
 /** The options that are saved with the run, so that resume continues with them. */
 export function runOptions(flags: RunFlags): RunOptions {
+  if (flags.archiveOnly && flags.archive === undefined)
+    throw new EarlyExit(
+      "usage",
+      "--archive-only says that the files are kept in a bucket alone, and no flag says in which. Nothing was sent. Add --archive s3://bucket/prefix.",
+    );
   return {
     ...spendingOptions(flags),
     maxFailures: flags.maxFailures ?? null,
@@ -281,6 +287,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     ...(flags.canary ? { canary: true as const } : {}),
     ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
     ...(flags.archive === undefined ? {} : { archive: flags.archive }),
+    ...(flags.archiveOnly ? { archiveOnly: true as const } : {}),
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
     ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),

@@ -1,7 +1,7 @@
-import { jobFolder } from "../../archive/disk/names.js";
 import type { Log } from "../../core/ports/send.js";
 import { type Events, openEvents } from "../../job/run/events.js";
 import type { JobOptions } from "../../job/run/run-job.js";
+import { outputsPlace } from "../../job/workspace/outputs-place.js";
 import { openNews } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -64,7 +64,7 @@ export async function jobOptions(
     async onBegin(run) {
       const { id, jobName, options } = run;
       const news = () => openNews(workspace, id, clock);
-      display.begin({ id, sandbox: options.sandbox, jobName, folder: jobFolder(run), elapsedMs: 0, news });
+      display.begin({ id, sandbox: options.sandbox, jobName, folder: outputsPlace(run), elapsedMs: 0, news });
       await events?.begin(run);
       notifier?.begin(run);
       gallery?.begin(run);

@@ -44,6 +44,8 @@ export interface RunOptions {
   publishMs?: number;
   /** A bucket that gets a copy of each output: `s3://bucket/prefix`. */
   archive?: string;
+  /** The bucket alone keeps the outputs; each leaves the disk once it is there. */
+  archiveOnly?: true;
   /** Whether the run stays open until unanswered requests are settled. */
   settle: "stop" | "wait";
   /** The two times (ms) after its end at which an unanswered request must show no charge. */

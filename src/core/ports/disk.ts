@@ -11,9 +11,10 @@ export interface Disk {
   append(path: string, text: string): Promise<void>;
   /**
    * Gives a file a second name. Fails with EEXIST when that name is taken: nothing is ever replaced. On a file system
-   * without hard links the first name is gone afterwards, so removing it may fail with ENOENT.
+   * without hard links the first name is gone afterwards, so removing it may fail with ENOENT. `content` is what a finished
+   * file of the archive has: a disk that keeps these in a bucket uploads it then.
    */
-  link(from: string, to: string): Promise<void>;
+  link(from: string, to: string, content?: FileContent): Promise<void>;
   /** Removes a name. Fails with ENOENT when there is none. */
   unlink(path: string): Promise<void>;
   /** Makes the names in a folder durable. */
@@ -26,8 +27,25 @@ export interface Disk {
   list(path: string): Promise<string[]>;
   /** The content of a file, in pieces: all of it, or the bytes from `start` up to and without `end`. */
   read(path: string, range?: ByteRange): AsyncIterable<Uint8Array>;
+  /** What the bucket has of a file that is in a bucket and not on this disk; null for any other. */
+  inBucket?(path: string): Promise<BucketCopy | null>;
   /** Free bytes on the disk of `path`. */
   freeBytes(path: string): Promise<number>;
+}
+
+export interface FileContent {
+  bytes: number;
+  /** Hexadecimal. */
+  sha256: string;
+  mime: string;
+}
+
+export interface BucketCopy {
+  /** `s3://bucket/prefix`. */
+  bucket: string;
+  bytes: number;
+  /** As it was uploaded with it; null for a file of another program. */
+  sha256: string | null;
 }
 
 export interface ByteRange {

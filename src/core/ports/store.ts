@@ -434,6 +434,8 @@ export interface Output {
   file: string | null;
   /** Hexadecimal; null before there is a file. */
   sha256: string | null;
+  /** The bucket that has the file instead of the disk. */
+  bucket?: string | null;
 }
 
 /** Files of an archive, as the workspace knows them. */
@@ -479,6 +481,8 @@ export interface SavedFile {
   sha256: string;
   mime: string;
   check: string;
+  /** The bucket that has it instead of the disk: `s3://bucket/prefix`. */
+  bucket?: string | null;
 }
 
 /** A manifest's rows as people wrote them. */

@@ -5,6 +5,7 @@ import type { PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ZipFile } from "yazl";
 import { mediaFields } from "../../api/inputs.js";
+import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { Indexes } from "../../archive/index-file.js";
@@ -29,6 +30,7 @@ import { exportedColumns, prefixedName } from "../../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
+import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import { selectItems } from "../orders/request.js";
 import { itemNamed } from "../orders/resolve.js";
@@ -247,14 +249,25 @@ function located(
   folders: readonly string[],
 ): { folder: string; file: string }[] {
   const missing: string[] = [];
-  const found = files.flatMap(({ file, bytes }) => {
+  let inBucket: string | null = null;
+  const found = files.flatMap(({ file, bucket = null, bytes }) => {
     const folder = folders.find((one) => sizeOf(join(one, file)) === bytes);
-    if (folder === undefined) missing.push(file);
+    if (folder === undefined) {
+      missing.push(file);
+      inBucket ??= bucket;
+    }
     return folder === undefined ? [] : [{ folder, file }];
   });
   if (missing.length === 0) return found;
   const named = missing.slice(0, namesMax).join(", ");
   const more = missing.length > namesMax ? ` and ${missing.length - namesMax} more` : "";
+  const [own = ""] = folders;
+  if (inBucket !== null)
+    throw new EarlyExit(
+      "usage",
+      `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} in ${inBucket} and not on this disk: ${named}${more}. ` +
+        `Nothing was packed. Download the folder first, such as with \`aws s3 sync ${bucketAddress(inBucket, own, "")} ${shellWord(own)}\`.`,
+    );
   throw new EarlyExit(
     "usage",
     `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} missing or changed: ${named}${more}. ` +
@@ -327,7 +340,8 @@ async function read(store: Store, options: ExportOptions): Promise<Export> {
   const shown = rows.filter(({ item }) =>
     item ? chosen.has(item) : isEverything(selection) && !picked && !reviewed,
   );
-  const lines = await linesOf(store, shown, files, picks);
+  const told = files.map((each) => ({ ...each, file: placeOf(run, each) }));
+  const lines = await linesOf(store, shown, told, picks);
   const retried = failed ? await retriedOf(store, chosen, items) : [];
   const named = failed ? retried.map(({ item }) => item) : [...chosen];
   return {
@@ -341,6 +355,11 @@ async function read(store: Store, options: ExportOptions): Promise<Export> {
     files,
     localInputs: named.flatMap(({ inputs }) => Object.values(inputs).filter(isLocalPath)),
   };
+}
+
+/** A file as the sheet names it: within the job's folder, or by its address in the bucket that has it. */
+function placeOf(run: Run, { file, bucket }: ArchivedFile): string {
+  return bucket == null ? file : bucketAddress(bucket, jobFolder(run), file);
 }
 
 /** Throws EarlyExit for an item that is not among those of the run. */

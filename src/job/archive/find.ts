@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
@@ -22,7 +23,7 @@ export interface FindQuery {
 }
 
 export interface FoundOutput extends ArchivedOutput {
-  /** Absolute. */
+  /** Absolute, or its address in the bucket that has it: `s3://…`. */
   path: string;
 }
 
@@ -46,8 +47,9 @@ export async function findOutputs(
   });
 }
 
-export function pathOf({ outFolder, jobName, file }: ArchivedOutput): string {
-  return resolve(jobFolder({ outFolder, jobName }), file);
+export function pathOf({ outFolder, jobName, file, bucket }: ArchivedOutput): string {
+  const folder = jobFolder({ outFolder, jobName });
+  return bucket == null ? resolve(folder, file) : bucketAddress(bucket, folder, file);
 }
 
 function fits({ item, savedAt }: ArchivedOutput, { model, params, since, until }: FindQuery): boolean {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
 import { loudnessOf } from "../../archive/check/loudness.js";
 import { type Thumbnail, thumbnailOf } from "../../archive/check/thumbnail.js";
+import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
@@ -86,6 +87,8 @@ export interface GalleryCard {
 export interface GalleryFile {
   /** Relative to the page, with `/` between segments. */
   path: string;
+  /** Where it is, if a bucket has it instead of this disk: `s3://…`. A page cannot show it. */
+  address: string | null;
   mime: string;
   bytes: number;
   savedAt: number;
@@ -229,7 +232,9 @@ function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["
 }
 
 async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Making): Promise<GalleryFile> {
-  const { file, mime, bytes, savedAt, sha256, charged, number } = output;
+  const { file, bucket, mime, bytes, savedAt, sha256, charged, number } = output;
+  const isAway = bucket != null && (await nodeDisk.size(join(folder, file))) === null;
+  const address = isAway ? bucketAddress(bucket, folder, file) : null;
   const preview = previews?.get(sha256) ?? {
     thumbnail: mime.startsWith("image/") ? await thumbnailOf(nodeDisk, folder, output) : null,
     loudness: mime.startsWith("audio/") ? await loudnessOf(nodeDisk, folder, output) : null,
@@ -237,7 +242,7 @@ async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Maki
   previews?.set(sha256, preview);
   // The price is the task's, not each file's.
   const price = prices && number === 1 && charged !== null ? inCredits(charged) : null;
-  return { path: file, mime, bytes, savedAt, ...preview, price };
+  return { path: file, address, mime, bytes, savedAt, ...preview, price };
 }
 
 async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryTrouble> {

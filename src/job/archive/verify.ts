@@ -9,19 +9,20 @@ import {
   type FileFinding,
   type KnownFile,
 } from "../../archive/examine.js";
-import { type IndexLine, identityOf, JobIndex } from "../../archive/index-file.js";
+import { identityOf, JobIndex } from "../../archive/index-file.js";
 import { setAside } from "../../archive/repair.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { toNumber } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
+import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
-import { ownVersion } from "../../package-file.js";
 import { continueJob } from "../run/continue-job.js";
 import { openCopies } from "../run/copies.js";
 import type { JobOptions } from "../run/run-job.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { lineOf } from "../workspace/index-line.js";
 import { lockWorkspace } from "../workspace/open.js";
+import { archiveBucket, asUsage, diskWith } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -29,7 +30,7 @@ import type { Workspace } from "../workspace/workspace.js";
 export type Depth = "sizes" | "all" | { percent: number } | { files: ReadonlySet<string> };
 
 /** A job's folder with what the workspace has on record about it. */
-export interface Folder {
+interface Folder {
   path: string;
   outputs: ArchivedOutput[];
   /** The options of its latest run, which say whether its files have copies. */
@@ -39,6 +40,8 @@ export interface Folder {
 }
 
 export interface FolderReport extends Folder {
+  /** With the buckets that have outputs of the folder. */
+  disk: Disk;
   examination: Examination;
 }
 
@@ -56,7 +59,7 @@ export interface VerifyOptions {
 
 /** Verifies the archive of every job of the workspace. Throws EarlyExit if there is no archive, or when interrupted. */
 export async function verifyWorkspace(options: VerifyOptions): Promise<FolderReport[]> {
-  const { workspace, clock, depth, random, signal, onProgress } = options;
+  const { workspace, clock, depth, environment, random, signal, onProgress } = options;
   mustHaveRuns(workspace);
   const folders = await withStore(workspace, clock, foldersOf);
   const all = folders.reduce((sum, { outputs }) => sum + outputs.length, 0);
@@ -66,12 +69,27 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
     const reads = readsOf(depth, folder, random);
     const onFile = () => onProgress(++done, all);
     const known = folder.outputs.map(knownFile);
-    const examination = await examine(nodeDisk, folder.path, known, { reads, onFile, signal });
-    if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was changed");
-    examination.findings.push(...(await uncopied(folder, examination, reads, options)));
-    reports.push({ ...folder, examination });
+    const disk = diskWith(bucketsOf(folder), folder.path, environment, signal);
+    try {
+      const examination = await examine(disk, folder.path, known, { reads, onFile, signal });
+      if (signal.aborted) throw interrupted();
+      examination.findings.push(...(await uncopied(folder, examination, reads, options)));
+      reports.push({ ...folder, disk, examination });
+    } catch (error) {
+      throw signal.aborted ? interrupted() : asUsage(error);
+    }
   }
   return reports;
+}
+
+/** The buckets that have outputs of the folder instead of the disk, or will. */
+function bucketsOf({ outputs, options }: Folder): string[] {
+  const own = options.archiveOnly ? archiveBucket(options) : null;
+  return [own, ...outputs.map(({ bucket }) => bucket)].filter((bucket) => bucket != null);
+}
+
+function interrupted(): EarlyExit {
+  return new EarlyExit("interrupted", "interrupted; nothing was changed");
 }
 
 /** Every folder that a run of the workspace writes to, even if nothing was archived there. */
@@ -105,8 +123,10 @@ async function uncopied(
   const found: FileFinding[] = [];
   try {
     for (const output of outputs) {
+      // What is in a bucket alone has no copy, and was checked there.
+      if (output.bucket != null) continue;
       const known = knownFile(output);
-      if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was changed");
+      if (signal.aborted) throw interrupted();
       const reason = broken.has(known.identity)
         ? null
         : await copyFault(copies.bucket, path, known, reads(known));
@@ -151,11 +171,11 @@ export async function removeStrays(
   const lock = await lockWorkspace({ ...options, ifLocked: "fail", onLocked: () => {} });
   try {
     let removed = 0;
-    for (const { path, examination } of reports) {
+    for (const { path, disk, examination } of reports) {
       for (const { file } of examination.findings.filter(isLeftover)) {
         // A run that has ended since has removed its own.
-        if ((await nodeDisk.size(join(path, file))) === null) continue;
-        await nodeDisk.unlink(join(path, file));
+        if ((await disk.size(join(path, file))) === null) continue;
+        await disk.unlink(join(path, file));
         removed++;
       }
     }
@@ -172,12 +192,14 @@ export function isLeftover(finding: FileFinding): boolean {
 /** An output, and the folder in which its file belongs. */
 interface PlacedOutput {
   folder: string;
+  disk: Disk;
   output: ArchivedOutput;
 }
 
 /** An item that was charged, and a file of it that the index has and the disk has not. */
 interface Owed {
   folder: string;
+  disk: Disk;
   file: string;
   item: Item;
 }
@@ -189,7 +211,11 @@ interface Owed {
  * another process has it.
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
-  for (const [run, tasks] of await mendHere(reports, options)) await refetch(run, tasks, options);
+  try {
+    for (const [run, tasks] of await mendHere(reports, options)) await refetch(run, tasks, options);
+  } catch (error) {
+    throw asUsage(error);
+  }
 }
 
 /** Prepares one output so that its run downloads it again. The workspace is locked. */
@@ -250,7 +276,7 @@ async function mendIndex(store: Store, report: FolderReport): Promise<void> {
   const index = await JobIndex.open(nodeDisk, report.path);
   for (const { output } of unindexed) {
     const isSame = (await itemNow(store, output)) !== null;
-    if (isSame && (await examineFile(nodeDisk, report.path, knownFile(output), false)) === null)
+    if (isSame && (await examineFile(report.disk, report.path, knownFile(output), false)) === null)
       await index.add(lineOf(output));
   }
 }
@@ -258,19 +284,19 @@ async function mendIndex(store: Store, report: FolderReport): Promise<void> {
 /** What is wrong with an output that can be downloaded again, as it is now. */
 async function brokenNow(
   store: Store,
-  { folder, output }: PlacedOutput,
+  { folder, disk, output }: PlacedOutput,
 ): Promise<{ item: Item; reason: string | null } | null> {
   // An adopted file has no task to download from.
   const item = output.taskId === "" ? null : await itemNow(store, output);
-  const finding = item && (await examineFile(nodeDisk, folder, knownFile(output), true));
+  const finding = item && (await examineFile(disk, folder, knownFile(output), true));
   if (item === null || finding === null) return null;
   return { item, reason: finding.kind === "damaged" ? finding.reason : null };
 }
 
-async function owedNow(store: Store, { folder, file, item: { id } }: Owed): Promise<Item | null> {
+async function owedNow(store: Store, { folder, disk, file, item: { id } }: Owed): Promise<Item | null> {
   const item = await store.item(id);
   const isOwed = item.state === "ready" || item.state === "held";
-  return isOwed && (await nodeDisk.size(join(folder, file))) === null ? item : null;
+  return isOwed && (await disk.size(join(folder, file))) === null ? item : null;
 }
 
 /** Copies what the bucket lacks, and brings back from it what the disk lacks. */
@@ -285,6 +311,7 @@ async function mendWithCopies(
   try {
     for (const each of outputsWith(report, ["uncopied", "missing"])) {
       const known = knownFile(each.output);
+      if (each.output.bucket != null) continue;
       if (interrupt.aborted || (await itemNow(store, each.output)) === null) continue;
       const finding = await examineFile(nodeDisk, path, known, true);
       if (finding === null) await copyTo(copies.bucket, path, { ...each.output, ...known });
@@ -318,10 +345,10 @@ async function giveBack(store: Store, run: Run, each: PlacedOutput): Promise<voi
   const broken = await brokenNow(store, each);
   if (broken === null) return;
   const { item, reason } = broken;
-  const { folder, output } = each;
+  const { folder, disk, output } = each;
   // Another run has it by now, and this one would not download it.
   if (item.runId !== null && item.runId !== run.id) return;
-  if (reason !== null) await setAside(nodeDisk, folder, knownFile(output), reason);
+  if (reason !== null) await setAside(disk, folder, knownFile(output), reason);
   if (item.runId === null) await store.add(run.id, [item]);
   await store.lost(item.id, output.number);
   if (item.state === "held") return askAgain(store, item);
@@ -343,7 +370,7 @@ async function askAgain(store: Store, { id, state }: Item): Promise<void> {
 }
 
 /** Items in the index whose file is missing, as the workspace knows. */
-function owedIn({ path, owed, examination }: FolderReport): Owed[] {
+function owedIn({ path, disk, owed, examination }: FolderReport): Owed[] {
   const missing = new Map(
     examination.findings.flatMap((finding) =>
       finding.kind === "missing" ? [[finding.identity.split("\n")[0], finding.file]] : [],
@@ -351,13 +378,13 @@ function owedIn({ path, owed, examination }: FolderReport): Owed[] {
   );
   return owed.flatMap((item) => {
     const file = missing.get(item.key);
-    return file === undefined ? [] : [{ folder: path, file, item }];
+    return file === undefined ? [] : [{ folder: path, disk, file, item }];
   });
 }
 
 /** The workspace's outputs with a finding of these kinds. */
 function outputsWith(
-  { path, outputs, examination }: FolderReport,
+  { path, disk, outputs, examination }: FolderReport,
   kinds: readonly FileFinding["kind"][],
 ): PlacedOutput[] {
   const wanted = new Set(
@@ -367,31 +394,5 @@ function outputsWith(
   );
   return outputs
     .filter((output) => wanted.has(knownFile(output).identity))
-    .map((output) => ({ folder: path, output }));
-}
-
-function lineOf(output: ArchivedOutput): IndexLine {
-  const { item, number, file, bytes, sha256, mime, check, taskId, externalTaskId, charged } = output;
-  const { rowId, key, model, prompt, params, inputs } = item;
-  return {
-    item: rowId,
-    key,
-    task: taskId,
-    external_task: externalTaskId,
-    model,
-    prompt,
-    params,
-    inputs,
-    credits: charged === null ? null : toNumber(charged),
-    created: output.createdAt,
-    completed: output.completedAt,
-    output: number,
-    file,
-    bytes,
-    sha256,
-    mime,
-    check,
-    saved: new Date(output.savedAt).toISOString(),
-    bulkgen: ownVersion(),
-  };
+    .map((output) => ({ folder: path, disk, output }));
 }

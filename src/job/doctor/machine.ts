@@ -1,12 +1,16 @@
 import { existsSync, mkdtempSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { bucketRefusal } from "../../archive/copies.js";
+import { BucketError } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
+import type { Environment } from "../../text/terminal-kind.js";
 import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
+import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
 import { openSharedData, withStore } from "../workspace/state.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
@@ -202,6 +206,8 @@ function systemTodo(error: unknown): string | null {
 
 export interface MachineOptions {
   workspace: Workspace;
+  /** How buckets are reached. */
+  environment: Environment;
   clock: Clock;
   /** Version of the running Node, without the `v`. */
   node: string;
@@ -237,9 +243,30 @@ export async function examineMachine(options: MachineOptions): Promise<Check[]> 
       await accountsData(workspace, clock),
       writable(workspace.outFolder),
       await diskSpace(workspace.outFolder),
+      ...(await bucketOfLatest(options)),
     ];
   } finally {
     if (scratch.path !== null) rmSync(scratch.path, { recursive: true, force: true });
+  }
+}
+
+/** Whether the bucket of the latest run's files answers; no check where it has none. */
+async function bucketOfLatest({ workspace, clock, environment }: MachineOptions): Promise<Check[]> {
+  if (workspace.database === null && !existsSync(workspace.stateFile)) return [];
+  const latest = async (store: Store) => (await store.runs()).at(-1);
+  // The check of the history has said why.
+  const run = await withStore(workspace, clock, latest).catch(() => undefined);
+  const name = run === undefined ? null : archiveBucket(run.options);
+  if (run === undefined || name === null) return [];
+  const expected = `a bucket that can be read, as run ${run.id} keeps its files there`;
+  try {
+    const refusal = await bucketRefusal(bucketNamed(name, environment));
+    if (refusal !== null) throw new BucketError(refusal.reason);
+    return [fine("bucket", expected, name)];
+  } catch (error) {
+    if (!(error instanceof BucketError)) throw error;
+    const todo = "do what it says; until then runs and `bulkgen verify` end with exit 2";
+    return [problem("bucket", { expected, got: error.message, todo })];
   }
 }
 

@@ -1,4 +1,4 @@
-import { relative, resolve } from "node:path";
+import { basename, relative, resolve } from "node:path";
 import type { Task } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -237,7 +237,9 @@ async function itemsNamed(store: Store, name: string, cwd: string): Promise<Item
   const found = await store.find(name);
   if (found.length > 0) return found;
   const ofRun = await namedInRun(store, name);
-  return ofRun.length > 0 ? ofRun : namedByPath(store, await store.runs(), resolve(cwd, name));
+  if (ofRun.length > 0) return ofRun;
+  const path = name.startsWith("s3://") ? name : resolve(cwd, name);
+  return namedByPath(store, await store.runs(), path);
 }
 
 /** `3:cup` is the cup of run 3. */
@@ -247,11 +249,12 @@ async function namedInRun(store: Store, name: string): Promise<Item[]> {
   return (await store.find(rest)).filter(({ runId }) => runId === Number(run));
 }
 
-/** Files of several jobs may have the same name: the folder distinguishes them. */
+/** Files of several jobs may have the same name: the folder distinguishes them, on the disk and in a bucket. */
 async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
   const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
   for (const [folder, job] of jobs) {
-    const found = await store.find(relative(folder, path));
+    const [, inBucket = null] = path.startsWith("s3://") ? path.split(`/${basename(folder)}/`) : [];
+    const found = await store.find(inBucket ?? relative(folder, path));
     const ofJob = found.filter(({ jobId }) => jobId === job);
     if (ofJob.length > 0) return ofJob;
   }

@@ -329,11 +329,11 @@ async function giveUp(
 }
 
 function fileOf(
-  { task, output, file, bytes, sha256, mime, check, ...times }: ArchivedLine,
+  { task, output, file, bucket, bytes, sha256, mime, check, ...times }: ArchivedLine,
   now: number,
 ): RestoredFile {
   // Long expired, as every URL on record is.
   const url = task === "" ? "" : `https://expired.invalid/${task}/${output}`;
   const savedAt = timeOf(times.saved) ?? timeOf(times.completed) ?? now;
-  return { number: output, url, file, bytes, sha256, mime, check, savedAt };
+  return { number: output, url, file, bucket: bucket ?? null, bytes, sha256, mime, check, savedAt };
 }

@@ -1,9 +1,9 @@
 import { bucketRefusal } from "../../archive/copies.js";
-import { type Bucket, BucketError, bucketTarget, openBucket } from "../../bucket/bucket.js";
+import { type Bucket, BucketError } from "../../bucket/bucket.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "../../text/terminal-kind.js";
+import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
 
 /** An open bucket, until its requests are ended. */
 export interface Copies {
@@ -16,18 +16,15 @@ export interface Copies {
  * Null for a run without one. A rehearsal's files have a folder of their own in it. Throws EarlyExit.
  */
 export async function openCopies(
-  { archive, sandbox }: Pick<RunOptions, "archive" | "sandbox">,
+  options: Pick<RunOptions, "archive" | "archiveOnly" | "sandbox">,
   environment: Environment,
 ): Promise<Copies | null> {
-  const target = archive === undefined ? null : bucketTarget(archive);
-  if (target === null) return null;
+  const name = archiveBucket(options);
+  if (name === null) return null;
   const over = new AbortController();
   const close = () => over.abort("ended");
   try {
-    const prefix = sandbox
-      ? [target.prefix, "sandbox"].filter((part) => part !== "").join("/")
-      : target.prefix;
-    const bucket = openBucket({ ...target, prefix }, environment, over.signal);
+    const bucket = bucketNamed(name, environment, over.signal);
     const refusal = await bucketRefusal(bucket);
     if (refusal !== null) throw new BucketError(refusal.reason);
     return { bucket, close };

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import { type ExitName, exitCode } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
@@ -9,6 +8,7 @@ import type { Run } from "../../core/ports/store.js";
 import type { Stop, StopKind } from "../../core/stop.js";
 import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
+import { outputsPlace } from "../workspace/outputs-place.js";
 import { type Opened, openSteps, type StatePlace } from "../workspace/state.js";
 import type { RunSummary } from "./summary.js";
 
@@ -173,7 +173,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
           event: "run_started",
           job: run.jobName,
           manifest: run.manifest,
-          folder: jobFolder(run),
+          folder: outputsPlace(run),
           sandbox: run.options.sandbox,
         });
       });
@@ -213,12 +213,18 @@ function itemFacts(event: PublicItemEvent, step: ItemStep, run: Run): RunEventFa
     case "held":
       return { event, ...item, credits, message: step.note };
     case "archived":
-      return { event, ...item, credits, files: step.files.map((file) => join(jobFolder(run), file)) };
+      return { event, ...item, credits, files: step.files.map((file) => placed(run, file)) };
     case "retried":
       return { event, ...item, message: step.note };
     default:
       return { event, ...item, credits };
   }
+}
+
+/** A file's absolute path, or its address in a bucket. */
+function placed(run: Run, file: string): string {
+  const place = outputsPlace(run);
+  return place.startsWith("s3://") ? `${place}/${file}` : join(place, file);
 }
 
 function endFacts(exit: ExitName, facts: RunSummary): RunEndFacts {

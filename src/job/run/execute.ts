@@ -1,11 +1,14 @@
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
-import { savingCopies } from "../../archive/copies.js";
+import { copyIndex, copyKey, savingCopies } from "../../archive/copies.js";
+import { bucketDisk } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { undiciDownloads } from "../../archive/download/download.js";
+import { identityOf, type JobIndex } from "../../archive/index-file.js";
 import { removeLeftovers } from "../../archive/leftovers.js";
 import { openArchive } from "../../archive/save.js";
+import { BucketError } from "../../bucket/bucket.js";
 import type { AlarmClock, Clock } from "../../clock.js";
 import { residual } from "../../core/charges/readings.js";
 import { reconcile } from "../../core/charges/verdict.js";
@@ -13,13 +16,14 @@ import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
+import type { Disk } from "../../core/ports/disk.js";
 import type { Log } from "../../core/ports/send.js";
-import type { Run } from "../../core/ports/store.js";
+import type { Run, Store } from "../../core/ports/store.js";
 import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { localInput } from "../../manifest/local-inputs.js";
 import { ownVersion } from "../../package-file.js";
-import { openPublisher, type PublishSettings, publishPlace } from "../../publish/publisher.js";
+import { openPublisher, PublishError, type PublishSettings, publishPlace } from "../../publish/publisher.js";
 import { arrange, Replacements } from "../../run/arrange.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
@@ -31,8 +35,10 @@ import { openReceipts } from "../../run/receipts/receipts.js";
 import { WakeSignal } from "../../run/waits.js";
 import { count } from "../../text/amounts.js";
 import { pollOrders } from "../orders/attend.js";
+import { lineOf } from "../workspace/index-line.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { endRefused } from "../workspace/open.js";
+import { asUsage, bucketNamed } from "../workspace/outputs-place.js";
 import { stateName } from "../workspace/state.js";
 import { openCopies } from "./copies.js";
 import { openSaves } from "./saves.js";
@@ -92,8 +98,13 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const downloads = undiciDownloads({ baseUrl: opened.connection.baseUrl });
   const inspector = openInspector({ clock });
   const { download } = downloads;
+  const folder = jobFolder(run);
+  const copies = await openCopies(run.options, options.environment);
+  // Then the bucket alone keeps the outputs.
+  const only = run.options.archiveOnly === true ? (copies?.bucket ?? null) : null;
+  const disk = only === null ? nodeDisk : bucketDisk(nodeDisk, only, folder, true);
   const archive = openArchive({
-    disk: nodeDisk,
+    disk,
     download,
     clock,
     inspect: inspector.inspect,
@@ -101,11 +112,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     sidecars: run.options.sidecars ?? false,
   });
   if (opened.connection.sandbox) await store.readdress(run.id, new URL(opened.connection.baseUrl).origin);
-  const copies = await openCopies(run.options, options.environment);
-  await removeLeftovers(nodeDisk, jobFolder(run));
+  await removeLeftovers(disk, folder).catch((error: unknown) => {
+    throw asUsage(error);
+  });
   const replacements = new Replacements();
   const bell = new WakeSignal();
-  const saves = await openSaves(options, archive, () => bell.ring());
+  const saves = await openSaves({ ...options, disk, bucket: only?.name ?? null }, archive, () => bell.ring());
   const session = openSession(
     {
       store,
@@ -115,7 +127,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       workspace: stateName(opened.workspace),
       service: account.service,
       receipts: openReceipts(nodeDisk, opened.workspace, () => clock.now()),
-      save: copies === null ? saves.save : savingCopies(saves.save, copies.bucket),
+      save: copies === null || only !== null ? saves.save : savingCopies(saves.save, copies.bucket),
       ...(saves.offered === undefined ? {} : { offered: saves.offered }),
       refusal: archive.refusal,
       spendLog: account.spendLog,
@@ -155,7 +167,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       await store.settledOf(run.jobName, "vanished"),
       await store.files(run.jobName, "vanished"),
     );
-    await arrange({ store, disk: nodeDisk, log }, run, () => archive.indexOf(jobFolder(run)));
+    if (only !== null) await completeIndex(await archive.indexOf(folder), disk, store, run);
+    await arrange({ store, disk, log }, run, () => archive.indexOf(folder));
     await opened.lock.carries(run.id);
     await options.onBegin?.(run);
     return pollOrders({ store, clock, session, account });
@@ -170,6 +183,10 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await runLoop(session, { interrupt, onProgress, attend }).catch(endRefused);
   } finally {
     await dismiss();
+    if (only !== null)
+      await copyIndex(nodeDisk, only, folder).catch((error: Error) =>
+        log.warn({}, `the index is not copied: ${error.message}. The next run copies it.`),
+      );
     copies?.close();
     await saves.close();
     await archive.close();
@@ -178,6 +195,24 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   }
   return close(options, beganAt, session.gate);
 }
+
+/**
+ * Adds the lines that this host's index lacks of outputs in a bucket, or has of an older name: another host may have run
+ * before. Where a move was cut short, the index is right and the history is not.
+ */
+async function completeIndex(index: JobIndex, disk: Disk, store: Store, run: Run): Promise<void> {
+  for (const output of await store.archived(run.jobId)) {
+    if (output.bucket == null) continue;
+    const line = lineOf(output);
+    const known = index.find(identityOf(line));
+    const isRight =
+      known?.file === line.file || (known && (await disk.size(join(jobFolder(run), known.file))) !== null);
+    if (!isRight) await index.add(line);
+  }
+}
+
+/** How long (s) the service can read an output that is handed on from a bucket. */
+const linkSeconds = 86_400;
 
 /** The flags of this execution come before the options of the run, and those before the settings files. */
 function publishPorts(options: ExecuteOptions): PublishPorts | null {
@@ -191,6 +226,14 @@ function publishPorts(options: ExecuteOptions): PublishPorts | null {
     publisher: settings && (() => openPublisher(settings, surroundings)),
     localInput: (value) => localInput(folder, value),
     archived: (file) => localInput(jobFolder(run), file),
+    async linkTo(name, file) {
+      try {
+        const bucket = bucketNamed(name, environment, interrupt);
+        return await bucket.link(copyKey(jobFolder(run), file), linkSeconds);
+      } catch (error) {
+        throw error instanceof BucketError ? new PublishError(error.message) : error;
+      }
+    },
     interrupt,
   };
 }

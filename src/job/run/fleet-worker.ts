@@ -3,6 +3,7 @@ import { openInspector } from "../../archive/check/inspector.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { undiciDownloads } from "../../archive/download/download.js";
 import { type Archive, openArchive } from "../../archive/save.js";
+import type { Bucket } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
@@ -12,6 +13,7 @@ import { openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import { lockOwnerOf } from "../workspace/lock.js";
+import { bucketNamed } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -19,6 +21,8 @@ export interface WorkerJob {
   workspace: Workspace;
   downloads: number;
   does: Exclude<WorkerEntry["does"], "run">;
+  /** How buckets are reached. */
+  environment: Readonly<Record<string, string | undefined>>;
   clock: Clock;
   log: Log;
   /** Drains the worker: it finishes what it has, and takes no more. */
@@ -58,9 +62,16 @@ export async function runWorker(job: WorkerJob): Promise<void> {
     return found.archive;
   };
   const { downloads, does } = job;
+  const buckets = new Map<string, Bucket>();
+  const bucketFor = (name: string): Bucket => {
+    const bucket = buckets.get(name) ?? bucketNamed(name, job.environment);
+    buckets.set(name, bucket);
+    return bucket;
+  };
   const worker = new Worker({
     queue,
     archiveFor,
+    bucketFor,
     clock,
     log,
     disk: nodeDisk,
@@ -77,6 +88,11 @@ export async function runWorker(job: WorkerJob): Promise<void> {
     for (const { close } of archives.values()) await close();
     await inspector.close();
   }
+  if (worker.bucketRefusal !== null && !stop.aborted)
+    throw new EarlyExit(
+      "usage",
+      `the outputs of the run are kept in a bucket that this host cannot use: ${worker.bucketRefusal}. Its downloads go to other workers. Correct that on this host and start the worker again.`,
+    );
   if (worker.isElsewhere && !stop.aborted)
     throw new EarlyExit(
       "usage",

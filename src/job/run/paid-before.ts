@@ -116,7 +116,7 @@ export async function archivedBefore(
   for (const { key, due, standing, price: each } of plan.items) {
     const line = due && standing === "new" ? byKey.get(key) : undefined;
     // Missing files are handled by --missing.
-    if (line === undefined || !existsSync(join(folder, line.file))) continue;
+    if (line === undefined || (line.bucket === undefined && !existsSync(join(folder, line.file)))) continue;
     items++;
     price = plus(price, each);
     if (line.saved > newest) newest = line.saved;

@@ -62,7 +62,7 @@ export interface PrepareOptions extends SheetOptions {
   /** The run's options, as far as they bear on the plan. */
   run: SpendingOptions &
     OwnLimits &
-    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes">>;
+    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes" | "archiveOnly">>;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
@@ -179,7 +179,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(asked.run.lanes === undefined ? {} : { lanes: asked.run.lanes }),
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
-    roomBytes: await roomFor(asked.workspace.outFolder),
+    roomBytes: asked.run.archiveOnly ? null : await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox || publishes(asked, manifest)
@@ -355,8 +355,9 @@ export async function missingFiles(store: Store, jobName: string): Promise<Map<s
   const runs = (await store.runs()).filter((run) => run.jobName === jobName);
   const folders = [...new Set(runs.map(jobFolder))].reverse();
   const missing = new Map<string, number[]>();
-  for (const { key, number, file } of await store.files(jobName)) {
-    if (folders.some((folder) => existsSync(join(folder, file)))) continue;
+  for (const { key, number, file, bucket } of await store.files(jobName)) {
+    // `verify` looks into buckets.
+    if (bucket != null || folders.some((folder) => existsSync(join(folder, file)))) continue;
     missing.set(key, [...(missing.get(key) ?? []), number]);
   }
   return missing;

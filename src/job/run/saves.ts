@@ -5,6 +5,7 @@ import { openTemporary } from "../../archive/disk/temporary.js";
 import type { Archive } from "../../archive/save.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { Disk } from "../../core/ports/disk.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import { openHandOut } from "../../fleet/hand-out.js";
@@ -26,11 +27,14 @@ export interface SavesOptions {
   log: Log;
   /** False: other processes do the downloads. */
   work?: boolean;
+  /** The archive's: with the bucket, where that alone keeps the outputs. */
+  disk: Disk;
+  bucket: string | null;
 }
 
 /** Throws EarlyExit where the downloads are to be done by others, and none can. */
 export async function openSaves(
-  { opened, run, clock, log, work = true }: SavesOptions,
+  { opened, run, clock, log, disk, bucket, work = true }: SavesOptions,
   archive: Archive,
   onOffer: () => void,
 ): Promise<Saves> {
@@ -66,7 +70,7 @@ export async function openSaves(
     ? new Worker({
         queue,
         outFolder,
-        disk: nodeDisk,
+        disk,
         clock,
         log,
         archiveFor: () => archive,
@@ -81,6 +85,7 @@ export async function openSaves(
     clock,
     log,
     onOffer,
+    bucket,
     proof: proof.path.slice(folder.length + 1),
     hasProof: async () => (await nodeDisk.size(proof.path).catch(() => null)) !== null,
     baseUrl: opened.connection.baseUrl,

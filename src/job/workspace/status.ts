@@ -1,4 +1,3 @@
-import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { FailureKind } from "../../core/failure.js";
 import { type ItemState, itemStates } from "../../core/item.js";
@@ -10,6 +9,7 @@ import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type LeftToDo, leftToDo } from "./left-to-do.js";
 import { type LockOwner, lockOwnerOf } from "./lock.js";
+import { outputsPlace } from "./outputs-place.js";
 import { openSteps, openStore, withStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 
@@ -41,7 +41,7 @@ export async function statusOf(
       ...overview,
       counts: await store.counts(run.id),
       results: isLatest ? null : { ...noItems, ...(await outcomesOf(workspace, clock)).get(run.id) },
-      folder: jobFolder(run),
+      folder: outputsPlace(run),
       forecast: run.options.forecast ?? null,
       trouble: [...(await troubleOf(store, items)), ...blocked.map(blockedTrouble)],
     };

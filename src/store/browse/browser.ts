@@ -51,7 +51,7 @@ const paidIn = `coalesce(
 
 const fileColumns = `
   SELECT o.item_id AS itemId, o.number, i.key, i.run_id AS itemRunId, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
-    r.out_folder AS outFolder, o.bytes, o.sha256, o.mime, o.saved_at AS savedAt, i.approval,
+    r.out_folder AS outFolder, o.bucket, o.bytes, o.sha256, o.mime, o.saved_at AS savedAt, i.approval,
     EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}
   WHERE o.file IS NOT NULL`;

@@ -153,6 +153,8 @@ export interface BrowsedFile {
   /** In the folder of the job, below `outFolder`. */
   file: string;
   outFolder: string;
+  /** The bucket that has it instead of the disk. */
+  bucket: string | null;
   bytes: number;
   sha256: string;
   mime: string;

@@ -175,7 +175,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
     outputs: (itemId) =>
       ask(function* () {
         return (yield* sql(
-          "SELECT number, url, file, sha256 FROM outputs WHERE item_id = ? ORDER BY number",
+          "SELECT number, url, file, sha256, bucket FROM outputs WHERE item_id = ? ORDER BY number",
         ).all(itemId)) as Output[];
       }),
 
@@ -233,8 +233,19 @@ export function attemptMethods(connection: Database): AttemptMethods {
     saved: async (itemId, number, file) =>
       atomic(function* () {
         yield* sql(
-          "UPDATE outputs SET file = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ? WHERE item_id = ? AND number = ?",
-        ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
+          `UPDATE outputs SET file = ?, bucket = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ?
+           WHERE item_id = ? AND number = ?`,
+        ).run(
+          file.file,
+          file.bucket ?? null,
+          file.bytes,
+          file.sha256,
+          file.mime,
+          file.check,
+          clock.now(),
+          itemId,
+          number,
+        );
         const open = yield* sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
         if (open) return;
         const { hasChildren } = yield* applyTransition(connection, itemId, "saved");
@@ -297,7 +308,7 @@ function* changePlaces({ sql }: InTransaction, newest: Attempt, earlier: number)
 }
 
 const filesWhere = (condition: string) => `
-  SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check",
+  SELECT i.id AS itemId, i.key, o.number, o.file, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
     coalesce((SELECT task_id FROM attempts a WHERE a.item_id = i.id AND task_id IS NOT NULL AND o.url <> ''
       ORDER BY a.number DESC LIMIT 1), '') AS taskId
   FROM items i JOIN outputs o ON o.item_id = i.id

@@ -140,11 +140,20 @@ export function itemMethods(connection: Database): ItemMethods {
           id: number;
         };
         yield* sql(
-          `INSERT INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
-           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (item_id, number) DO UPDATE SET url = '', file = excluded.file, bytes = excluded.bytes,
-             sha256 = excluded.sha256, mime = excluded.mime, checked = excluded.checked, saved_at = excluded.saved_at`,
-        ).run(id, file.file, file.bytes, file.sha256, file.mime, file.check, connection.clock.now());
+          `INSERT INTO outputs (item_id, number, url, file, bucket, bytes, sha256, mime, checked, saved_at)
+           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (item_id, number) DO UPDATE SET url = '', file = excluded.file, bucket = excluded.bucket,
+             bytes = excluded.bytes, sha256 = excluded.sha256, mime = excluded.mime, checked = excluded.checked, saved_at = excluded.saved_at`,
+        ).run(
+          id,
+          file.file,
+          file.bucket ?? null,
+          file.bytes,
+          file.sha256,
+          file.mime,
+          file.check,
+          connection.clock.now(),
+        );
         if ((yield* sql("SELECT state FROM items WHERE id = ?").value(id)) === "blocked")
           yield* applyTransition(connection, id, "released");
         yield* applyTransition(connection, id, "supplied");

@@ -4,7 +4,7 @@ import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transi
 
 /** The workspace's archived outputs. The folder is that of the run that paid: a later run may have another one. */
 const select = `
-  SELECT ${itemColumns}, 1 AS attempted, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check",
+  SELECT ${itemColumns}, 1 AS attempted, o.number, o.file, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
     o.saved_at AS savedAt, coalesce(a.task_id, '') AS taskId, a.external_task_id AS externalTaskId, a.charged,
     a.created_at AS createdAt, a.completed_at AS completedAt, j.name AS jobName, r.out_folder AS outFolder, r.id AS paidIn
   FROM outputs o JOIN items ON items.id = o.item_id JOIN jobs j ON j.id = items.job_id
@@ -42,9 +42,21 @@ export function archivedMethods({
 }
 
 function asOutput(row: ArchivedRow, root: string): ArchivedOutput {
-  const { number, file, bytes, sha256, mime, check, savedAt, taskId, externalTaskId, ...rest } = row;
+  const { number, file, bucket, bytes, sha256, mime, check, savedAt, taskId, externalTaskId, ...rest } = row;
   const { charged, createdAt, completedAt, jobName, outFolder, paidIn, ...item } = rest;
-  const output = { number, file, bytes, sha256, mime, check, savedAt, taskId, externalTaskId, charged };
+  const output = {
+    number,
+    file,
+    bucket: bucket ?? null,
+    bytes,
+    sha256,
+    mime,
+    check,
+    savedAt,
+    taskId,
+    externalTaskId,
+    charged,
+  };
   const task = { createdAt, completedAt, jobName, outFolder: toldPath(root, outFolder), paidIn };
   return { item: asItem(item), ...output, ...task };
 }

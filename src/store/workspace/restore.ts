@@ -54,9 +54,9 @@ export function* restoreItem(connection: InTransaction, runId: number, restored:
   }
   for (const file of files) {
     yield* sql(
-      `INSERT INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
-         VALUES (@id, @number, @url, @file, @bytes, @sha256, @mime, @check, @savedAt)`,
-    ).run({ ...file, id });
+      `INSERT INTO outputs (item_id, number, url, file, bucket, bytes, sha256, mime, checked, saved_at)
+         VALUES (@id, @number, @url, @file, @bucket, @bytes, @sha256, @mime, @check, @savedAt)`,
+    ).run({ ...file, bucket: file.bucket ?? null, id });
   }
   // An item with parents begins as blocked, and was released before anything else became of it.
   if (events.length > 0 && item.parents !== undefined) yield* applyTransition(connection, id, "released");

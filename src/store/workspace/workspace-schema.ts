@@ -204,6 +204,8 @@ export const workspaceTables = `
     number INTEGER NOT NULL,
     url TEXT NOT NULL,
     file TEXT,
+    -- The bucket that has the file; null for the disk.
+    bucket TEXT,
     bytes INTEGER,
     sha256 TEXT,
     mime TEXT,

@@ -191,8 +191,8 @@ export function workspaceSuite(open: OpenDatabase): void {
       await submitted("a", "t2");
       await store.complete(id, { ...facts, urls: ["https://b/1", "https://b/2"] });
       expect(await store.outputs(id)).toEqual([
-        { number: 1, url: "https://b/1", file: null, sha256: null },
-        { number: 2, url: "https://b/2", file: null, sha256: null },
+        { number: 1, url: "https://b/1", file: null, sha256: null, bucket: null },
+        { number: 2, url: "https://b/2", file: null, sha256: null, bucket: null },
       ]);
     });
 
@@ -205,6 +205,21 @@ export function workspaceSuite(open: OpenDatabase): void {
       await store.lost(id, 1);
       expect(await store.item(id)).toMatchObject({ state: "held" });
       expect(await store.outputs(id)).toMatchObject([{ file: null }, { file: null }]);
+    });
+
+    test("P16: a file's bucket is kept with it, and not once its output is saved on the disk", async () => {
+      await enrolled("a");
+      const { id } = await submitted("a", "t1");
+      await store.complete(id, { ...facts, urls: ["https://a/1"] });
+      const places = async () => [
+        (await store.outputs(id)).map(({ bucket }) => bucket),
+        (await store.archived()).map(({ bucket }) => bucket),
+      ];
+      await store.saved(id, 1, { ...savedFile, bucket: "s3://inputs/team" });
+      expect(await places()).toEqual([["s3://inputs/team"], ["s3://inputs/team"]]);
+      await store.lost(id, 1);
+      await store.saved(id, 1, savedFile);
+      expect(await places()).toEqual([[null], [null]]);
     });
 
     test("P15: what is to be fetched comes in the order in which its addresses end", async () => {
@@ -233,8 +248,8 @@ export function workspaceSuite(open: OpenDatabase): void {
       expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
       await store.refreshOutputs(item.id, { urls: ["https://b/1", "https://b/2"], fetchBy: 0 });
       expect(await store.outputs(item.id)).toEqual([
-        { number: 1, url: "https://b/1", file: "demo/a.png", sha256: savedFile.sha256 },
-        { number: 2, url: "https://b/2", file: null, sha256: null },
+        { number: 1, url: "https://b/1", file: "demo/a.png", sha256: savedFile.sha256, bucket: null },
+        { number: 2, url: "https://b/2", file: null, sha256: null, bucket: null },
       ]);
       expect(await store.due(runId, 10, nothingParked, null)).toMatchObject({
         tasks: [],

@@ -40,6 +40,7 @@ export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<Exi
     log,
     stop,
     downloads: flags.downloads,
+    environment: machine.env,
     does: isArchiving ? "archive" : "standby",
     onReady: () =>
       say(

@@ -24,6 +24,7 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
     clock,
     launch: launchIn(workspace.root, program, environmentOf(flags, env)),
     schedules: () => (existsSync(file) ? openSchedules(file, clock) : null),
+    environment: env,
     port: flags.port,
     signal,
   });

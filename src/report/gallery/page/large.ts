@@ -124,7 +124,7 @@ export class Large {
             pairs(entries, (key, value) => void copy(`${key}=${value}`, "Param")),
           ),
       section("About", pairs(this.facts(card))),
-      file === null
+      file === null || file.address !== null
         ? null
         : el(
             "a",
@@ -161,6 +161,7 @@ export class Large {
       ...(file === null
         ? []
         : ([
+            ...(file.address === null ? [] : [["address", visible(file.address)]]),
             ["size", fileSize(file.bytes)],
             ["saved", new Date(file.savedAt).toLocaleString()],
             ...(file.price === null ? [] : [["price", file.price]]),
@@ -192,6 +193,7 @@ function stageOf(card: GalleryCard): HTMLElement {
       break;
     default:
   }
+  if (file.address !== null) return preview(card);
   return el("a", { class: "bare", href: address(file.path) }, preview(card));
 }
 

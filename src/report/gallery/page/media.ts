@@ -1,10 +1,11 @@
 import type { GalleryCard, GalleryFile } from "../../../job/archive/gallery.js";
 import { el, icon, svg } from "./dom.js";
-import { address } from "./text.js";
+import { address, visible } from "./text.js";
 
 export type MediaKind = "picture" | "clip" | "sound" | "other";
 
-export function kindOf({ mime }: GalleryFile): MediaKind {
+export function kindOf({ mime, address }: GalleryFile): MediaKind {
+  if (address !== null) return "other";
   if (mime.startsWith("image/")) return "picture";
   if (mime.startsWith("video/")) return "clip";
   return mime.startsWith("audio/") ? "sound" : "other";
@@ -171,5 +172,7 @@ export function preview(card: GalleryCard): HTMLElement {
       return waveform(file);
     default:
   }
-  return el("span", { class: "extension" }, file.path.split(".").at(-1)?.slice(0, 8) ?? "");
+  const extension = el("span", { class: "extension" }, file.path.split(".").at(-1)?.slice(0, 8) ?? "");
+  if (file.address === null) return extension;
+  return el("span", { class: "no-file" }, extension, el("span", { dir: "auto" }, visible(file.address)));
 }

@@ -1,0 +1,58 @@
+import { bucketAddress, bucketDisk } from "../../archive/disk/bucket-disk.js";
+import { jobFolder } from "../../archive/disk/names.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { type Bucket, BucketError, bucketTarget, openBucket } from "../../bucket/bucket.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { RunOptions } from "../../core/next/options.js";
+import type { Disk } from "../../core/ports/disk.js";
+import type { Run } from "../../core/ports/store.js";
+import type { Environment } from "../../text/terminal-kind.js";
+
+/** Where outputs are, on the disk or in a bucket, and how a command reaches them there. */
+
+/** The bucket of a run's files: `s3://bucket/prefix`; null for a run without one. */
+export function archiveBucket({ archive, sandbox }: Pick<RunOptions, "archive" | "sandbox">): string | null {
+  const target = archive === undefined ? null : bucketTarget(archive);
+  if (target === null) return null;
+  const { bucket, prefix } = target;
+  return `s3://${[bucket, prefix, sandbox ? "sandbox" : ""].filter((part) => part !== "").join("/")}`;
+}
+
+/** Where a run's outputs are: the job's folder, or its address in the bucket that alone keeps them. */
+export function outputsPlace(run: Pick<Run, "outFolder" | "jobName" | "options">): string {
+  const folder = jobFolder(run);
+  const bucket = run.options.archiveOnly === true ? archiveBucket(run.options) : null;
+  return bucket === null ? folder : bucketAddress(bucket, folder, "");
+}
+
+/** Throws BucketError where the environment does not say how to reach it. */
+export function bucketNamed(name: string, environment: Environment, signal?: AbortSignal): Bucket {
+  const target = bucketTarget(name);
+  if (target === null) throw new BucketError(`${name} is no bucket`, { isForGood: true });
+  return openBucket(target, environment, signal);
+}
+
+/**
+ * The disk of a job's folder whose outputs are in these buckets, to read them there. Throws EarlyExit where the environment
+ * does not say how to reach one.
+ */
+export function diskWith(
+  buckets: Iterable<string>,
+  jobFolder: string,
+  environment: Environment,
+  signal?: AbortSignal,
+): Disk {
+  try {
+    let disk = nodeDisk;
+    for (const name of new Set(buckets))
+      disk = bucketDisk(disk, bucketNamed(name, environment, signal), jobFolder, false);
+    return disk;
+  } catch (error) {
+    throw asUsage(error);
+  }
+}
+
+/** A bucket that cannot be used, as the end of a command. Other errors stay as they are. */
+export function asUsage(error: unknown): unknown {
+  return error instanceof BucketError ? new EarlyExit("usage", error.message) : error;
+}
