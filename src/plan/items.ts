@@ -87,9 +87,9 @@ export class Items {
       keyOf({ model: model.model_key, prompt, params, inputs: contents, occurrence });
   }
 
-  /** `first` is the row's key if no other row had the same request. */
-  make(good: GoodRow, first: string): Making {
+  make(good: GoodRow): Making {
     const { row } = good;
+    const first = this.keyOf(good, 1);
     const position = this.draft.next();
     const head = this.seen.put(first, position, (other) => this.draft.recordAt(other)?.key === first);
     if (head !== null) return this.again(good, head);
