@@ -122,6 +122,20 @@ describe("a picture that programs have written oddly", () => {
   });
 });
 
+test.each([
+  ["jpeg", /^image\/jpeg cannot be decoded: .*premature end/],
+  ["gif", /^image\/gif cannot be decoded: .*invalid frame data/i],
+  // There is a line for each of many tries.
+  ["avif", /^image\/avif cannot be decoded: \S.{198}\S?$/],
+] as const)(
+  "P13: what is wrong with a %s is told in its decoder's words, on one line",
+  async (name, told) => {
+    const bytes = await media[name]();
+    bytes.fill(0, bytes.length >> 1, bytes.length - 40);
+    expect(await look(bytes, "image")).toEqual({ kind: "bad", reason: expect.stringMatching(told) });
+  },
+);
+
 describe("a small picture, which is checked without a thread,", () => {
   const small = async (bytes: Buffer) => {
     const path = join(folder, "small");
