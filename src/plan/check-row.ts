@@ -49,24 +49,16 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
     model,
     params: params.params,
     contents,
-    repairs: joined(row.repairs, params.repairs),
-    problems: joined(joined(missingInputs(row, model), problems), params.problems),
+    repairs: [...row.repairs, ...params.repairs],
+    problems: [...missingInputs(row, model), ...problems, ...params.problems],
     without: params.without,
   };
-}
-
-/** Nearly always there is nothing to join. */
-function joined<Thing>(some: Thing[], more: Thing[]): Thing[] {
-  if (more.length === 0) return some;
-  return some.length === 0 ? more : [...some, ...more];
 }
 
 function missingInputs(row: Row, model: Model): Problem[] {
   const has = (field: InputField) =>
     field === "prompt" ? (row.prompt ?? "").trim() !== "" : row.inputs[field] !== undefined;
-  const needed = requiredFor(model.input_type);
-  if (needed.every(has)) return none;
-  return needed
+  return requiredFor(model.input_type)
     .filter((field) => !has(field))
     .map((field) => ({
       place: cellPlace(row, field),

@@ -19,10 +19,8 @@ const keptMax = 1_000;
 /** The prices of one plan's items. */
 export class PlanPrices {
   private readonly groups: PriceGroup[] = [];
-  /** By the params' own object, which rows share that say the same. */
-  private readonly known = new Map<object, ItemKind[]>();
-  /** By model and params as written, for equal rows that do not share an object. */
-  private readonly written = new Map<string, ItemKind>();
+  /** By model and params as written. */
+  private readonly known = new Map<string, ItemKind>();
   private readonly numbers = new Map<string, number>();
 
   /** `charges` are the highest charges seen, by group, which are more reliable than the list price. */
@@ -30,11 +28,9 @@ export class PlanPrices {
 
   /** The kind of an item, with what it costs and its group. */
   of(model: Model, params: ItemKind["params"]): ItemKind {
-    const known = this.known.get(params);
-    for (const kind of known ?? []) if (kind.model === model.model_key) return kind;
     const written = model.model_key + JSON.stringify(params);
-    const alike = this.written.get(written);
-    if (alike !== undefined) return alike;
+    const known = this.known.get(written);
+    if (known !== undefined) return known;
     const name = priceGroup({ model: model.model_key, params });
     const kind: ItemKind = {
       model: model.model_key,
@@ -43,10 +39,7 @@ export class PlanPrices {
       price: this.charges.get(name) ?? credits(model.credits_cost),
       group: this.numbers.get(name) ?? this.begin(model, name),
     };
-    if (this.written.size < keptMax) {
-      this.written.set(written, kind);
-      this.known.set(params, [...(known ?? []), kind]);
-    }
+    if (this.known.size < keptMax) this.known.set(written, kind);
     return kind;
   }
 
@@ -116,8 +109,11 @@ function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordabl
     for (const item of draft.dueInOrder()) {
       const model = modelOf.get(item.group) ?? "";
       const room = rooms.get(model);
-      if (room !== undefined) rooms.set(model, item.price > room ? noCredits : minus(room, item.price));
-      if (room !== undefined && item.price > room) continue;
+      if (room !== undefined) {
+        const fits = item.price <= room;
+        rooms.set(model, fits ? minus(room, item.price) : noCredits);
+        if (!fits) continue;
+      }
       const sum = plus(reached.credits, item.price);
       if (sum > affordable) break;
       reached.items++;

@@ -36,6 +36,8 @@ export interface Making {
 const groupsMax = 100;
 const numbersKept = 1_000;
 const none: Problem[] = [];
+/** In place of the id of an item whose key is not known yet: a sign that Unicode keeps out of all text, so no name has it. */
+const unknownYet = "\uffff";
 
 interface Requested extends Pick<DraftItem, "prompt" | "contents"> {
   kind: Pick<DraftItem["kind"], "model" | "params">;
@@ -87,9 +89,9 @@ export class Items {
       keyOf({ model: model.model_key, prompt, params, inputs: contents, occurrence });
   }
 
-  /** `first` is the row's key if no other row had the same request. */
-  make(good: GoodRow, first: string): Making {
+  make(good: GoodRow): Making {
     const { row } = good;
+    const first = this.keyOf(good, 1);
     const position = this.draft.next();
     const head = this.seen.put(first, position, (other) => this.draft.recordAt(other)?.key === first);
     if (head !== null) return this.again(good, head);
@@ -102,9 +104,8 @@ export class Items {
 
   /** The items of a row with references, which get their keys once those of their parents are known. */
   makeLinked(good: GoodRow): Making {
-    const position = this.draft.next();
     const items = Array.from({ length: good.row.repeat }, (_, index) =>
-      this.itemOf(good, { key: `@${position + index}`, copy: index + 1, occurrence: 1, head: null }),
+      this.itemOf(good, { key: unknownYet, copy: index + 1, occurrence: 1, head: null }),
     );
     return { items, shares: null, problems: none };
   }
@@ -161,8 +162,7 @@ export class Items {
   /** Notes an item that the job has. All rows are in the draft by then. */
   know(known: Existing): void {
     const { key, occurrence, prompt, model, params } = known;
-    // Merged rows are one item, and its occurrences are counted from 1.
-    if (occurrence === 1 || this.scope.duplicates === "merge" || this.draft.holds(key)) return;
+    if (occurrence === 1 || this.draft.holds(key)) return;
     const contents = { ...known.inputs, ...known.files };
     for (const parent of known.parents ?? []) contents[parent.field] = outputOf(parent);
     const same = requestOf({ prompt, contents, kind: { model, params } });
@@ -367,7 +367,6 @@ interface Occurrence {
 
 /** As many as are wanted, in their order: those that were made, then those that the job has, then new ones. */
 function mostMade(free: readonly Occurrence[], count: number): Occurrence[] {
-  if (free.length === count) return [...free];
   const unmade: ItemState[] = ["failed", "dropped", "planned", "blocked"];
   const rank = ({ known }: Occurrence) => (known === null ? 2 : unmade.includes(known.state) ? 1 : 0);
   return free

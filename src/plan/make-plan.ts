@@ -19,7 +19,8 @@ import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
 import { Choosing, everything } from "./select.js";
 import { workflowOf } from "./workflow.js";
 
-const nothing: Making = { items: [], shares: null, problems: [] };
+const none: Problem[] = [];
+const nothing: Making = { items: [], shares: null, problems: none };
 
 /** Checks a manifest's rows one by one and stores each in the draft, keeping none in memory. */
 export class Planning {
@@ -98,18 +99,22 @@ export class Planning {
 
   /** The items of a row and all its problems. */
   private making(checked: CheckedRow, told: boolean): { problems: Problem[]; making: Making } {
-    const good = isGood(checked) ? checked : null;
-    const refers = hasReference(checked.row.inputs);
-    // The key of an item with references is known once those of its parents are; a name may use this one.
-    const isNeeded = good !== null && (!refers || good.row.lateName !== null);
-    const key = good === null ? null : isNeeded ? this.items.keyOf(good, 1) : "";
-    const late = good === null || key === null ? null : nameLate(good, key);
-    const named = this.names.check(checked.row);
-    const wrong = checked.problems.length > 0 || late !== null || named.length > 0;
-    if (good === null || key === null || told || wrong)
-      return { problems: [...checked.problems, ...(late ? [late] : []), ...named], making: nothing };
-    const making = refers ? this.items.makeLinked(good) : this.items.make(good, key);
+    const { row, problems } = checked;
+    const late = isGood(checked) ? this.nameLate(checked) : none;
+    const wrong = [...problems, ...late, ...this.names.check(row)];
+    if (!isGood(checked) || told || wrong.length > 0) return { problems: wrong, making: nothing };
+    const making = hasReference(row.inputs) ? this.items.makeLinked(checked) : this.items.make(checked);
     return { problems: making.problems, making };
+  }
+
+  /** Gives the row the output that depends on its category or its key. */
+  private nameLate(good: GoodRow): Problem[] {
+    const { row, model } = good;
+    const named = row.lateName?.({ category: model.category, key: shortId(this.items.keyOf(good, 1)) });
+    if (named === undefined) return none;
+    if (typeof named !== "string") return [named];
+    row.output = named.trim() || null;
+    return none;
   }
 
   private learn(checked: CheckedRow): void {
@@ -118,22 +123,13 @@ export class Planning {
     this.notes.add(checked);
     for (const { key } of without) this.doubted.add(key);
     for (const key of row.defaultParams) {
-      if (!this.taken.has(key) && model && parameterOf(model, key, row.params)) this.taken.add(key);
+      if (model && parameterOf(model, key, row.params)) this.taken.add(key);
     }
   }
 }
 
 function isGood(checked: CheckedRow): checked is GoodRow {
   return checked.model !== null;
-}
-
-/** Gives the row the output that depends on its category or its key. */
-function nameLate({ row, model }: GoodRow, key: string): Problem | null {
-  const named = row.lateName?.({ category: model.category, key: shortId(key) });
-  if (named === undefined) return null;
-  if (typeof named !== "string") return named;
-  row.output = named.trim() || null;
-  return null;
 }
 
 /** A manifest that was read up to its first row. */
@@ -185,8 +181,10 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   const added = selection === null ? 0 : draft.wantParents();
   if (input.order === "sheet" || input.order === "cheapest") draft.reorder(input.order);
   const again = { failed: input.selection?.onlyFailed ?? false, missing: input.onMissing === "pay" };
-  if (known > 0) draft.stand(again);
-  if (known > 0) draft.compare(differences);
+  if (known > 0) {
+    draft.stand(again);
+    draft.compare(differences);
+  }
   return concluded(input, planning, {
     ...end,
     selection,

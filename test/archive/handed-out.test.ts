@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -132,12 +132,16 @@ test("temporary files that go while they are removed are no trouble", async () =
 
 test("a received file that is gone or not whole is fetched again", async () => {
   const archive = anArchive();
+  const again = ({ temporary }: ReceivedFile) => ({
+    kind: "try_again",
+    reason: `the downloaded file ${join(folder, temporary)} is gone or not whole`,
+  });
   const gone = await received(archive);
   await removeLeftovers(nodeDisk, folder);
-  expect(await archive.place(wanted(), gone)).toMatchObject({ kind: "try_again" });
+  expect(await archive.place(wanted(), gone)).toEqual(again(gone));
   const cut = await received(archive);
   await writeFile(join(folder, cut.temporary), "short");
-  expect(await archive.place(wanted(), cut)).toMatchObject({ kind: "try_again" });
+  expect(await archive.place(wanted(), cut)).toEqual(again(cut));
 });
 
 test("P13: what a worker left in a bucket gets its name there, if it is what the worker says", async () => {
@@ -165,13 +169,35 @@ test("P13: what a worker left in a bucket gets its name there, if it is what the
   expect(await run.known(wanted())).toMatchObject({ kind: "saved", bucket: "s3://inputs" });
 });
 
-test.each(["../outside.part", "../job/.bulkgen-0123456789abcdef-1.part", "pots/teapot.png", "/etc/passwd"])(
-  "P23: %s is not taken for a received file, whoever says so",
-  async (temporary) => {
-    const archive = anArchive();
-    const file = { ...(await received(archive)), temporary };
-    expect(await archive.place(wanted(), file)).toMatchObject({ kind: "try_again" });
-    await dropReceived(nodeDisk, folder, { ...file, temporary: "pots/teapot.png" });
-    expect(await filesBelow()).toHaveLength(1);
-  },
-);
+test("P17: a disk that fails in either half of a save is trouble with the disk, which passes", async () => {
+  await writeFile(folder, "a file in place of the folder");
+  expect(await anArchive().receive(wanted(), new AbortController().signal)).toMatchObject({ kind: "disk" });
+  await rm(folder);
+  const file = await received(anArchive());
+  await mkdir(join(folder, "index.jsonl"));
+  expect(await anArchive().place(wanted(), file)).toMatchObject({ kind: "disk" });
+});
+
+test.each([
+  "../outside.part",
+  "../job/.bulkgen-0123456789abcdef-1.part",
+  "pots/../.bulkgen-0123456789abcdef-1.part",
+  "pots/teapot.png",
+  "/etc/passwd",
+])("P23: %s is not taken for a received file, whoever says so", async (temporary) => {
+  const archive = anArchive();
+  const file = { ...(await received(archive)), temporary };
+  expect(await archive.place(wanted(), file)).toEqual({
+    kind: "try_again",
+    reason: `${temporary} is not a temporary file of the archive`,
+  });
+  expect(await filesBelow()).toHaveLength(1);
+});
+
+test("P23: a file of the archive is not removed as a received one, whoever says so", async () => {
+  const archive = anArchive();
+  const file = await received(archive);
+  await archive.place(wanted(), file);
+  await dropReceived(nodeDisk, folder, { ...file, temporary: "pots/teapot.png" });
+  expect(await filesBelow()).toEqual(["index.jsonl", "pots/teapot.png"]);
+});

@@ -4,6 +4,7 @@ import {
   EncodedPacket,
   EncodedVideoPacketSource,
   Mp4OutputFormat,
+  OggOutputFormat,
   Output,
   type OutputFormat,
   type VideoCodec,
@@ -76,6 +77,33 @@ async function wav(): Promise<Buffer> {
   return Buffer.from(target.buffer ?? new ArrayBuffer(0));
 }
 
+/** Sound in one of the containers that are made for video. */
+async function mp4Sound(): Promise<Buffer> {
+  const target = new BufferTarget();
+  const output = new Output({ format: new Mp4OutputFormat({ fastStart: false }), target });
+  const source = new EncodedAudioPacketSource("mp3");
+  output.addAudioTrack(source);
+  await output.start();
+  const packet = new EncodedPacket(new Uint8Array(104).fill(1), "key", 0, 1152 / 44_100);
+  await source.add(packet, { decoderConfig: { codec: "mp3", numberOfChannels: 1, sampleRate: 44_100 } });
+  await output.finalize();
+  return Buffer.from(target.buffer ?? new ArrayBuffer(0));
+}
+
+async function opus(): Promise<Buffer> {
+  const target = new BufferTarget();
+  const output = new Output({ format: new OggOutputFormat(), target });
+  const source = new EncodedAudioPacketSource("opus");
+  output.addAudioTrack(source);
+  await output.start();
+  const packet = new EncodedPacket(Uint8Array.from([0xfc, 0xff, 0xfe]), "key", 0, 0.02);
+  const description = Buffer.from("OpusHead\x01\x01\0\0\x80\xbb\0\0\0\0\0", "latin1");
+  const decoderConfig = { codec: "opus", numberOfChannels: 1, sampleRate: 48_000, description };
+  await source.add(packet, { decoderConfig });
+  await output.finalize();
+  return Buffer.from(target.buffer ?? new ArrayBuffer(0));
+}
+
 async function sound(create: typeof createMp3Encoder | typeof createOggEncoder): Promise<Buffer> {
   const encoder = await create();
   encoder.configure({ sampleRate: 44_100, channels: 1 } as never);
@@ -111,4 +139,6 @@ export const media = {
   mp3: () => sound(createMp3Encoder),
   mp3Noted: notedMp3,
   ogg: () => sound(createOggEncoder),
+  opus,
+  mp4Sound,
 };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
+import type { Existing } from "../../src/plan/plan.js";
 import { contentOf, kept, planOf } from "./account.js";
 
 const sheet = "id,model,prompt\na,paint,x\nb,paint,y\nc,paint,z\n";
@@ -43,10 +44,27 @@ test("a dropped item comes back with its row, unless it was submitted once", asy
 
 test("an unchanged manifest shows no change", async () => {
   const plan = await planOf(sheet, { existing: kept(await planOf(sheet), "archived") });
-  expect([plan.changed, plan.vanished]).toEqual([[], []]);
+  expect([plan.changed, plan.vanished, plan.renamed, plan.restored]).toEqual([[], [], [], []]);
+});
+
+test("a sheet of only some rows of a job has nothing to say about the others", async () => {
+  const existing = kept(await planOf(sheet), "archived");
+  const rows = "id,model,prompt\na,paint,x\n";
+  expect((await planOf(rows, { existing })).vanished).toHaveLength(2);
+  expect((await planOf(`# job: sheet\n${rows}`, { existing })).vanished).toEqual([]);
 });
 
 describe("an edited manifest", () => {
+  test("names the files that it wants by other names, and those whose rows are back", async () => {
+    const [a, b, c] = kept(await planOf(sheet), "archived") as [Existing, Existing, Existing];
+    const { name: _, ...unnamed } = c;
+    const plan = await planOf("id,model,prompt,output\na,paint,x,cup\nb,paint,y,\nc,paint,z,jug\n", {
+      existing: [a, { ...b, vanished: true }, unnamed],
+    });
+    expect(plan.renamed).toEqual([{ rowNumber: 2, rowId: "a", from: "a", to: "cup" }]);
+    expect(plan.restored).toEqual([{ rowNumber: 3, rowId: "b", key: b.key }]);
+  });
+
   test("names the changed rows with their fields, old and new", async () => {
     const before = await planOf("id,model,prompt,params.aspect_ratio\na,paint,x,1:1\nb,paint,y,\n");
     const plan = await planOf("id,model,prompt,params.aspect_ratio\na,paint,new,16:9\nb,paint,y,\n", {

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/api/records.js";
 import type { LocalInput } from "../../src/manifest/local-inputs.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { isOption, noModel, parameterOf, Said, unknownParam, wrongValue } from "../../src/plan/check-row.js";
 import type { PlanInput } from "../../src/plan/plan.js";
-import { models, planOf } from "./account.js";
+import { fileWith } from "../manifest/folder.js";
+import { models, plan, planOf } from "./account.js";
 
 const [paint] = models as [Model];
 
@@ -125,10 +127,51 @@ test("a row that names no model and has a wrong input has both problems", async 
 
 test("a row whose model needs more than it has is told what, and why", async () => {
   const { problems } = await planOf("model,prompt\nedit, \n");
-  expect(problems.map(({ message, expected }) => [message, expected])).toEqual([
-    ["model edit needs prompt", "prompt, because the model's input is text+image"],
-    ["model edit needs image_url", "image_url, because the model's input is text+image"],
+  expect(problems.map(({ message, expected, got }) => [message, expected, got])).toEqual([
+    ["model edit needs prompt", "prompt, because the model's input is text+image", "nothing"],
+    ["model edit needs image_url", "image_url, because the model's input is text+image", "nothing"],
   ]);
+});
+
+test("a prompt of nothing but spaces is none", async () => {
+  const file = await fileWith("job.json", JSON.stringify({ rows: [{ model: "paint", prompt: "  " }] }));
+  const { problems } = await plan(await openManifest(file));
+  expect(problems).toMatchObject([{ message: "model paint needs prompt" }]);
+});
+
+test("a row with mistakes of every kind is told all of them", async () => {
+  const { problems } = await planOf(
+    "model,prompt,image_url,params.size,params.aspect_ratio\nedit,,ftp://a/b,2k,\npaint,x,ftp://a/b,2k,4:3\n",
+  );
+  expect(problems.map(({ place, message }) => [place.row, place.column, message])).toEqual([
+    [2, "prompt", "model edit needs prompt"],
+    [2, "image_url", "not a usable web address"],
+    [2, "params.size", 'model edit has no parameter "size"'],
+    [3, "image_url", "not a usable web address"],
+    [3, "params.size", 'model paint has no parameter "size"'],
+    [3, "params.aspect_ratio", 'parameter aspect_ratio has no option "4:3"'],
+  ]);
+});
+
+test("rows that name different models that do not exist are told each its own", async () => {
+  const { problems } = await planOf("model,prompt\nnobody,x\nnoone,x\nnobody,y\n");
+  expect(problems.map(({ place, message }) => [place.column, message])).toEqual([
+    ["model", 'unknown model "nobody"'],
+    ["model", 'unknown model "noone"'],
+    ["model", 'unknown model "nobody"'],
+  ]);
+});
+
+test("params of a model that came without its list of parameters are sent as they are", async () => {
+  const { parameters: _, ...bare } = paint;
+  const job = {
+    defaults: { model: "paint", params: { mood: "warm" } },
+    rows: [{ prompt: "x", params: { Size: "2k" } }],
+  };
+  const file = await fileWith("job.json", JSON.stringify(job));
+  const { items, problems, notes } = await plan(await openManifest(file), { models: [bare] });
+  expect([problems, notes]).toEqual([[], []]);
+  expect(items.map(({ params }) => params)).toEqual([{ mood: "warm", Size: "2k" }]);
 });
 
 describe("what is said of a wrong name", () => {
@@ -150,6 +193,7 @@ describe("what is said of a wrong name", () => {
     expect(noModel("x", new Map())).toMatchObject({ expected: "a model key of the service" });
     const twelve = new Map(Array.from({ length: 12 }, (_, n) => [`m${n}`, paint]));
     expect(noModel("x", twelve).expected).toMatch(/^one of: m0, .* m11$/);
+    expect(noModel("x", new Map([...twelve, ["m12", paint]])).expected).toBe("a model key of the service");
   });
 
   test("of a parameter: those that the model has, and the nearest", () => {

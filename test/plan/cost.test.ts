@@ -342,6 +342,13 @@ test("the cap with the least left is the one that counts, and none leaves less t
   expect(tightest({ caps: noCaps, balance: credits(5) })).toBeNull();
 });
 
+test("a cap that leaves out one item says so", async () => {
+  const { warnings } = await planOf(sheet, { caps: total(17) });
+  expect(warnings[0]?.message).toBe(
+    "The run needs 21 credits and --max-credits leaves 17: it covers 3 items, through row 4 (c); 1 item will not be made.",
+  );
+});
+
 test("what credits cover is told for one item and for several", () => {
   const fit = { credits: credits(4), rowNumber: 2, rowId: "a" };
   expect(coverageText({ ...fit, items: 1 })).toBe("it covers 1 item, through row 2 (a)");
@@ -354,7 +361,7 @@ describe("caps of models", () => {
   });
 
   test("that suffice are no warning, and one that leaves nothing leaves out all of the model", async () => {
-    expect((await planOf(sheet, { caps: models(13) })).warnings).toEqual([]);
+    expect(await planOf(sheet, { caps: models(13) })).toMatchObject({ warnings: [], fit: { items: 4 } });
     const { warnings, fit } = await planOf(sheet, { caps: models(3, 5) });
     expect(warnings).toMatchObject([
       { kind: "over_model_cap", model: "edit", needed: credits(13), room: 0, undone: 2 },
@@ -362,6 +369,15 @@ describe("caps of models", () => {
     expect(fit).toMatchObject({ items: 2, rowId: "d" });
     const one = await planOf(`id,model,prompt,image_url\n${edit("a")}`, { caps: models(3) });
     expect(one.warnings[0]?.message).toContain("1 of its 1 item will not be made");
+  });
+
+  test("leave items that cost nothing to be made", async () => {
+    const free = priceGroup({ model: "edit", params: { size: "1k" } });
+    const text = `id,model,prompt,image_url,params.size\n${edit("a").trim()},\n${edit("b").trim()},1k\n`;
+    const bare = allModels.map(({ parameters: _, ...model }) => model);
+    const charges = new Map([[free, credits(0)]]);
+    const { fit } = await planOf(text, { caps: models(1), models: bare, charges });
+    expect(fit).toMatchObject({ items: 1, rowId: "b" });
   });
 
   test("count beside a cap of the run, which leaves out what comes after", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { priceGroup, shortId } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import type { Existing } from "../../src/plan/plan.js";
+import { everything } from "../../src/plan/select.js";
 import { contentOf, kept, planOf } from "./account.js";
 
 test("a row becomes an item with everything that its submission needs", async () => {
@@ -79,6 +80,13 @@ describe("copies", () => {
     expect(warnings).toMatchObject([
       { kind: "identical_rows", rows: [2, 4, 5], copies: 3, credits: credits(12) },
     ]);
+  });
+
+  test("in identical rows are all different however many rows there are before them", async () => {
+    const rows = Array.from({ length: 1_030 }, (_, number) => `paint,p${number}\n`).join("");
+    const { items } = await planOf(`model,prompt\n${rows}${"paint,x\n".repeat(3)}`);
+    expect(items.slice(-3).map(({ occurrence }) => occurrence)).toEqual([1, 2, 3]);
+    expect(new Set(items.map(({ key }) => key)).size).toBe(1_033);
   });
 
   test("in identical rows cost what was charged before, as in the plan's own sum", async () => {
@@ -182,6 +190,47 @@ describe("identical rows of which one goes", () => {
     expect(standings(named)).toMatchObject([{ rowId: "b", standing: "archived" }]);
   });
 
+  test.each(["dropped", "planned", "blocked"] as const)(
+    "P2: what was made is taken before what is %s",
+    async (state) => {
+      const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
+      const existing = kept(await planOf(rows(2)), state, "archived");
+      const { items } = await planOf(rows(1), { existing });
+      expect(items).toMatchObject([{ occurrence: 2, standing: "archived" }]);
+      // Its id and its file are called by the key that it has.
+      const id = shortId(existing[1]?.key ?? "");
+      expect(items).toMatchObject([{ rowId: id, name: id }]);
+    },
+  );
+
+  test("P2: of several that were made the first is taken, in whatever order the job lists them", async () => {
+    const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
+    const [, two, three] = kept(await planOf(rows(3)), "archived") as [Existing, Existing, Existing];
+    const taken = async (count: number, existing: Existing[]) =>
+      (await planOf(rows(count), { existing })).items.map(({ occurrence, standing }) => [
+        occurrence,
+        standing,
+      ]);
+    expect(await taken(1, [three, two])).toEqual([[2, "archived"]]);
+    expect(await taken(1, [three, { ...two, state: "failed" }])).toEqual([[3, "archived"]]);
+    const failed = kept(await planOf(rows(3)), "failed", "failed", "archived");
+    expect(await taken(2, failed)).toEqual([
+      [1, "failed"],
+      [3, "archived"],
+    ]);
+  });
+
+  test("P2: a new twin takes what was made before what failed, and leaves the others theirs", async () => {
+    const rows = ["a", "b", "c"].map((id) => `${id},paint,x,out/${id}\n`);
+    const sheet = (...some: string[]) => `id,model,prompt,output\n${some.join("")}`;
+    const existing = kept(await planOf(sheet(...rows)), "archived", "failed", "archived");
+    const { items } = await planOf(sheet(rows[0] ?? "", "d,paint,x,out/d\n"), { existing });
+    expect(items).toMatchObject([
+      { rowId: "a", name: "out/a", occurrence: 1, standing: "archived" },
+      { rowId: "d", name: "out/d", occurrence: 3, standing: "archived" },
+    ]);
+  });
+
   test("P2: local files and outputs of other items are known for what they are", async () => {
     const localInputs = contentOf({ "cup.png": "sha256:01" });
     const input = "id,model,prompt,image_url\n";
@@ -225,6 +274,8 @@ describe("identical rows are told", () => {
     const kept = await told(groups(102));
     expect(kept).toHaveLength(101);
     expect(kept.at(-1)).toBe("2 more groups of identical rows; 8 credits more than once");
+    const { warnings } = await planOf(`model,prompt\n${groups(102)}`);
+    expect(warnings.at(-1)).toMatchObject({ credits: credits(8) });
     const merged = await planOf(`model,prompt\n${groups(102)}`, { duplicates: "merge" });
     expect(merged.warnings.at(-1)).toEqual({
       kind: "identical_rows",
@@ -266,6 +317,7 @@ describe("the names of an edition's files", () => {
   test("are in a folder of its own, and those of the first one are not", async () => {
     expect(await name("")).toBe("a");
     expect(await name("#2")).toBe("edition-2/a");
+    expect(await name("take #2")).toBe("edition-take #2/a");
     expect(await name("2026-11-20 10:30/a\\b")).toBe("edition-2026-11-20 10-30-a-b/a");
   });
 });
@@ -283,10 +335,63 @@ describe("identical rows that are merged", () => {
     ]);
   });
 
+  test("P2: are the one that was made, where they were not merged before and the other failed", async () => {
+    const two = "model,prompt\npaint,x\npaint,x\n";
+    const existing = kept(await planOf(two), "failed", "archived");
+    const merged = await planOf(two, { duplicates: "merge", existing });
+    expect(merged.items).toMatchObject([{ occurrence: 2, standing: "archived" }]);
+    const selection = { ...everything, onlyFailed: true };
+    expect((await planOf(two, { duplicates: "merge", existing, selection })).due).toBe(0);
+  });
+
   test("P2: keep the item that was made, whatever row it was made for", async () => {
     const two = "id,model,prompt\na,paint,x\nb,paint,x\n";
     const existing = kept(await planOf(two, { duplicates: "merge" }), "archived");
     const again = await planOf("id,model,prompt\nb,paint,x\n", { duplicates: "merge", existing });
     expect(again.items).toMatchObject([{ rowId: "b", occurrence: 1, standing: "archived", due: false }]);
+  });
+});
+
+describe("identical rows that take the output of another item", () => {
+  const sheet = (...rows: string[]) =>
+    `id,model,prompt,image_url,output,repeat\ncup,paint,c,,,1\n${rows.map((row) => `${row}\n`).join("")}`;
+  const three = sheet("c,edit,x,@cup,,1", "d,edit,x,@cup,out/d,1", ",edit,x,@cup,,1");
+  const warning = (rows: string, cost: number) =>
+    `rows ${rows} are identical; each is made and paid for (${cost} credits more than once; --duplicates merge makes it once)`;
+
+  test("keep their ids and names, and each has a key of its own", async () => {
+    const { items, warnings } = await planOf(three);
+    const [, , , last] = items;
+    expect(items.map(({ rowId, name, occurrence }) => [rowId, name, occurrence])).toEqual([
+      ["cup", "cup", 1],
+      ["c", "c", 1],
+      ["d", "out/d", 2],
+      [shortId(last?.key ?? ""), shortId(last?.key ?? ""), 3],
+    ]);
+    expect(new Set(items.map(({ key }) => key)).size).toBe(4);
+    expect(warnings.map(({ message }) => message)).toEqual([warning("3, 4, 5", 13)]);
+  });
+
+  test("are counted with their copies, each row once", async () => {
+    const { warnings } = await planOf(sheet("c,edit,x,@cup,,1", "d,edit,x,@cup,,2"));
+    expect(warnings).toMatchObject([
+      { message: warning("3, 4", 13), rows: [3, 4], copies: 2, credits: credits(13) },
+    ]);
+  });
+
+  test("are no mistake where they are copies of one row", async () => {
+    const { problems, items } = await planOf(sheet("c,edit,x,@cup,,2"), { duplicates: "error" });
+    expect(problems).toEqual([]);
+    expect(items.map(({ rowId }) => rowId)).toEqual(["cup", "c", "c-2"]);
+  });
+
+  test("are not merged into one where a row wants several", async () => {
+    const { items } = await planOf(sheet("c,edit,x,@cup,,1", "d,edit,x,@cup,,2"), { duplicates: "merge" });
+    expect(items.map(({ rowId }) => rowId)).toEqual(["cup", "c", "d", "d-2"]);
+  });
+
+  test("have the names that they were given, whatever these look like", async () => {
+    const { items } = await planOf(sheet(",edit,x,@cup,team@1,1", ",edit,y,@cup,@2,1"), { edition: "#2" });
+    expect(items.map(({ name }) => name)).toEqual(["edition-2/cup", "edition-2/team@1", "edition-2/@2"]);
   });
 });

@@ -9,6 +9,13 @@ test("an output may name category, key, model, date and index, and every field",
   expect(items[0]?.name).toBe(`image/paint-001-warm-${items[0]?.key.slice(3, 13)}`);
 });
 
+test("a name loses the spaces around it, and one of which nothing is left is the row's id", async () => {
+  const { items } = await planOf(
+    "id,model,prompt,output\na,paint,x,{{ category | remove: 'image' }} cup\nb,paint,y,{{ category | remove: 'image' }}\n",
+  );
+  expect(items.map(({ name }) => name)).toEqual(["cup", "b"]);
+});
+
 test("two outputs that come to the same name through the category are found", async () => {
   const { problems } = await planOf("model,prompt,output\npaint,x,{{ category }}\npaint,y,IMAGE\n");
   expect(problems).toMatchObject([

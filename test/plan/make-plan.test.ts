@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { openManifest } from "../../src/manifest/read.js";
-import { differences } from "../../src/plan/make-plan.js";
+import { begin, differences } from "../../src/plan/make-plan.js";
 import { everything } from "../../src/plan/select.js";
+import { openDraft } from "../../src/store/draft/draft.js";
 import { fileWith } from "../manifest/folder.js";
-import { kept, plan, planOf } from "./account.js";
+import { kept, me, plan, planOf } from "./account.js";
 
 describe("how a row's request has changed is told", () => {
   const content = { model: "paint", prompt: "x", params: {}, inputs: {} };
@@ -62,6 +63,9 @@ test("parents that are added to a selection are noted, one or several, and none 
 });
 
 test("a manifest without rows has no plan, and its problems are told", async () => {
+  const draft = openDraft();
+  expect(await begin(await openManifest(await fileWith("sheet.csv", "id,model,prompt\n")), draft)).toBeNull();
+  draft.close();
   expect(await planOf("id,model,prompt\n")).toMatchObject({
     items: [],
     problems: [{ place: { row: null } }],
@@ -83,6 +87,39 @@ test("a row that was told to be wrong while it was read makes nothing, and neith
     [4, true],
   ]);
   expect(items.map(({ rowId }) => rowId)).toEqual(["b"]);
+});
+
+test("a row that is wrong says in the sheet what was found first", async () => {
+  const { sheet, problems } = await planOf(
+    "id,model,prompt,repeat,priority\na,nobody,x,none,high\nb,nobody,y,1,1\nc,paint,z,1,1\n",
+  );
+  const [repeat, , model] = problems.map(({ message }) => message);
+  expect(sheet.rows.map(({ problem }) => problem)).toEqual([repeat, model, null]);
+  expect([repeat, model]).toEqual([expect.stringContaining("repeat"), 'unknown model "nobody"']);
+});
+
+test("a manifest that asks for more items than anybody means has no plan, and only that is told", async () => {
+  const rows = ["nobody", "paint", "paint"].map((model, at) => ({ model, prompt: `x${at}` }));
+  const file = await fileWith("job.json", JSON.stringify({ rows, matrix: { lang: ["en", "de"] } }));
+  const { items, problems } = await plan(await openManifest(file, { itemsMax: 5 }));
+  expect(items).toEqual([]);
+  expect(problems.map(({ message }) => message)).toEqual([
+    "the manifest asks for 6 items (3 rows × 2 of lang)",
+  ]);
+});
+
+test("a run that credits do not suffice for is bound by them", async () => {
+  const binds = async (balance: number) =>
+    (await planOf("id,model,prompt\na,paint,x\nb,paint,y\n", { me: me(balance) })).requests.forecast.binds;
+  expect(await binds(7)).toBe("credits");
+  expect(await binds(8)).toBe("generation");
+});
+
+test("a column that is a parameter of models that no row names is no mistake", async () => {
+  const warnings = async (row: string) =>
+    (await planOf(`id,model,prompt,image_url,mood\na,${row},warm\n`)).warnings;
+  expect(await warnings("edit,x,https://example.com/a.png")).toEqual([]);
+  expect(await warnings("paint,x,")).toMatchObject([{ kind: "unused_param_column", models: ["paint"] }]);
 });
 
 test("missing files are made again only if that is asked for", async () => {
@@ -115,6 +152,18 @@ test("a default that one model takes and another does not is left out for that o
   expect(problems).toEqual([]);
   expect(items.map(({ params }) => params)).toEqual([{}, {}, { mood: "warm" }]);
   expect(notes).toEqual(["the default mood is left out for edit, animate, which does not accept it"]);
+});
+
+test("a default is no problem beside a row whose model does not exist", async () => {
+  const defaults = { params: { mood: "warm" } };
+  const rows = [
+    { id: "a", model: "nobody", prompt: "x" },
+    { id: "b", model: "paint", prompt: "y" },
+  ];
+  const file = await fileWith("job.json", JSON.stringify({ defaults, rows }));
+  const { items, problems } = await plan(await openManifest(file));
+  expect(problems.map(({ message }) => message)).toEqual(['unknown model "nobody"']);
+  expect(items.map(({ params }) => params)).toEqual([{ mood: "warm" }]);
 });
 
 test("where the job says that inputs are published is part of its plan", async () => {

@@ -215,11 +215,12 @@ describe("default params", () => {
 
   test("that no model takes are a problem", async () => {
     const path = await json({
-      defaults: { params: { aspekt: "16:9" } },
+      defaults: { params: { aspekt: "16:9", moood: "warm" } },
       rows: [{ model: "paint", prompt: "x" }],
     });
     expect((await plan(await openManifest(path))).problems).toMatchObject([
-      { place: { row: 1 }, got: "aspekt" },
+      { place: { row: 1, column: "params.aspekt" }, got: "aspekt" },
+      { place: { row: 1, column: "params.moood" }, got: "moood" },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../../core/ports/disk.js";
-import { type DecodedSize, decodable, decodedSize, pictureFault } from "./pictures.js";
+import { type DecodedSize, decodable, decodedSize, oneLine, pictureFault } from "./pictures.js";
 
 /**
  * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
@@ -183,9 +183,4 @@ async function readAll(disk: Disk, path: string, range?: ByteRange): Promise<Buf
   const pieces: Uint8Array[] = [];
   for await (const piece of disk.read(path, range)) pieces.push(piece);
   return Buffer.concat(pieces);
-}
-
-function oneLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replace(/\s+/g, " ").trim().slice(0, 200);
 }

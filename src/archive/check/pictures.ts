@@ -78,7 +78,12 @@ async function decodeError(
     await picture.raw().toBuffer();
     return null;
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    return text.replace(/\s+/g, " ").trim().slice(0, 200);
+    return oneLine(error);
   }
+}
+
+/** What a decoder said, for the reason of a refusal. */
+export function oneLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\s+/g, " ").trim().slice(0, 200);
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inspect } from "../../../src/archive/check/content.js";
+import { inspect, inspectSmallPicture, smallBytes } from "../../../src/archive/check/content.js";
+import { decodedSize } from "../../../src/archive/check/pictures.js";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { media } from "../media.js";
 import { systemError, watchedDisk } from "../watched-disk.js";
@@ -57,12 +58,141 @@ test.each(formats)(
   },
 );
 
-/** Each of the first and last bytes, and some between. */
+/** Some of the first and last bytes, and some between: `npm run bench` cuts after each byte. */
 function cuts(size: number): number[] {
-  const step = Math.max(1, Math.floor(size / 60));
+  const step = Math.max(1, Math.floor(size / 20));
   const all = Array.from({ length: size }, (_, length) => length);
-  return all.filter((length) => length < 20 || length > size - 30 || length % step === 0);
+  return all.filter((length) => length < 8 || length > size - 12 || length % step === 0);
 }
+
+test.each([
+  ["mp4Sound", "audio", { extension: "mp4", mime: "audio/mp4" }],
+  ["mp4Sound", "hologram", { extension: "mp4", mime: "video/mp4" }],
+  ["mp4", "hologram", { extension: "mp4", mime: "video/mp4" }],
+  ["opus", "audio", { extension: "opus", mime: "audio/ogg" }],
+] as const)(
+  "P13: %s as %s is sound in a container that may hold video, or what it is",
+  async (name, category, type) => {
+    expect(await look(await media[name](), category)).toEqual({ kind: "media", ...type, check: "packets" });
+  },
+);
+
+test("a picture that no library here decodes is known by its type", async () => {
+  const bitmap = Buffer.alloc(58);
+  bitmap.write("BM", "latin1");
+  expect(await look(bitmap, "image")).toEqual({
+    kind: "media",
+    extension: "bmp",
+    mime: "image/bmp",
+    check: "type",
+  });
+});
+
+test("P13: a file of any size is looked at, not only a small one", async () => {
+  const padded = Buffer.concat([await media.gif(), Buffer.alloc(smallBytes)]);
+  expect(await look(padded, "image")).toMatchObject({ mime: "image/gif", check: "decoded" });
+  const page = Buffer.concat([Buffer.from("<html>"), Buffer.alloc(smallBytes, " ")]);
+  expect(await look(page, "image")).toEqual({ kind: "bad", reason: "expected image, got an HTML page" });
+});
+
+describe("a picture that programs have written oddly", () => {
+  test("is whole with zeros after its end", async () => {
+    for (const name of ["gif", "jpeg", "png"] as const)
+      expect(await look(Buffer.concat([await media[name](), Buffer.alloc(100)]), "image")).toMatchObject({
+        check: "decoded",
+      });
+  });
+
+  test("P13: is refused if zeros are all that comes where it should end", async () => {
+    for (const name of ["gif", "jpeg", "png"] as const) {
+      const bytes = await media[name]();
+      bytes.fill(0, bytes.length - 200);
+      expect(await look(bytes, "image")).toMatchObject({
+        kind: "bad",
+        reason: expect.stringContaining("is truncated: it has no end mark"),
+      });
+    }
+  });
+
+  test("is whole with an unknown note of its colours, of which decoders only warn", async () => {
+    const plain = await media.jpeg();
+    const adobe = Buffer.from("\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\x07", "latin1");
+    const noted = Buffer.concat([plain.subarray(0, 2), adobe, plain.subarray(2)]);
+    expect(await look(noted, "image")).toMatchObject({ mime: "image/jpeg", check: "decoded" });
+  });
+});
+
+describe("P13: what is wrong with a picture is told in its decoder's words, on one line:", () => {
+  test("a JPEG that goes from its middle to its end mark", async () => {
+    const bytes = await media.jpeg();
+    const cut = Buffer.concat([bytes.subarray(0, bytes.length >> 1), Buffer.from([0xff, 0xd9])]);
+    expect(await look(cut, "image")).toEqual({
+      kind: "bad",
+      reason: expect.stringMatching(/^image\/jpeg cannot be decoded: .*premature end/),
+    });
+  });
+
+  test.each([
+    ["gif", /^image\/gif cannot be decoded: .*invalid frame data/i],
+    // There is a line for each of many tries.
+    ["avif", /^image\/avif cannot be decoded: \S.{198}\S?$/],
+  ] as const)("a %s with zeros in it", async (name, told) => {
+    const bytes = await media[name]();
+    bytes.fill(0, bytes.length >> 1, bytes.length - 40);
+    expect(await look(bytes, "image")).toEqual({ kind: "bad", reason: expect.stringMatching(told) });
+  });
+});
+
+describe("a small picture, which is checked without a thread,", () => {
+  const small = async (bytes: Buffer) => {
+    const path = join(folder, "small");
+    await writeFile(path, bytes);
+    return inspectSmallPicture(nodeDisk, path);
+  };
+
+  test.each(["png", "jpeg", "webp", "webpLossy", "gif"] as const)("may be a %s", async (name) => {
+    const bytes = await media[name]();
+    expect(await small(bytes)).toEqual(await look(bytes, "image"));
+  });
+
+  test("P13: is refused as one that a thread checks", async () => {
+    const bytes = await media.png();
+    const cut = bytes.subarray(0, bytes.length - 40);
+    expect(await small(cut)).toEqual(await look(cut, "image"));
+    expect(await small(cut)).toMatchObject({ kind: "bad" });
+  });
+
+  test("P22: is nothing that a library might not get to the end of", async () => {
+    for (const name of ["avif", "mp4", "wav", "mp3", "ogg"] as const)
+      expect(await small(await media[name]()), name).toBeNull();
+    expect(await small(Buffer.from("<html></html>"))).toBeNull();
+    expect(await small(Buffer.from("RIFF but no more"))).toBeNull();
+    expect(
+      await small(png({ width: 16_000, height: 16_000, depth: 16, colours: 6, interlaced: 1 })),
+    ).toBeNull();
+  });
+});
+
+describe("P22: the memory that a picture takes when it is decoded", () => {
+  const rgb = { depth: 8, colours: 2, interlaced: 0 };
+  test.each([
+    [{ ...rgb, width: 4096, height: 2730 }, "small"],
+    [{ ...rgb, width: 4096, height: 2731 }, "large"],
+    [{ ...rgb, depth: 16, width: 4096, height: 1365 }, "small"],
+    [{ ...rgb, depth: 16, width: 4096, height: 1366 }, "large"],
+    [{ depth: 16, colours: 6, interlaced: 0, width: 9000, height: 9000 }, "large"],
+    [{ depth: 16, colours: 6, interlaced: 1, width: 8192, height: 8192 }, "large"],
+    [{ depth: 16, colours: 6, interlaced: 1, width: 8192, height: 8193 }, "too large"],
+    [{ depth: 8, colours: 0, interlaced: 0, width: 16_383, height: 16_383 }, "large"],
+    [{ depth: 8, colours: 0, interlaced: 0, width: 16_384, height: 16_383 }, "too large"],
+  ] as const)("of %j is %s", async (header, size) => {
+    expect(await decodedSize(png(header))).toBe(size);
+  });
+
+  test("is not known of what has no header, and may be much", async () => {
+    expect(await decodedSize(Buffer.from("nothing"))).toBe("large");
+  });
+});
 
 describe("a hole in the middle", () => {
   /** How many of the holes are seen: 600 zeros at each of some places. */
@@ -122,14 +252,34 @@ describe("what is not what was ordered", () => {
   });
 
   test.each([
-    ["png", "video"],
-    ["png", "audio"],
-    ["mp4", "image"],
-    ["wav", "image"],
-    ["wav", "video"],
-    ["mp4", "audio"],
-  ] as const)("P13: %s is not accepted as %s", async (name, category) => {
-    expect(await look(await media[name](), category)).toMatchObject({ kind: "bad" });
+    ["png", "video", "image/png"],
+    ["png", "audio", "image/png"],
+    ["mp4", "image", "video/mp4"],
+    ["wav", "image", "audio/wav"],
+    ["wav", "video", "audio/wav"],
+    ["mp4", "audio", "video/mp4 without such a track"],
+    ["mp4Sound", "video", "video/mp4 without such a track"],
+  ] as const)("P13: %s is not accepted as %s", async (name, category, got) => {
+    expect(await look(await media[name](), category)).toEqual({
+      kind: "bad",
+      reason: `expected ${category}, got ${got}`,
+    });
+  });
+
+  test("P13: what is called a page or JSON begins like it", async () => {
+    for (const text of ["see <html>", "a {", "x <Error>"])
+      expect(await look(text, "image")).toEqual({
+        kind: "bad",
+        reason: "expected image, got no known media format",
+      });
+    expect(await look("[1]", "image")).toEqual({ kind: "bad", reason: "expected image, got JSON" });
+  });
+
+  test("P13: a sound without a packet is refused", async () => {
+    const whole = await media.wav();
+    const empty = Buffer.concat([whole.subarray(0, whole.indexOf("data") + 4), Buffer.alloc(4)]);
+    empty.writeUInt32LE(empty.length - 8, 4);
+    expect(await look(empty, "audio")).toEqual({ kind: "bad", reason: "audio/wav has an empty audio track" });
   });
 
   test("P13: a picture with a hole in its data is refused where the format can tell", async () => {
@@ -143,7 +293,7 @@ describe("what is not what was ordered", () => {
 
   test("P22: an interlaced picture that would fill the memory is taken by its type, and says so", async () => {
     const file = join(folder, "huge.png");
-    await writeFile(file, interlacedPng(16_000, 16_000));
+    await writeFile(file, png({ width: 16_000, height: 16_000, depth: 16, colours: 6, interlaced: 1 }));
     expect(await inspect(nodeDisk, file, "image")).toEqual({
       kind: "media",
       extension: "png",
@@ -151,6 +301,18 @@ describe("what is not what was ordered", () => {
       check: "type",
       because: "too large to decode",
     });
+  });
+
+  test("P22: a file that took too long or too much before is taken by its type, and says why", async () => {
+    for (const [name, extension, mime] of [
+      ["png", "png", "image/png"],
+      ["wav", "wav", "audio/wav"],
+    ] as const) {
+      const path = join(folder, "again");
+      await writeFile(path, await media[name]());
+      const content = await inspect(nodeDisk, path, "hologram", "it took too long");
+      expect(content).toEqual({ kind: "media", extension, mime, check: "type", because: "it took too long" });
+    }
   });
 
   test("an unknown category accepts any media", async () => {
@@ -180,8 +342,18 @@ test.each(["wav", "mp3", "png"] as const)(
   },
 );
 
-/** The header of an interlaced PNG with 16 bits a sample, and no pixels. */
-function interlacedPng(width: number, height: number): Buffer {
+interface PngHeader {
+  width: number;
+  height: number;
+  /** Bits of a sample. */
+  depth: number;
+  /** As the format numbers them: 0 is grey, 2 is RGB, 6 is RGB with transparency. */
+  colours: number;
+  interlaced: number;
+}
+
+/** The header of a PNG, and no pixels. */
+function png({ width, height, depth, colours, interlaced }: PngHeader): Buffer {
   const chunk = (type: string, body: Buffer) => {
     const length = Buffer.alloc(4);
     length.writeUInt32BE(body.length);
@@ -193,7 +365,7 @@ function interlacedPng(width: number, height: number): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  header.set([16, 6, 0, 0, 1], 8);
+  header.set([depth, colours, 0, 0, interlaced], 8);
   const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
   const pieces = [
     chunk("IHDR", header),

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { smallBytes } from "../../../src/archive/check/content.js";
 import {
   type Inspector,
   type InspectorSettings,
@@ -50,13 +51,32 @@ describe("the thread that checks files", () => {
     const path = join(folder, "small");
     await writeFile(path, await media.png());
     const worker = join(folder, "there-is-no-such-thread.mjs");
-    await using({ worker }, async (inspector) => {
-      expect(await inspector.inspect(path, "image", 1)).toMatchObject({
+    await using({ worker }, async (inspector, clock) => {
+      expect(await inspector.inspect(path, "image", smallBytes)).toMatchObject({
         mime: "image/png",
         check: "decoded",
       });
-      expect(await inspector.inspect(path, "video", 1)).toMatchObject({ kind: "bad" });
+      expect(clock.asleep, "every watch is put away").toBe(0);
+      const unthreaded = { kind: "bad", reason: expect.stringContaining("there-is-no-such-thread") };
+      expect(await inspector.inspect(path, "video", 1)).toMatchObject(unthreaded);
+      expect(await inspector.inspect(path, "image", smallBytes + 1)).toMatchObject(unthreaded);
     });
+  });
+
+  test("is one for files that come one by one, two where several wait, and ends with the inspector", async () => {
+    const file = join(folder, "fragile.mjs");
+    await writeFile(file, fragile);
+    const threads = endsOfThreads();
+    const inspectAll = (count: number) =>
+      using({ worker: file }, async (inspector) => {
+        await Promise.all(Array.from({ length: count }, () => inspector.inspect("good", "video", 1)));
+        await inspector.inspect("good", "video", 1);
+      });
+    await inspectAll(1);
+    expect(threads).toHaveLength(1);
+    await inspectAll(6);
+    expect(threads).toHaveLength(3);
+    await Promise.all(threads);
   });
 
   test("P17: an unreadable disk is reported with its code, and is no verdict about the file", async () => {
@@ -66,15 +86,27 @@ describe("the thread that checks files", () => {
   });
 });
 
+/** The ends of threads that this test starts. */
+function endsOfThreads(): Promise<unknown>[] {
+  const ends: Promise<unknown>[] = [];
+  const watch = (thread: Worker) => ends.push(once(thread, "exit"));
+  process.on("worker", watch);
+  onTestFinished(() => void process.off("worker", watch));
+  return ends;
+}
+
 /** A worker that meets its end by some files, and takes the others for pictures. */
 const fragile = `
 import { parentPort } from "node:worker_threads";
 parentPort.on("message", ({ path, typeBecause }) => {
+  if (path === "stays") for (;;);
   if (typeBecause) return parentPort.postMessage({ content: { kind: "media", because: typeBecause } });
   if (path === "loops") for (;;);
   if (path === "eats") for (const all = []; ; ) all.push(new Array(1e5).fill(1.5));
   if (path === "throws") throw new Error("what now");
   if (path === "leaves") process.exit(3);
+  if (path === "fails") return parentPort.postMessage({ message: "what now", code: null });
+  if (path === "goes") setImmediate(() => process.exit());
   parentPort.postMessage({ content: { kind: "media", extension: "png", mime: "image/png", check: "type" } });
 });`;
 
@@ -105,6 +137,41 @@ describe("a hostile file", () => {
   );
 });
 
+test("P22: a file whose type cannot be looked at either is refused", async () => {
+  const file = join(folder, "fragile.mjs");
+  await writeFile(file, fragile);
+  await using({ worker: file }, async (inspector, clock) => {
+    const looking = inspector.inspect("stays", "video", 2 ** 22);
+    clock.advance(31_000);
+    await new Promise(setImmediate);
+    clock.advance(31_000);
+    expect(await looking).toEqual({ kind: "bad", reason: "the check took longer than 31 s" });
+  });
+});
+
+test("a thread that ends while it has nothing to do gets no other file", async () => {
+  const file = join(folder, "fragile.mjs");
+  await writeFile(file, fragile);
+  const threads = endsOfThreads();
+  await using({ worker: file }, async (inspector) => {
+    for (const path of ["goes", "good", "goes"]) {
+      expect(await inspector.inspect(path, "video", 1)).toMatchObject({ kind: "media" });
+      if (path === "goes") await threads.at(-1);
+    }
+    expect(threads).toHaveLength(2);
+  });
+});
+
+test("an error of a thread without a code has none", async () => {
+  const file = join(folder, "fragile.mjs");
+  await writeFile(file, fragile);
+  await using({ worker: file }, async (inspector) => {
+    const error = await inspector.inspect("fails", "video", 1).catch((each: unknown) => each);
+    expect(error).toEqual(new Error("what now"));
+    expect(error).not.toHaveProperty("code");
+  });
+});
+
 describe("a file that its library cannot get to the end of", () => {
   test.each([
     ["a WebM cut at byte 255", async () => (await media.webm()).subarray(0, 255)],
@@ -116,10 +183,7 @@ describe("a file that its library cannot get to the end of", () => {
     const worker = join(folder, "worker.mjs");
     const built = pathToFileURL(packageFile("dist/archive/check/inspector-worker.js")).href;
     await writeFile(worker, `import ${JSON.stringify(built)};`);
-    const ends: Promise<unknown>[] = [];
-    const watch = (thread: Worker) => ends.push(once(thread, "exit"));
-    process.on("worker", watch);
-    onTestFinished(() => void process.off("worker", watch));
+    const threads = endsOfThreads();
     await using({ worker }, async (inspector, clock) => {
       const looking = inspector.inspect(path, "video", 1);
       clock.advance(31_000);
@@ -128,7 +192,7 @@ describe("a file that its library cannot get to the end of", () => {
         check: "type",
         because: "the check took longer than 30 s",
       });
-      await ends[0];
+      await threads[0];
     });
   });
 });

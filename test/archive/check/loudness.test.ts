@@ -1,6 +1,14 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import {
+  BufferTarget,
+  EncodedAudioPacketSource,
+  EncodedPacket,
+  MovOutputFormat,
+  Output,
+  type PCM_AUDIO_CODECS,
+} from "mediabunny";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createMp3Encoder } from "wasm-media-encoders";
 import { loudnessOf } from "../../../src/archive/check/loudness.js";
@@ -75,6 +83,93 @@ test.each([
   expect(soft).toBeGreaterThan(1);
   expect(loud).toBeGreaterThan(5 * soft);
   expect(Math.max(...outline)).toBe(100);
+});
+
+type PcmAudioCodec = (typeof PCM_AUDIO_CODECS)[number];
+
+/** The samples in a QuickTime file, as `write` puts each into so many bytes. */
+async function mov(
+  codec: PcmAudioCodec,
+  samples: Float32Array,
+  bytes: number,
+  write: (view: DataView, at: number, sample: number) => void,
+): Promise<Buffer> {
+  const data = new Uint8Array(bytes * samples.length);
+  const view = new DataView(data.buffer);
+  for (const [at, sample] of samples.entries()) write(view, at * bytes, sample);
+  const target = new BufferTarget();
+  const output = new Output({ format: new MovOutputFormat({ fastStart: false }), target });
+  const source = new EncodedAudioPacketSource(codec);
+  output.addAudioTrack(source);
+  await output.start();
+  const packet = new EncodedPacket(data, "key", 0, samples.length / rate);
+  await source.add(packet, { decoderConfig: { codec, numberOfChannels: 1, sampleRate: rate } });
+  await output.finalize();
+  return Buffer.from(target.buffer ?? new ArrayBuffer(0));
+}
+
+const whole = (bits: number, sample: number) => Math.round(sample * (2 ** (bits - 1) - 1));
+
+test.each<[PcmAudioCodec, number, (view: DataView, at: number, sample: number) => void]>([
+  ["pcm-u8", 1, (view, at, sample) => view.setUint8(at, 128 + whole(8, sample))],
+  ["pcm-s8", 1, (view, at, sample) => view.setInt8(at, whole(8, sample))],
+  ["pcm-s16", 2, (view, at, sample) => view.setInt16(at, whole(16, sample), true)],
+  ["pcm-s16be", 2, (view, at, sample) => view.setInt16(at, whole(16, sample))],
+  [
+    "pcm-s24",
+    3,
+    (view, at, sample) => {
+      view.setUint8(at, whole(24, sample) & 255);
+      view.setInt16(at + 1, whole(24, sample) >> 8, true);
+    },
+  ],
+  [
+    "pcm-s24be",
+    3,
+    (view, at, sample) => {
+      view.setInt16(at, whole(24, sample) >> 8);
+      view.setUint8(at + 2, whole(24, sample) & 255);
+    },
+  ],
+  ["pcm-s32", 4, (view, at, sample) => view.setInt32(at, whole(32, sample), true)],
+  ["pcm-s32be", 4, (view, at, sample) => view.setInt32(at, whole(32, sample))],
+  ["pcm-f32", 4, (view, at, sample) => view.setFloat32(at, sample, true)],
+  ["pcm-f32be", 4, (view, at, sample) => view.setFloat32(at, sample)],
+])("the outline of uncompressed sound as %s is the one that others have", async (codec, bytes, write) => {
+  const expected = (await outlineOf("a", wav(rising()))) ?? [];
+  const outline = (await outlineOf("b", await mov(codec, rising(), bytes, write))) ?? [];
+  expect(outline).toHaveLength(96);
+  // Where the volume changes, a slice depends on how the sound is cut into packets.
+  const steady = [...outline.entries()].filter(([slice]) => slice % 24 !== 0 && slice % 24 !== 23);
+  for (const [slice, value] of steady)
+    expect(Math.abs(value - (expected[slice] ?? 0)), `slice ${slice}`).toBeLessThanOrEqual(1);
+});
+
+test("silence has an outline, which is flat", async () => {
+  expect(await outlineOf("a", wav(new Float32Array(rate)))).toEqual(new Array(96).fill(0));
+});
+
+test("a short sound in an MP3 that is silent otherwise stands out", async () => {
+  const short = Float32Array.from({ length: 2 * rate }, (_, at) =>
+    at > rate && at < 1.05 * rate ? Math.sin(at / 8) : 0,
+  );
+  const outline = (await outlineOf("a", await mp3(short, 1))) ?? [];
+  expect(new Set(outline)).toEqual(new Set([0, 100]));
+  expect(outline.filter((value) => value === 100).length).toBeLessThan(10);
+  expect(outline.indexOf(100)).toBeGreaterThan(40);
+});
+
+test.each([
+  ["no JSON", "[1, 2"],
+  ["no list", "{}"],
+  ["too short", "[1, 2]"],
+  ["of texts", JSON.stringify(new Array(96).fill("1"))],
+  ["of parts of numbers", JSON.stringify([0.5, ...new Array(95).fill(1)])],
+])("an outline that was kept and is %s is measured anew", async (_, damaged) => {
+  const made = await outlineOf("a", wav(rising()));
+  const [kept = ""] = readdirSync(join(folder, "_gallery"));
+  writeFileSync(join(folder, "_gallery", kept), damaged);
+  expect(await outlineOf("a", wav(rising()))).toEqual(made);
 });
 
 test("an outline is kept beside the thumbnails, and made anew where what was kept is damaged", async () => {

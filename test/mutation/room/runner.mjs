@@ -7,16 +7,21 @@ import { TestRunner } from "vitest";
  * once without any: if it fails then, the change has left something behind, and this process does not go on with it.
  */
 const folder = process.env.MUTATION_FOLDER;
-const isTrial = process.env.MUTATION_COVER === undefined;
-const msMax = Number(process.env.MUTATION_MS ?? Number.POSITIVE_INFINITY);
+const isTrial = process.env.MUTATION_TESTS !== "cover";
+const isQuickTurn = process.env.MUTATION_TESTS === "quick";
+/** Of a core: how long a test waits depends on what else the machine does. */
+const quickMs = 25;
 globalThis.__stryker__ ??= {};
 const stryker = globalThis.__stryker__;
 const cover = isTrial ? JSON.parse(readFileSync(`${folder}/cover.json`, "utf8")) : { ms: {}, failed: [] };
-const noticed = new Set(linesOf("noticed.txt").map((line) => line.split(" ")[0]));
-const tried = new Set(linesOf("tried.txt"));
+const noticed = new Set(existsSync(`${folder}/noticed.txt`) ? idsOf("noticed.txt") : []);
+// A test may replace the timers.
+const { setTimeout, clearTimeout } = globalThis;
 
-function linesOf(name) {
-  return existsSync(`${folder}/${name}`) ? readFileSync(`${folder}/${name}`, "utf8").split("\n") : [];
+function idsOf(name) {
+  return readFileSync(`${folder}/${name}`, "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[0]);
 }
 
 export default class extends TestRunner {
@@ -27,10 +32,9 @@ export default class extends TestRunner {
     this.trial = null;
     if (!isTrial) return;
     const hits = cover.perTest[test.id] ?? {};
-    const left = Object.keys(hits).filter(
-      (id) => !(noticed.has(id) || cover.static[id] || tried.has(`${test.id} ${id}`)),
-    );
-    if (left.length === 0 || cover.failed.includes(test.id) || cover.ms[test.id] > msMax) test.mode = "skip";
+    const left = Object.keys(hits).filter((id) => !(noticed.has(id) || cover.static[id]));
+    const isDue = cover.ms[test.id] <= quickMs === isQuickTurn && !cover.failed.includes(test.id);
+    if (left.length === 0 || !isDue) test.mode = "skip";
     else {
       this.trial = { left, hits, active: null, isControl: true, isOver: false };
       // Each may be noticed, and needs a control then.
@@ -53,12 +57,15 @@ export default class extends TestRunner {
       // A loop that the change makes endless ends here.
       stryker.hitLimit = 1_000 + 100 * (trial.hits[trial.active] ?? 0);
     }
-    this.begun = performance.now();
+    this.begun = process.cpuUsage();
     await super.onBeforeTryTask(test, options);
   }
 
   async runTask(test) {
-    if (!this.trial?.isOver) await TestRunner.getTestFn(test)();
+    const { trial } = this;
+    if (trial?.isOver) return;
+    const run = TestRunner.getTestFn(test)();
+    await (trial?.active == null ? run : inTime(run, 3_000 + 10 * cover.ms[test.id]));
   }
 
   async onAfterRetryTask(test, options) {
@@ -67,7 +74,8 @@ export default class extends TestRunner {
     const hasFailed = test.result.state === "fail";
     if (!isTrial) {
       stryker.currentTestId = undefined;
-      cover.ms[test.id] = performance.now() - this.begun;
+      const { user, system } = process.cpuUsage(this.begun);
+      cover.ms[test.id] = (user + system) / 1_000;
       if (hasFailed) cover.failed.push(test.id);
       return;
     }
@@ -75,11 +83,10 @@ export default class extends TestRunner {
     stryker.activeMutant = undefined;
     if (trial.isControl) trial.isOver ||= hasFailed;
     trial.isControl = trial.active !== null && hasFailed;
-    if (trial.active === null) return;
-    appendFileSync(`${folder}/tried.txt`, `${test.id} ${trial.active}\n`);
-    if (!hasFailed) return;
+    if (!trial.isControl) return;
     noticed.add(trial.active);
-    appendFileSync(`${folder}/noticed.txt`, `${trial.active} ${test.name.replaceAll("\n", " ")}\n`);
+    const how = test.result.errors?.some(({ message }) => message === tooLong) ? tooLong : test.name;
+    appendFileSync(`${folder}/noticed.txt`, `${trial.active} ${how.replaceAll("\n", " ")}\n`);
   }
 
   async onAfterRunTask(test) {
@@ -93,4 +100,15 @@ export default class extends TestRunner {
     if (!isTrial)
       writeFileSync(`${folder}/cover.json`, JSON.stringify({ ...cover, perTest, static: atLoad }));
   }
+}
+
+const tooLong = "took too long";
+
+/** A test that waits for what the change keeps from happening has noticed it. */
+async function inTime(run, ms) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(tooLong)), ms);
+  });
+  await Promise.race([run, late]).finally(() => clearTimeout(timer));
 }
