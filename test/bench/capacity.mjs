@@ -22,9 +22,9 @@ import { numberOf } from "./flags.mjs";
 /** What was measured; the rest is computed from it. Items of 1 kB a second, by workers of 16 downloads. */
 const measured = {
   /** `fleet.mjs --only workers`, on a quiet machine */
-  small: { 1: 45, 2: 44, 4: 41 },
-  /** `fleet.mjs --only workers --file-ms 4000 --items 160`, beside other work (load 19) */
-  late: { 1: 3.2, 2: 5.3, 4: 7.9 },
+  small: { 1: 67, 2: 71, 4: 65 },
+  /** `fleet.mjs --only workers --file-ms 4000 --items 160`, on a quiet machine */
+  late: { 1: 3.7, 2: 6.9, 4: 10.5 },
   lateMs: 4_000,
   lateItems: 160,
   /** `capacity.mjs --measure` */
