@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { pages, sections, sectionsIn, withSections } from "../scripts/readme-sections.mjs";
 import { anchorOf } from "../scripts/site.mjs";
 import { errorTable } from "../src/api/errors.js";
@@ -10,6 +11,7 @@ import { parseLine } from "../src/cli/parse.js";
 import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
 import { type StopKind, stopTable } from "../src/core/stop.js";
+import { databaseAddress } from "../src/store/postgres/address.js";
 import { wordsOf } from "./e2e/shown.js";
 import { folders, ranks } from "./tidy/ranks.js";
 
@@ -59,6 +61,17 @@ describe.each([...texts])("%s", (page, text) => {
         expect(paths).toContain(`${first} ${second}`);
     }
   });
+});
+
+test("the compose file of a fleet starts workers by a command line and an address that can be read", () => {
+  const [, text = ""] =
+    /^```yaml\n(# compose\.yaml[\s\S]*?)^```$/m.exec(texts.get("docs/fleet.md") ?? "") ?? [];
+  const { command, environment, depends_on: needs } = parse(text).services.worker;
+  const [, line = ""] = /&& exec (bulkgen .*)"$/.exec(command) ?? [];
+  expect(readingOf(line)).toBe("read");
+  const url = environment.BULKGEN_DATABASE_URL.replace(/\$\{\w+\}/, "secret");
+  expect(databaseAddress(url, { sandbox: false }).shown).toContain("@database/bulkgen");
+  expect(Object.keys(parse(text).services)).toEqual([...Object.keys(needs), "worker"]);
 });
 
 /** A command line by itself, or in a crontab, or in a `case` of a script. */
