@@ -314,5 +314,6 @@ function noBucket(name: string, cause?: unknown): BucketError {
 
 function whyNoAnswer({ name, cause }: Error): string {
   if (name === "TimeoutError") return "it took too long";
-  return (cause as { code?: string } | undefined)?.code ?? name;
+  const { code, message } = (cause ?? {}) as { code?: string; message?: string };
+  return code ?? message ?? name;
 }

@@ -183,6 +183,13 @@ describe("a bucket", () => {
     );
   });
 
+  it("says why it cannot be asked: fetch sends nothing to some ports", async () => {
+    const environment = { ...(await answering(() => undefined)), AWS_ENDPOINT_URL: "http://127.0.0.1:1" };
+    await expect(openBucket(inputs, environment).find("a.png")).rejects.toThrow(
+      "s3://inputs/photos did not answer the question for a.png (bad port)",
+    );
+  });
+
   it("says that it waited long enough for one that takes the file and stays silent", async () => {
     const environment = await answering((request) => void request.resume());
     const silent = openBucket(inputs, environment, undefined, 50);
