@@ -16,7 +16,9 @@ afterAll(() => postgres.close());
 async function way() {
   const target = new URL(postgres.newWorkspace());
   const sockets = new Set<Socket>();
+  const taken: Socket[] = [];
   const server = createServer((near) => {
+    taken.push(near);
     const far = connect(Number(target.port), target.hostname);
     near.pipe(far).pipe(near);
     for (const socket of [near, far]) {
@@ -36,6 +38,13 @@ async function way() {
       for (const socket of sockets) {
         socket.unpipe();
         socket.pause();
+      }
+    },
+    /** Resolves when this process has closed all its connections: an open one would keep it alive. */
+    async closed() {
+      for (const near of taken) {
+        near.resume();
+        if (!near.closed) await once(near, "close");
       }
     },
     end() {
@@ -62,7 +71,7 @@ async function passing<Result>(clock: ManualClock, promise: Promise<Result>): Pr
 const holder = { pid: 1, host: "one", run: null };
 
 test("P2: on a network that was cut, who has the lock is told so and writes nothing more", async () => {
-  const { address, cut, end, direct } = await way();
+  const { address, closed, cut, end, direct } = await way();
   const clock = new ManualClock();
   const locked = await lockPostgres({ address, clock }, holder);
   const job = (name: string) =>
@@ -74,12 +83,13 @@ test("P2: on a network that was cut, who has the lock is told so and writes noth
   await expect(passing(clock, Promise.resolve(job("during")))).rejects.toThrow("the database postgres://");
   await expect(job("after")).rejects.toThrow("the database postgres://");
   await locked?.release();
+  await closed();
   expect(await postgres.query(direct, "SELECT name FROM jobs")).toEqual([{ name: "before" }]);
   end();
 });
 
 test("who reads is told so", async () => {
-  const { address, cut, end } = await way();
+  const { address, closed, cut, end } = await way();
   const clock = new ManualClock();
   const { read, sql, close } = await openPostgres({ address, clock });
   const jobs = () =>
@@ -90,6 +100,7 @@ test("who reads is told so", async () => {
   cut();
   await expect(passing(clock, jobs())).rejects.toThrow("the database postgres://");
   await close();
+  await closed();
   end();
 });
 

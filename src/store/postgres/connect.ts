@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
 import { DatabaseTrouble } from "../open.js";
@@ -47,13 +48,14 @@ export async function ended(end: Promise<unknown>, clock: Clock): Promise<void> 
 
 /** Ends a connection. One that does not end does not keep the process alive. */
 export async function endClient(client: Client): Promise<void> {
-  unref(client);
+  // The driver's types do not have it.
+  (client as Client & { unref(): void }).unref();
   await client.end();
 }
 
-function unref(client: Client): void {
-  // The driver's types do not have it.
-  (client as Client & { unref(): void }).unref();
+/** Closes a connection over a network that was cut: the driver would wait for its answers, and keep the process alive. */
+function drop(client: Pick<Client, "query">): void {
+  (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
 /** Opens a workspace on PostgreSQL, made or migrated. Rejects with DatabaseTrouble, NewerDatabase, or PostgreSQL's error. */
@@ -104,10 +106,7 @@ export async function lockPostgres(
     await pool.end();
     throw error;
   });
-  let lost: Error | null = null;
-  // Over a network that was cut, the driver waits for its answers.
-  const endOwn = async () => (lost instanceof NetworkCut ? unref(client) : endClient(client));
-  const release = () => ended(Promise.all([endOwn(), pool.end()]), clock);
+  const release = () => ended(Promise.all([endClient(client), pool.end()]), clock);
   const { rows } = await client
     .query(`SELECT pg_try_advisory_lock(${lockKey(address)}) AS taken`)
     .catch(async (error: unknown) => {
@@ -118,6 +117,7 @@ export async function lockPostgres(
     await release();
     return null;
   }
+  let lost: Error | null = null;
   client.on("error", (error) => {
     lost ??= error;
   });
@@ -341,8 +341,10 @@ async function within<Result>(
   try {
     return await unlessCut(line, run(), opened);
   } catch (error) {
-    if (error instanceof NetworkCut) onBroken(error);
-    else if (begin !== null) await unlessCut(line, line.rollBack(), opened).catch(onBroken);
+    if (error instanceof NetworkCut) {
+      onBroken(error);
+      drop(client);
+    } else if (begin !== null) await unlessCut(line, line.rollBack(), opened).catch(onBroken);
     throw error instanceof GroupFailed ? error : explained(error, opened.address);
   }
 }
