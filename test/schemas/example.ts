@@ -23,6 +23,8 @@ function textOf(text: string, folder: string): string {
     .replaceAll(process.execPath, "/usr/bin/node")
     .replaceAll(main, "/usr/lib/bulkgen/bulkgen.js")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "2026-11-21T02:00:00.000Z")
+    // The name of an edition is the time at which it is due.
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, "2026-11-26T00:00Z")
     .replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+Z/g, "2026-11-21T02-00-00.000Z")
     .replace(/sandbox-[0-9a-f]{16}/g, "sandbox-33dc013f4192f740")
     .replace(uuid, "5f0c1b9e-7a54-4c35-9d6a-2f9f6f1c0e11")
