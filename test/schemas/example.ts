@@ -17,13 +17,13 @@ export function exampleOf(value: unknown, folder: string, key = ""): unknown {
   return Object.fromEntries(own);
 }
 
+/** The edition of a schedule is named by the time at which it is due, without seconds. */
 function textOf(text: string, folder: string): string {
   return text
     .replaceAll(folder, "/srv/campaign")
     .replaceAll(process.execPath, "/usr/bin/node")
     .replaceAll(main, "/usr/lib/bulkgen/bulkgen.js")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "2026-11-21T02:00:00.000Z")
-    // The name of an edition is the time at which it is due.
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, "2026-11-26T00:00Z")
     .replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+Z/g, "2026-11-21T02-00-00.000Z")
     .replace(/sandbox-[0-9a-f]{16}/g, "sandbox-33dc013f4192f740")
