@@ -1,8 +1,8 @@
 import { extname, join } from "node:path";
 import { jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
+import { refusalOf } from "../archive/disk/space.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
 import { holds, moveFile, supersede } from "../archive/move.js";
-import { BucketError } from "../bucket/bucket.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
@@ -78,10 +78,8 @@ export async function arrange(
       });
     await store.setRun(run.id, { arranged: true });
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const isOfBucket = error instanceof BucketError;
-    if (!isOfBucket && (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code))) throw error;
-    ports.log.warn({ code: isOfBucket ? "BUCKET" : code }, `files keep their old names for now (${message})`);
+    const { code } = refusalOf(error, jobFolder(run));
+    ports.log.warn({ code }, `files keep their old names for now (${(error as Error).message})`);
   }
 }
 
