@@ -2,7 +2,8 @@
 /**
  * Makes a checkout ready: installs the packages when they are not those of the lockfile, and with `--build` compiles
  * and bundles when the build is not that of the sources. Silent when there is nothing to do. It runs before anything is
- * installed, so it uses Node's own modules alone.
+ * installed, so it uses Node's own modules alone. `--native-later` leaves native modules (SQLite, a minute of one core) to
+ * the next call, so that what does not need them can run beside their compiler.
  *
  * Contents are compared, never times: a fresh clone gives every file the time of the clone.
  */
@@ -19,6 +20,10 @@ const bundler = inRoot("scripts", "bundle.mjs");
 const pageBundler = inRoot("scripts", "page.mjs");
 const manual = inRoot("scripts", "man.mjs");
 const schemas = inRoot("scripts", "schemas.mjs");
+const nativeLater = process.argv.includes("--native-later");
+/** Which Node the native modules are compiled for. */
+const builtForNote = inRoot("node_modules", ".bulkgen-node");
+const notCompiled = "not compiled yet";
 
 class SetupFailure extends Error {
   constructor(message, exitCode) {
@@ -29,6 +34,7 @@ class SetupFailure extends Error {
 
 try {
   if (!isInstalled()) install();
+  else if (!nativeLater && readText(builtForNote) === notCompiled) compileNative();
   if (process.argv.includes("--build") && !isBuilt()) build();
 } catch (error) {
   if (!(error instanceof SetupFailure)) throw error;
@@ -48,18 +54,27 @@ function isInstalled() {
     return installed.version === entry.version && installed.integrity === entry.integrity;
   });
   // Native modules are compiled for one Node; without a note of which, they are taken for this one's.
-  const builtFor = readText(inRoot("node_modules", ".bulkgen-node"));
-  return same && Object.keys(present).length > 0 && (builtFor === null || builtFor === nodeFlavour());
+  const builtFor = readText(builtForNote);
+  return same && Object.keys(present).length > 0 && [null, notCompiled, nodeFlavour()].includes(builtFor);
 }
 
 function install() {
   say("installing packages (npm ci), the first time takes a minute or two");
-  const env = { ...process.env };
-  const nodedir = headersFolder();
-  if (nodedir !== null) env.npm_config_nodedir = nodedir;
+  const options = nativeLater ? ["--ignore-scripts"] : [];
   // npm's messages go to stderr: stdout belongs to the command that runs after this.
-  run("npm ci", "npm", ["ci", "--no-fund", "--no-audit", "--loglevel=error"], env);
-  writeFileSync(inRoot("node_modules", ".bulkgen-node"), nodeFlavour());
+  run("npm ci", "npm", ["ci", "--no-fund", "--no-audit", "--loglevel=error", ...options], compilerEnv());
+  writeFileSync(builtForNote, nativeLater ? notCompiled : nodeFlavour());
+}
+
+function compileNative() {
+  say("compiling native modules (npm rebuild)");
+  run("npm rebuild", "npm", ["rebuild", "--loglevel=error"], compilerEnv());
+  writeFileSync(builtForNote, nodeFlavour());
+}
+
+function compilerEnv() {
+  const nodedir = headersFolder();
+  return nodedir === null ? process.env : { ...process.env, npm_config_nodedir: nodedir };
 }
 
 function nodeFlavour() {

@@ -89,6 +89,16 @@ describe("packages", () => {
     expect(calls()).toHaveLength(2);
   });
 
+  test("are installed without their native modules when these may wait, and the next call compiles them", () => {
+    ready("--native-later");
+    ready("--native-later");
+    const unpacked = "npm ci --no-fund --no-audit --loglevel=error --ignore-scripts";
+    expect(calls()).toEqual([unpacked]);
+    expect(ready().stderr).toBe("bulkgen setup: compiling native modules (npm rebuild)\n");
+    expect(ready().stderr).toBe("");
+    expect(calls()).toEqual([unpacked, "npm rebuild --loglevel=error"]);
+  });
+
   test("that could not be installed stop everything with npm's exit code", () => {
     write("bin/npm", "#!/bin/sh\necho no space left >&2\nexit 7\n");
     const result = ready("--build");
