@@ -1,12 +1,13 @@
 import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
 import type { Disk } from "../core/ports/disk.js";
+import { openSqlite } from "../sqlite.js";
 import { LineSplitter } from "../text/lines.js";
 import { foldName } from "./disk/names.js";
 
 /**
  * The index of a job's folder: `index.jsonl`, one line for each file in it, so that the folder explains itself
- * wherever it is copied to. It is read once and then known in memory: a line for each of ten thousand files would
+ * wherever it is copied to. It is read once and then known in tables: a line for each of ten thousand files would
  * otherwise be read ten thousand times. One process writes a job's folder at a time (the workspace's lock).
  */
 export const indexName = "index.jsonl";
@@ -59,14 +60,38 @@ export function identityOf(line: Pick<IndexLine, "key" | "task" | "output">): st
   return `${line.key}\n${line.task}\n${line.output}`;
 }
 
+/**
+ * What is known of a folder. A million lines would take more than a gigabyte of memory, so they are in a temporary database
+ * of SQLite: it has no name, lies on the disk as far as it is larger than its cache, and goes with the process.
+ */
+function openTables() {
+  const db = openSqlite("");
+  db.exec(`PRAGMA journal_mode = MEMORY;
+    PRAGMA cache_size = -16000;
+    CREATE TABLE lines (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, line TEXT NOT NULL);
+    CREATE TABLE names (name TEXT PRIMARY KEY, identity TEXT) WITHOUT ROWID`);
+  return {
+    begin: db.prepare("BEGIN"),
+    commit: db.prepare("COMMIT"),
+    lines: db.prepare("SELECT line FROM lines ORDER BY id").pluck(),
+    line: db.prepare("SELECT line FROM lines WHERE identity = ?").pluck(),
+    addLine: db.prepare("INSERT INTO lines (identity, line) VALUES (?, ?) ON CONFLICT DO NOTHING"),
+    changeLine: db.prepare("UPDATE lines SET line = ? WHERE identity = ?"),
+    removeLine: db.prepare("DELETE FROM lines WHERE identity = ?"),
+    identity: db.prepare("SELECT identity FROM names WHERE name = ?").pluck(),
+    addName: db.prepare("INSERT INTO names (name, identity) VALUES (?, ?) ON CONFLICT DO NOTHING"),
+    setName: db.prepare("INSERT OR REPLACE INTO names (name, identity) VALUES (?, ?)"),
+    removeName: db.prepare("DELETE FROM names WHERE name = ?"),
+  };
+}
+
 export class JobIndex {
-  private readonly lines = new Map<string, IndexLine>();
-  /** Folded name → the identity of its output, or null for a file without an index line. */
-  private readonly identities = new Map<string, string | null>();
+  /** Lines by identity; folded name → the identity of its output, or null for a file without an index line. */
+  private readonly tables = openTables();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
   /** One append at a time: two at once could mix their lines. */
-  private readonly write = inBatches<IndexLine>((lines) => this.append(lines));
+  private readonly write = inBatches<string>((lines) => this.append(lines));
 
   private constructor(
     private readonly disk: Disk,
@@ -82,32 +107,44 @@ export class JobIndex {
 
   private async read(path: string): Promise<void> {
     const splitter = new LineSplitter();
-    for await (const piece of this.disk.read(path)) for (const row of splitter.take(piece)) this.learn(row);
+    for await (const piece of this.disk.read(path)) this.learn(splitter.take(piece));
     const last = splitter.last();
     this.endsInLine = last === "";
-    this.learn(last);
+    this.learn([last]);
   }
 
-  private learn(row: string): void {
-    const line = parse(row);
-    if (line === null) return;
-    const before = this.lines.get(identityOf(line));
-    this.know(line);
-    if (before && before.file !== line.file && this.identityAt(before.file) === identityOf(line))
-      this.free(before.file);
+  private learn(rows: readonly string[]): void {
+    this.tables.begin.run();
+    for (const row of rows) {
+      const line = parse(row);
+      if (line === null) continue;
+      const before = this.know(line, row);
+      if (before && before.file !== line.file && this.identityAt(before.file) === identityOf(line))
+        this.free(before.file);
+    }
+    this.tables.commit.run();
   }
 
-  /** The latest line of an output says where its file is; the latest line of a name says which output has it. */
-  private know(line: IndexLine): void {
+  /**
+   * The latest line of an output says where its file is; the latest line of a name says which output has it. Returns the
+   * line that the output had before.
+   */
+  private know(line: IndexLine, text: string): IndexLine | undefined {
     const identity = identityOf(line);
-    const other = this.identityAt(line.file);
-    if (typeof other === "string" && other !== identity) this.lines.delete(other);
-    this.lines.set(identity, line);
-    this.setIdentity(line.file, identity);
+    const isNew = this.tables.addLine.run(identity, text).changes > 0;
+    const before = isNew ? undefined : this.find(identity);
+    if (!isNew) this.tables.changeLine.run(text, identity);
+    if (this.tables.addName.run(foldName(line.file), identity).changes === 0) {
+      const other = this.identityAt(line.file);
+      if (typeof other === "string" && other !== identity) this.tables.removeLine.run(other);
+      this.setIdentity(line.file, identity);
+    }
+    return before;
   }
 
   find(identity: string): IndexLine | undefined {
-    return this.lines.get(identity);
+    const line = this.tables.line.get(identity);
+    return line === undefined ? undefined : (JSON.parse(line as string) as IndexLine);
   }
 
   /** Learns the names of all files in a folder, with or without index lines. `folder` is relative. */
@@ -124,41 +161,41 @@ export class JobIndex {
 
   private async list(folder: string): Promise<void> {
     for (const entry of await this.disk.list(join(this.jobFolder, folder))) {
-      const folded = foldName(posix.join(folder, entry.replace(/\/$/, "")));
-      if (!this.identities.has(folded)) this.identities.set(folded, null);
+      this.tables.addName.run(foldName(posix.join(folder, entry.replace(/\/$/, ""))), null);
     }
   }
 
   /** The identity of the output with this name, ignoring case; null for a file without a line; undefined when free. */
   identityAt(file: string): string | null | undefined {
-    return this.identities.get(foldName(file));
+    return this.tables.identity.get(foldName(file)) as string | null | undefined;
   }
 
   /** Sets what `identityAt` returns for a name. */
   setIdentity(file: string, identity: string | null): void {
-    this.identities.set(foldName(file), identity);
+    this.tables.setName.run(foldName(file), identity);
   }
 
   /** The latest line of each output. */
   all(): IndexLine[] {
-    return [...this.lines.values()];
+    return this.tables.lines.all().map((line) => JSON.parse(line as string) as IndexLine);
   }
 
   /** Marks a name as free. */
   free(file: string): void {
-    this.identities.delete(foldName(file));
+    this.tables.removeName.run(foldName(file));
   }
 
   /** Appends a line and returns when it is durable. Does nothing when the index has the same file in the same place. */
   async add(line: IndexLine): Promise<void> {
-    const last = this.lines.get(identityOf(line));
+    const last = this.find(identityOf(line));
     if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) return;
-    await this.write(line);
-    this.know(line);
+    const text = JSON.stringify(line);
+    await this.write(text);
+    this.know(line, text);
   }
 
-  private async append(lines: readonly IndexLine[]): Promise<void> {
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  private async append(lines: readonly string[]): Promise<void> {
+    const text = lines.map((line) => `${line}\n`).join("");
     // Start a new line after one that a full disk or a crash cut short.
     const begin = this.endsInLine ? "" : "\n";
     this.endsInLine = false;

@@ -86,6 +86,15 @@ describe("an index", () => {
     expect((await JobIndex.open(nodeDisk, folder)).all()).toMatchObject([{ file: "b.png", sha256: "11" }]);
   });
 
+  test("keeps the name of an output that moves until it is freed: the file has both names for a while", async () => {
+    const index = await reread(json(indexLine("a.png")));
+    await index.add({ ...indexLine("a.png"), file: "b.png" });
+    const own = identityOf(indexLine("a.png"));
+    expect(["a.png", "b.png"].map((name) => index.identityAt(name))).toEqual([own, own]);
+    index.free("a.png");
+    expect(["a.png", "b.png"].map((name) => index.identityAt(name))).toEqual([undefined, own]);
+  });
+
   test("begins a new line after one that was cut short, on the disk or by a write of its own", async () => {
     const index = await reread(`${json(indexLine("a.png"))}{"key`);
     await index.add(indexLine("b.png"));

@@ -42,7 +42,9 @@ export function checkSpace(free: number, bytes: number): void {
 /** The refusal behind an error of the disk, or of the bucket. Rethrows other errors: they are defects of the program. */
 export function refusalOf(error: unknown, jobFolder: string): DiskRefusal {
   if (error instanceof BucketError) return { kind: "disk", code: "BUCKET", reason: error.message };
-  const code = (error as { code?: unknown }).code;
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  // The index is in a temporary file as far as it is larger than SQLite's cache.
+  if (code === "SQLITE_FULL") return { kind: "disk", code: "ENOSPC", reason: `${message} (temporary files)` };
   // Codes of the system look like ENOSPC. Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
   return { kind: "disk", code, reason: `${(error as Error).message} (${jobFolder})` };

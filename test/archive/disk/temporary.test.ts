@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { refusalOf } from "../../../src/archive/disk/space.js";
 import { openTemporary, temporaryName } from "../../../src/archive/disk/temporary.js";
+import { openSqlite } from "../../../src/sqlite.js";
 import { systemError, watchedDisk } from "../watched-disk.js";
 
 let folder: string;
@@ -87,4 +88,20 @@ test("P17: the system's errors are refusals of the disk, and all others defects"
   });
   for (const code of ["ERR_INVALID_ARG_TYPE", "XEIO", "E", "Eio", 5])
     expect(() => refusalOf(Object.assign(new Error("x"), { code }), "/job")).toThrow("x");
+});
+
+test("P17: no room for what the index does not keep in memory is a full disk", () => {
+  const db = openSqlite(":memory:");
+  db.pragma("max_page_count = 1");
+  let full: unknown;
+  try {
+    db.exec("CREATE TABLE t (x)");
+  } catch (error) {
+    full = error;
+  }
+  expect(refusalOf(full, "/job")).toEqual({
+    kind: "disk",
+    code: "ENOSPC",
+    reason: "database or disk is full (temporary files)",
+  });
 });
