@@ -58,9 +58,13 @@ export async function examine(
   options: ExamineOptions,
 ): Promise<Examination> {
   const index = await JobIndex.open(disk, jobFolder);
-  const lines = index.all().map((line) => ({ ...line, identity: identityOf(line) }));
-  const rows = new Map(known.map((row) => [row.identity, row]));
-  const all = [...known, ...lines.filter(({ identity }) => !rows.has(identity))];
+  const rows = new Set(known.map(({ identity }) => identity));
+  const all = [...known];
+  for (const line of index.latest()) {
+    const { file, bytes, sha256 } = line;
+    const identity = identityOf(line);
+    if (!rows.has(identity)) all.push({ identity, file, bytes, sha256 });
+  }
   const examination: Examination = { files: all.length, read: 0, bytesRead: 0, findings: [] };
   for (const file of all) {
     if (options.signal?.aborted) break;
@@ -73,7 +77,7 @@ export async function examine(
     }
     options.onFile?.();
   }
-  examination.findings.push(...(await strays(disk, jobFolder, all)));
+  for (const stray of await strays(disk, jobFolder, all)) examination.findings.push(stray);
   return examination;
 }
 
@@ -120,7 +124,7 @@ const ownFolders = new Set(["_gallery"]);
 async function strays(disk: Disk, jobFolder: string, known: readonly KnownFile[]): Promise<FileFinding[]> {
   const names = new Set(known.flatMap(({ file }) => [foldName(file), foldName(sidecarOf(file))]));
   const found: FileFinding[] = [];
-  for (const file of await filesBelow(disk, jobFolder, "")) {
+  for await (const file of filesBelow(disk, jobFolder, "")) {
     if (names.has(foldName(file)) || ownFiles.has(file)) continue;
     const bytes = (await disk.size(join(jobFolder, file))) ?? 0;
     const isLeftover = temporaryName.test(posix.basename(file)) || file.startsWith(`${quarantineName}/`);
@@ -130,13 +134,10 @@ async function strays(disk: Disk, jobFolder: string, known: readonly KnownFile[]
 }
 
 /** Relative paths, in order. Symbolic links are not followed. */
-async function filesBelow(disk: Disk, jobFolder: string, folder: string): Promise<string[]> {
-  const files: string[] = [];
+async function* filesBelow(disk: Disk, jobFolder: string, folder: string): AsyncGenerator<string> {
   for (const entry of (await disk.list(join(jobFolder, folder))).toSorted()) {
     const path = posix.join(folder, entry);
-    if (!entry.endsWith("/")) files.push(path);
-    else if (!ownFolders.has(path.slice(0, -1)))
-      files.push(...(await filesBelow(disk, jobFolder, path.slice(0, -1))));
+    if (!entry.endsWith("/")) yield path;
+    else if (!ownFolders.has(path.slice(0, -1))) yield* filesBelow(disk, jobFolder, path.slice(0, -1));
   }
-  return files;
 }

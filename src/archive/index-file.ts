@@ -73,7 +73,7 @@ function openTables() {
   return {
     begin: db.prepare("BEGIN"),
     commit: db.prepare("COMMIT"),
-    lines: db.prepare("SELECT line FROM lines ORDER BY id").pluck(),
+    linesAfter: db.prepare("SELECT id, line FROM lines WHERE id > ? ORDER BY id LIMIT 1000"),
     line: db.prepare("SELECT line FROM lines WHERE identity = ?").pluck(),
     addLine: db.prepare("INSERT INTO lines (identity, line) VALUES (?, ?) ON CONFLICT DO NOTHING"),
     changeLine: db.prepare("UPDATE lines SET line = ? WHERE identity = ?"),
@@ -177,7 +177,20 @@ export class JobIndex {
 
   /** The latest line of each output. */
   all(): IndexLine[] {
-    return this.tables.lines.all().map((line) => JSON.parse(line as string) as IndexLine);
+    return [...this.latest()];
+  }
+
+  /** The same, one after the other. */
+  *latest(): Generator<IndexLine> {
+    let last = 0;
+    for (;;) {
+      const page = this.tables.linesAfter.all(last) as { id: number; line: string }[];
+      if (page.length === 0) return;
+      for (const { id, line } of page) {
+        yield JSON.parse(line) as IndexLine;
+        last = id;
+      }
+    }
   }
 
   /** Marks a name as free. */

@@ -1,6 +1,15 @@
 import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
-import { type Credits, credits, inCredits, minus, noCredits, plus, showCredits } from "../core/money.js";
+import {
+  type Credits,
+  credits,
+  inCredits,
+  minus,
+  noCredits,
+  plus,
+  showCredits,
+  sumOf,
+} from "../core/money.js";
 import type { Draft, GroupSum, ItemKind, Ordered } from "../core/ports/draft.js";
 import type { Finding, Fit, ModelCost, Money, PlanInput, SpendingCaps, SpentAgainstCaps } from "./plan.js";
 
@@ -95,7 +104,7 @@ export function coverageByCap(draft: Draft, sums: readonly Sum[], budget: Budget
  */
 function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordable: Credits): Coverage {
   const rooms = modelBudgets(caps);
-  const needed = plus(...sums.map((group) => group.credits));
+  const needed = sumOf(sums.map((group) => group.credits));
   const modelOf = new Map(sums.map(({ group, model }) => [group, model]));
   const made = new Map<number, number>();
   const reached = { items: 0, credits: noCredits };
@@ -132,7 +141,7 @@ export function paidFor(sums: readonly Sum[], { fit, made }: Coverage): Sum[] {
 }
 
 export function moneyOf(sums: readonly Sum[], { caps, balance }: Budget, within: Credits): Money {
-  const needed = plus(...sums.map((group) => group.credits));
+  const needed = sumOf(sums.map((group) => group.credits));
   const { most = null, spent = noCredits } = caps.total ?? {};
   const after = balance === null ? null : minus(balance, within);
   return { needed, within, balance, after, maxCredits: most, spent };
@@ -210,7 +219,7 @@ export function capWarnings(
   const found = tightest(budget);
   const undone = models.fit.items - caps.fit.items;
   if (found === null || undone === 0) return modelWarnings(sums, budget, models.made);
-  const needed = plus(...sums.map((sum) => sum.credits));
+  const needed = sumOf(sums.map((sum) => sum.credits));
   const today = found.cap === "max-credits-per-day" ? " today" : "";
   const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${coverageText(caps.fit)}; ${undoneText(undone)}.`;
   return [
@@ -222,7 +231,7 @@ export function capWarnings(
 function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap<number, number>): Finding[] {
   return [...modelBudgets(caps)].flatMap(([model, room]): Finding[] => {
     const own = sums.filter((sum) => sum.model === model);
-    const needed = plus(...own.map((sum) => sum.credits));
+    const needed = sumOf(own.map((sum) => sum.credits));
     if (needed <= room) return [];
     const due = own.reduce((count, sum) => count + sum.due, 0);
     const undone = due - own.reduce((count, { group }) => count + (made.get(group) ?? 0), 0);

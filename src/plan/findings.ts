@@ -1,7 +1,7 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Me, Model } from "../api/records.js";
 import { localTime } from "../core/local-time.js";
-import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
+import { inCredits, noCredits, showCredits, sumOf } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
 import { foldedName, paramColumn } from "../manifest/shape/columns.js";
@@ -105,7 +105,7 @@ export function missingWarning(
 ): Finding[] {
   if (missing.length === 0) return [];
   const items = missing.map(({ rowId }) => rowId);
-  const credits = plus(...missing.map(({ price }) => price));
+  const credits = sumOf(missing.map(({ price }) => price));
   const named = items.slice(0, namesMax).join(", ");
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
   const what = `${missing.length === 1 ? "1 archived item has" : `${missing.length} archived items have`} lost files (${named}${more})`;

@@ -7,6 +7,7 @@ import {
   noCredits,
   plus,
   showCredits,
+  sumOf,
   toNumber,
 } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
@@ -164,7 +165,7 @@ function dueDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[]
     more = plus(more, price);
   }
   const planned = saved.items.filter(({ due }) => due).map((item) => credits(item.credits));
-  return aboutRows("items", lines, over(more, plus(noCredits, ...planned), tolerance));
+  return aboutRows("items", lines, over(more, sumOf(planned), tolerance));
 }
 
 function fields(old: SavedItem, item: PlannedItem): string {

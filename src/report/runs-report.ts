@@ -1,6 +1,6 @@
 import { exitCode, exitNameOf } from "../core/exit.js";
 import { localMinute, localTime } from "../core/local-time.js";
-import { type Credits, noCredits, plus, showCredits, toNumber } from "../core/money.js";
+import { type Credits, showCredits, sumOf, toNumber } from "../core/money.js";
 import { groupedReasons } from "../job/workspace/evidence.js";
 import type { RunLine } from "../job/workspace/status.js";
 import type { ScheduledRun } from "../store/schedules.js";
@@ -94,7 +94,7 @@ function totalsText({ runs, notBegun }: RunsReport): string {
 
 function totalsOf(runs: readonly RunLine[]) {
   const sum = (of: (run: RunLine) => number) => runs.reduce((total, run) => total + of(run), 0);
-  const credits = (of: (run: RunLine) => Credits) => plus(noCredits, ...runs.map(of));
+  const credits = (of: (run: RunLine) => Credits) => sumOf(runs.map(of));
   return {
     archived: sum((run) => run.archived),
     failed: sum((run) => run.failed),

@@ -8,6 +8,7 @@ const times = [
   "startup",
   "throughput",
   "resume",
+  "reading",
   "memory",
   "sandbox",
   "manifest",

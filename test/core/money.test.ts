@@ -11,9 +11,15 @@ import {
   noCredits,
   plus,
   showCredits,
+  sumOf,
   times,
   toNumber,
 } from "../../src/core/money.js";
+
+test("a sum takes more amounts than a call takes arguments", () => {
+  expect(sumOf(Array.from({ length: 300_000 }, () => credits(0.001)))).toBe(credits(300));
+  expect(sumOf([])).toBe(noCredits);
+});
 
 test("sums of decimal credits are exact", () => {
   expect(toNumber(plus(credits(0.1), credits(0.2)))).toBe(0.3);

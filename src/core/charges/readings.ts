@@ -1,4 +1,4 @@
-import { type Credits, minus, noCredits, plus } from "../money.js";
+import { type Credits, minus, noCredits, sumOf } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 
 /** Compares readings of a key's counters with its spend log. `reconcile` explains why. */
@@ -101,7 +101,7 @@ function known({ entries }: ChargeEvidence, reading: CounterReading, hypothesis:
     const returned = hypothesis === "net" && entry.task === "failed" && endedBefore(entry, reading);
     return returned ? entry.kept : (entry.charged ?? entry.price);
   });
-  return plus(...charges);
+  return sumOf(charges);
 }
 
 function endedBefore(entry: SpendLogEntry, reading: CounterReading): boolean {
@@ -206,7 +206,7 @@ export function candidates(evidence: ChargeEvidence, { seq }: CounterReading): S
 export function foreignCredits(evidence: ChargeEvidence): Credits {
   const last = evidence.readings.at(-1);
   if (last === undefined || evidence.hypotheses.length === 0) return noCredits;
-  const ours = plus(noCredits, ...candidates(evidence, last).map(({ price }) => price));
+  const ours = sumOf(candidates(evidence, last).map(({ price }) => price));
   const least = evidence.hypotheses.map((hypothesis) => minus(residual(evidence, last, hypothesis), ours));
   return Math.max(0, Math.min(...least)) as Credits;
 }

@@ -10,7 +10,7 @@
  * was measured: of 119,580 items in the same 10,000 simulated runs 17,116 ended held with it and 17,652 with this rule,
  * 1 in 223 more, and no promise was broken in either.
  */
-import { type Credits, inCredits, noCredits, plus } from "../money.js";
+import { type Credits, inCredits, noCredits, plus, sumOf } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 import {
   type ChargeEvidence,
@@ -101,7 +101,7 @@ function hopeless(
 function shownBy(facts: ChargeEvidence, reading: CounterReading): "charged" | "not_charged" | null {
   const rests = residuals(facts, reading);
   if (rests.every((rest) => rest === 0)) return mayHideCharge(facts, reading) ? null : "not_charged";
-  const sum = sumOf(candidates(facts, reading));
+  const sum = priceOfAll(candidates(facts, reading));
   return rests.every((rest) => rest === sum) ? "charged" : null;
 }
 
@@ -115,8 +115,8 @@ function residuals(facts: ChargeEvidence, reading: CounterReading): Credits[] {
   return [...new Set(facts.hypotheses.map((hypothesis) => residual(facts, reading, hypothesis)))];
 }
 
-function sumOf(entries: readonly SpendLogEntry[]): Credits {
-  return plus(...entries.map(({ price }) => price));
+function priceOfAll(entries: readonly SpendLogEntry[]): Credits {
+  return sumOf(entries.map(({ price }) => price));
 }
 
 /** Why a clear reading shows neither that all unanswered requests were charged, nor that none was. */
@@ -127,7 +127,7 @@ function ambiguity(facts: ChargeEvidence, reading: CounterReading): string {
     return "it is not known yet whether failed tasks keep their credits, so the key's counters prove nothing";
   const possible = candidates(facts, reading);
   const grown = grownText(facts, reading);
-  const sum = inCredits(sumOf(possible));
+  const sum = inCredits(priceOfAll(possible));
   if (possible.length === 1) return `${grown}, but the unanswered request costs ${sum}`;
   const [rest = noCredits] = residuals(facts, reading);
   const [{ price } = { price: noCredits }, ...others] = possible;
@@ -177,7 +177,7 @@ export function learn(evidence: ChargeEvidence): LearnedCounting {
 function isExplained(evidence: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): boolean {
   const rest = residual(evidence, reading, hypothesis);
   if (rest === 0 || hypothesis === "gross") return rest === 0;
-  return rest < 0 && plus(rest, sumOf(lostTasks(evidence, reading))) >= 0;
+  return rest < 0 && plus(rest, priceOfAll(lostTasks(evidence, reading))) >= 0;
 }
 
 /** Whether a request of ours was charged between the baseline and the reading. */

@@ -194,8 +194,8 @@ export interface Store extends Orders {
   moved(itemId: number, number: number, file: string): Promise<void>;
   /** One file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
   lost(itemId: number, number: number): Promise<void>;
-  /** Every archived output, of one job or of all. */
-  archived(jobId?: number): Promise<ArchivedOutput[]>;
+  /** Every archived output, of one job or of all, from the oldest item to the newest and page by page. */
+  archived(jobId?: number): AsyncIterable<readonly ArchivedOutput[]>;
   /** The same summed up by model. */
   archivedSizes(): Promise<ModelSize[]>;
   /** What was archived since a run began: its items, their files, and the bytes of those. */

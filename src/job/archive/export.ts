@@ -425,7 +425,7 @@ interface RowOfItem {
 /** Each row with its items, each item followed by its variants. */
 function rowsOf(sheet: KeptSheet, items: readonly Item[]): RowOfItem[] {
   const byKey = new Map(items.map((item) => [item.key, item]));
-  const variantsMax = Math.max(1, ...items.map(({ variant }) => variant));
+  const variantsMax = items.reduce((most, { variant }) => Math.max(most, variant), 1);
   const withVariants = (item: Item): Item[] => {
     const keys = Array.from({ length: variantsMax - 1 }, (_, index) => variantKey(item.key, index + 2));
     return [item, ...keys.flatMap((key) => byKey.get(key) ?? [])];

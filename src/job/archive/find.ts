@@ -38,12 +38,16 @@ export async function findOutputs(
 ): Promise<FoundOutput[]> {
   mustHaveRuns(workspace);
   return withStore(workspace, clock, async (store) => {
-    const outputs = (await store.archived()).map((output) => ({ ...output, path: pathOf(output) }));
     const named = wanted.text === undefined ? null : await fileNamed(wanted.cwd ?? ".", wanted.text);
-    return outputs
-      .filter((output) => fits(output, wanted))
-      .filter((output) => (named === null ? hasWords(output, wanted.text) : isFile(output, named)))
-      .toSorted((a, b) => b.savedAt - a.savedAt || a.item.id - b.item.id || a.number - b.number);
+    const found: FoundOutput[] = [];
+    for await (const page of store.archived()) {
+      for (const output of page) {
+        if (!fits(output, wanted)) continue;
+        const each = { ...output, path: pathOf(output) };
+        if (named === null ? hasWords(each, wanted.text) : isFile(each, named)) found.push(each);
+      }
+    }
+    return found.toSorted((a, b) => b.savedAt - a.savedAt || a.item.id - b.item.id || a.number - b.number);
   });
 }
 

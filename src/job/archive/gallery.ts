@@ -124,9 +124,11 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const picks = await store.picks();
-    const outputs = (await store.archived(run.jobId)).filter(
-      (output) => jobFolder(output) === folder && (!options.picked || picks.has(output.item.id)),
-    );
+    const outputs: ArchivedOutput[] = [];
+    for await (const page of store.archived(run.jobId))
+      for (const output of page)
+        if (jobFolder(output) === folder && (!options.picked || picks.has(output.item.id)))
+          outputs.push(output);
     if (options.picked && outputs.length === 0)
       throw nothingPicked(`job ${run.jobName}`, run.options.sandbox);
     const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);

@@ -81,15 +81,18 @@ export interface PickedItem {
 export async function listPicks(workspace: Workspace, clock: Clock): Promise<PickedItem[]> {
   mustHaveRuns(workspace);
   return withStore(workspace, clock, async (store) => {
-    const outputs = await store.archived();
     const runs = await store.runs();
-    return (await pickedItems(store)).map((item) => ({
+    const picked = await pickedItems(store);
+    const files = new Map<number, string[]>(picked.map(({ id }) => [id, []]));
+    for await (const page of store.archived())
+      for (const output of page) files.get(output.item.id)?.push(pathOf(output));
+    return picked.map((item) => ({
       rowId: item.rowId,
       job: jobNameOf(item, runs),
       edition: item.edition,
       model: item.model,
       prompt: item.prompt,
-      files: outputs.filter((output) => output.item.id === item.id).map(pathOf),
+      files: files.get(item.id) ?? [],
     }));
   });
 }

@@ -29,10 +29,18 @@ import type { Workspace } from "../workspace/workspace.js";
 /** How much of the archive is read: sizes only, every byte, a percentage of the files, or the files of some identities. */
 export type Depth = "sizes" | "all" | { percent: number } | { files: ReadonlySet<string> };
 
+/** What is kept of each output while its folder is examined. */
+interface RecordedFile extends KnownFile {
+  item: string;
+  task: string;
+  output: number;
+  bucket: string | null;
+}
+
 /** A job's folder with what the workspace has on record about it. */
 interface Folder {
   path: string;
-  outputs: ArchivedOutput[];
+  known: RecordedFile[];
   /** The options of its latest run, which say whether its files have copies. */
   options: RunOptions;
   /** Items of the job that were charged and whose files are not downloaded yet, or could not be. */
@@ -62,18 +70,18 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
   const { workspace, clock, depth, environment, random, signal, onProgress } = options;
   mustHaveRuns(workspace);
   const folders = await withStore(workspace, clock, foldersOf);
-  const all = folders.reduce((sum, { outputs }) => sum + outputs.length, 0);
+  const all = folders.reduce((sum, { known }) => sum + known.length, 0);
   let done = 0;
   const reports: FolderReport[] = [];
   for (const folder of folders) {
     const reads = readsOf(depth, folder, random);
     const onFile = () => onProgress(++done, all);
-    const known = folder.outputs.map(knownFile);
     const disk = diskWith(bucketsOf(folder), folder.path, environment, signal);
     try {
-      const examination = await examine(disk, folder.path, known, { reads, onFile, signal });
+      const examination = await examine(disk, folder.path, folder.known, { reads, onFile, signal });
       if (signal.aborted) throw interrupted();
-      examination.findings.push(...(await uncopied(folder, examination, reads, options)));
+      for (const finding of await uncopied(folder, examination, reads, options))
+        examination.findings.push(finding);
       reports.push({ ...folder, disk, examination });
     } catch (error) {
       throw signal.aborted ? interrupted() : asUsage(error);
@@ -83,9 +91,9 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
 }
 
 /** The buckets that have outputs of the folder instead of the disk, or will. */
-function bucketsOf({ outputs, options }: Folder): string[] {
+function bucketsOf({ known, options }: Folder): string[] {
   const own = options.archiveOnly ? archiveBucket(options) : null;
-  return [own, ...outputs.map(({ bucket }) => bucket)].filter((bucket) => bucket != null);
+  return [own, ...new Set(known.map(({ bucket }) => bucket))].filter((bucket) => bucket != null);
 }
 
 function interrupted(): EarlyExit {
@@ -104,15 +112,16 @@ async function foldersOf(store: Store): Promise<Folder[]> {
     for (const item of await store.items(run.id, ["ready", "held"])) owed.push(item);
     const before = folders.get(path);
     if (before) before.options = options;
-    else folders.set(path, { path, outputs: [], options, owed });
+    else folders.set(path, { path, known: [], options, owed });
   }
-  for (const output of await store.archived()) folders.get(jobFolder(output))?.outputs.push(output);
+  for await (const page of store.archived())
+    for (const output of page) folders.get(jobFolder(output))?.known.push(knownFile(output));
   return [...folders.values()];
 }
 
 /** The intact files of a folder without a good copy in its bucket. */
 async function uncopied(
-  { path, outputs, options }: Folder,
+  { path, known: all, options }: Folder,
   { findings }: Examination,
   reads: (file: KnownFile) => boolean,
   { environment, signal }: Pick<VerifyOptions, "environment" | "signal">,
@@ -122,10 +131,9 @@ async function uncopied(
   const broken = new Set(findings.flatMap((finding) => ("identity" in finding ? [finding.identity] : [])));
   const found: FileFinding[] = [];
   try {
-    for (const output of outputs) {
+    for (const known of all) {
       // What is in a bucket alone has no copy, and was checked there.
-      if (output.bucket != null) continue;
-      const known = knownFile(output);
+      if (known.bucket !== null) continue;
       if (signal.aborted) throw interrupted();
       const reason = broken.has(known.identity)
         ? null
@@ -139,21 +147,19 @@ async function uncopied(
   }
 }
 
-export function knownFile(
-  output: ArchivedOutput,
-): KnownFile & { item: string; task: string; output: number } {
-  const { item, taskId: task, number, file, bytes, sha256 } = output;
+function knownFile(output: ArchivedOutput): RecordedFile {
+  const { item, taskId: task, number, file, bytes, sha256, bucket = null } = output;
   const identity = identityOf({ key: item.key, task, output: number });
-  return { identity, file, bytes, sha256, item: item.rowId, task, output: number };
+  return { identity, file, bytes, sha256, item: item.rowId, task, output: number, bucket };
 }
 
 /** The percentage is a random sample, so that repeated runs read everything eventually. */
-function readsOf(depth: Depth, { outputs }: Folder, random: Random): (file: KnownFile) => boolean {
+function readsOf(depth: Depth, { known }: Folder, random: Random): (file: KnownFile) => boolean {
   if (depth === "sizes") return () => false;
   if (depth === "all") return () => true;
   if ("files" in depth) return ({ identity }) => depth.files.has(identity);
-  const lots = outputs.map((output) => ({ identity: knownFile(output).identity, lot: random.next() }));
-  const count = Math.ceil((outputs.length * depth.percent) / 100);
+  const lots = known.map(({ identity }) => ({ identity, lot: random.next() }));
+  const count = Math.ceil((known.length * depth.percent) / 100);
   const drawn = new Set(
     lots
       .toSorted((a, b) => a.lot - b.lot)
@@ -246,7 +252,7 @@ async function remaining(store: Store, reports: readonly FolderReport[]): Promis
   const give = (run: number | null, task: Task) => {
     if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
   };
-  for (const each of reports.flatMap((report) => outputsWith(report, ["missing", "damaged"]))) {
+  for (const each of await outputsWith(store, reports, ["missing", "damaged"])) {
     const broken = await brokenNow(store, each);
     if (broken !== null)
       give(broken.item.runId ?? each.output.paidIn, (locked, run) => giveBack(locked, run, each));
@@ -271,7 +277,7 @@ async function itemNow(
 
 /** Adds the lines that the index lacks. */
 async function mendIndex(store: Store, report: FolderReport): Promise<void> {
-  const unindexed = outputsWith(report, ["unindexed"]);
+  const unindexed = await outputsWith(store, [report], ["unindexed"]);
   if (unindexed.length === 0) return;
   const index = await JobIndex.open(nodeDisk, report.path);
   for (const { output } of unindexed) {
@@ -309,7 +315,7 @@ async function mendWithCopies(
   const copies = await openCopies(options, environment);
   if (copies === null) return;
   try {
-    for (const each of outputsWith(report, ["uncopied", "missing"])) {
+    for (const each of await outputsWith(store, [report], ["uncopied", "missing"])) {
       const known = knownFile(each.output);
       if (each.output.bucket != null) continue;
       if (interrupt.aborted || (await itemNow(store, each.output)) === null) continue;
@@ -383,16 +389,26 @@ function owedIn({ path, disk, owed, examination }: FolderReport): Owed[] {
 }
 
 /** The workspace's outputs with a finding of these kinds. */
-function outputsWith(
-  { path, disk, outputs, examination }: FolderReport,
+async function outputsWith(
+  store: Store,
+  reports: readonly FolderReport[],
   kinds: readonly FileFinding["kind"][],
-): PlacedOutput[] {
-  const wanted = new Set(
-    examination.findings.flatMap((finding) =>
-      "identity" in finding && kinds.includes(finding.kind) ? [finding.identity] : [],
-    ),
+): Promise<PlacedOutput[]> {
+  const wanted = new Map(
+    reports.map((report) => {
+      const found = report.examination.findings.filter(({ kind }) => kinds.includes(kind));
+      const identities = found.flatMap((finding) => ("identity" in finding ? [finding.identity] : []));
+      return [report.path, { report, identities: new Set(identities) }];
+    }),
   );
-  return outputs
-    .filter((output) => wanted.has(knownFile(output).identity))
-    .map((output) => ({ folder: path, disk, output }));
+  if ([...wanted.values()].every(({ identities }) => identities.size === 0)) return [];
+  const placed: PlacedOutput[] = [];
+  for await (const page of store.archived()) {
+    for (const output of page) {
+      const { report, identities } = wanted.get(jobFolder(output)) ?? {};
+      if (report && identities?.has(knownFile(output).identity))
+        placed.push({ folder: report.path, disk: report.disk, output });
+    }
+  }
+  return placed;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { offeredPrice } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
-import { type Credits, inCredits, plus, showCredits } from "../../core/money.js";
+import { type Credits, inCredits, showCredits, sumOf } from "../../core/money.js";
 import {
   type GivenOrder,
   type ItemOrder,
@@ -402,7 +402,7 @@ async function resolve(
 
 /** Refuses a higher price than the person agreed to: prices may have changed since. */
 function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits): void {
-  const price = plus(...items.map((item) => item.price));
+  const price = sumOf(items.map((item) => item.price));
   if (price <= agreed) return;
   throw new EarlyExit(
     "usage",

@@ -1,5 +1,5 @@
 import { EarlyExit } from "../../core/exit.js";
-import { plus } from "../../core/money.js";
+import { sumOf } from "../../core/money.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
@@ -28,7 +28,7 @@ export function decideItems(which: DecidedItems, decision: ApprovalChoice): Find
     const { run, items } = await decidedItems(store, which, decision);
     const ids = items.map(({ id }) => id);
     if (decision !== "again") return { run, offered: [], order: { do: decision, items: ids } };
-    const agreed = plus(...items.map(({ price }) => price));
+    const agreed = sumOf(items.map(({ price }) => price));
     const offered = await variantsOf(store, run, items);
     return { run, offered, order: { do: "redo", items: ids, agreed, rejects: true } };
   };

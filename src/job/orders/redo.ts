@@ -2,7 +2,7 @@ import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
-import { type Credits, credits, plus } from "../../core/money.js";
+import { type Credits, credits, sumOf } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
@@ -33,7 +33,7 @@ export function retryFailed(
       throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
     }
     const items = selectItems(run, ofKind, selection);
-    const agreed = plus(...items.map(({ price }) => price));
+    const agreed = sumOf(items.map(({ price }) => price));
     return { run, offered: items, order: { do: "retry", items: items.map(({ id }) => id), agreed } };
   };
 }
@@ -46,7 +46,7 @@ export function redoItems(names: readonly ItemName[], selection: Selection, cwd:
   return async (store) => {
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
-    const agreed = plus(...items.map(({ price }) => price));
+    const agreed = sumOf(items.map(({ price }) => price));
     const offered = await variantsOf(store, run, items);
     return { run, offered, order: { do: "redo", items: items.map(({ id }) => id), agreed } };
   };

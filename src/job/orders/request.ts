@@ -1,7 +1,7 @@
 import type { ModelList, Task } from "../../api/records.js";
 import { ServiceError } from "../../client/service.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, noCredits, plus } from "../../core/money.js";
+import { type Credits, noCredits, sumOf } from "../../core/money.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
@@ -63,7 +63,7 @@ export async function plannedRest(store: Pick<Store, "waiting">, run: Run): Prom
   if (run.state === "cancelled") return noRest;
   const groups = await store.waiting(run.id, { models: [], prices: [] });
   const items = groups.reduce((sum, group) => sum + group.items, 0);
-  return { items, credits: plus(noCredits, ...groups.map(({ credits }) => credits)) };
+  return { items, credits: sumOf(groups.map(({ credits }) => credits)) };
 }
 
 /** What a person agrees to before anything is paid. */
@@ -91,7 +91,7 @@ export async function agreedTo(
   const isPriced = "agreed" in order;
   if (!isPriced && rest.items === 0) return order;
   const items = isPriced ? offered : [];
-  const credits = plus(noCredits, ...items.map(({ price }) => price));
+  const credits = sumOf(items.map(({ price }) => price));
   if (!(await consent({ items, credits, rest, note })))
     throw new EarlyExit("usage", "not confirmed; nothing was submitted");
   return isPriced ? { ...order, agreed: credits } : order;

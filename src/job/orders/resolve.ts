@@ -3,7 +3,7 @@ import type { Task } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import { normalText, shortId } from "../../core/identity.js";
-import { chargeTold, inCredits, noCredits, plus } from "../../core/money.js";
+import { chargeTold, inCredits, sumOf } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
@@ -46,7 +46,7 @@ export function resolveHeld(which: HeldItems, resolution: Resolution): FindItems
 function orderOf(held: readonly Item[], resolution: Resolution): ItemOrder {
   const items = held.map(({ id }) => id);
   if (typeof resolution === "object") return { do: "adopt", items, task: resolution.adopt };
-  const agreed = plus(noCredits, ...held.map(({ price }) => price));
+  const agreed = sumOf(held.map(({ price }) => price));
   return resolution === "resubmit" ? { do: "resubmit", items, agreed } : { do: resolution, items };
 }
 
@@ -101,7 +101,7 @@ async function doubtText(store: Store, items: readonly Item[]): Promise<string |
     if (attempt?.verdict === "charged" || isMade) charged.push(item);
     else if (attempt?.verdict === "undecided") unclear.push(item);
   }
-  const credits = (some: readonly Item[]) => inCredits(plus(noCredits, ...some.map(({ price }) => price)));
+  const credits = (some: readonly Item[]) => inCredits(sumOf(some.map(({ price }) => price)));
   const known = `${charged.length} of ${count(items.length, "item")} ${charged.length === 1 ? "was" : "were"} charged before (${credits(charged)})`;
   const perhaps = `${unclear.length} may have been (up to ${credits(unclear)})`;
   if (charged.length + unclear.length === 0) return null;

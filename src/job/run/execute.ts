@@ -201,13 +201,15 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
  * before. Where a move was cut short, the index is right and the history is not.
  */
 async function completeIndex(index: JobIndex, disk: Disk, store: Store, run: Run): Promise<void> {
-  for (const output of await store.archived(run.jobId)) {
-    if (output.bucket == null) continue;
-    const line = lineOf(output);
-    const known = index.find(identityOf(line));
-    const isRight =
-      known?.file === line.file || (known && (await disk.size(join(jobFolder(run), known.file))) !== null);
-    if (!isRight) await index.add(line);
+  for await (const page of store.archived(run.jobId)) {
+    for (const output of page) {
+      if (output.bucket == null) continue;
+      const line = lineOf(output);
+      const known = index.find(identityOf(line));
+      const isRight =
+        known?.file === line.file || (known && (await disk.size(join(jobFolder(run), known.file))) !== null);
+      if (!isRight) await index.add(line);
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
 import type { ItemState } from "../../core/item.js";
-import { type Credits, inCredits, noCredits, plus } from "../../core/money.js";
+import { type Credits, inCredits, noCredits, plus, sumOf } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
@@ -93,7 +93,7 @@ export async function madeElsewhere(
   }
   const [first] = made;
   if (!first) return null;
-  const price = inCredits(plus(noCredits, ...made.map((item) => item.price)));
+  const price = inCredits(sumOf(made.map((item) => item.price)));
   const more = made.length === 1 ? "" : ` and ${made.length - 1} more`;
   const message = `${first.rowId}${more} ${made.length === 1 ? "was" : "were"} made before for job ${first.job} and would be paid again, for ${price}: take the files from there and leave the rows out, or add --job ${plan.job} to pay for them again.`;
   return { kind: "made_before", message };

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Model } from "../../api/records.js";
-import { type Credits, credits, noCredits, plus } from "../../core/money.js";
+import { type Credits, credits, sumOf } from "../../core/money.js";
 
 /** The folder of a first workspace, and what is known about the service. */
 export interface Starter {
@@ -111,7 +111,7 @@ export function firstJobOf(models: readonly Model[]): { text: string; price: Cre
   const rows = chosen.map(({ model_key: key, category }, index) =>
     [`first-${index + 1}`, key, prompts[category] ?? picture].map(quotedCell).join(","),
   );
-  const price = plus(noCredits, ...chosen.map((model) => credits(model.credits_cost)));
+  const price = sumOf(chosen.map((model) => credits(model.credits_cost)));
   return { text: `id,model,prompt\n${rows.join("\n")}\n`, price };
 }
 

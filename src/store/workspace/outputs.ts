@@ -2,6 +2,9 @@ import type { ArchivedOutput, ModelSize, Store } from "../../core/ports/store.js
 import { toldPath } from "./own-paths.js";
 import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transition.js";
 
+/** How many outputs are read at a time where all are. */
+const pageOutputs = 1_000;
+
 /** The workspace's archived outputs. The folder is that of the run that paid: a later run may have another one. */
 const select = `
   SELECT ${itemColumns}, 1 AS attempted, o.number, o.file, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
@@ -13,7 +16,8 @@ const select = `
     AND a.number = (SELECT max(number) FROM attempts WHERE item_id = items.id AND task_id IS NOT NULL)
   JOIN runs r ON r.id = coalesce(a.run_id, items.run_id, (SELECT max(id) FROM runs WHERE job_id = items.job_id))
   WHERE o.file IS NOT NULL AND (CAST(@job AS INTEGER) IS NULL OR items.job_id = @job)
-  ORDER BY items.job_id, items.position, items.id, o.number`;
+    AND (o.item_id, o.number) > (CAST(@item AS INTEGER), CAST(@number AS INTEGER))
+  ORDER BY o.item_id, o.number LIMIT ${pageOutputs}`;
 
 type ArchivedRow = ItemRow & Omit<ArchivedOutput, "item">;
 
@@ -32,12 +36,20 @@ export function archivedMethods({
         return (yield* sql(sizes).all()) as ModelSize[];
       }),
 
-    archived: (jobId) =>
-      read(function* () {
-        return ((yield* sql(select).all({ job: jobId ?? null })) as ArchivedRow[]).map((row) =>
-          asOutput(row, root),
-        );
-      }),
+    async *archived(jobId) {
+      let last = { item: 0, number: 0 };
+      for (;;) {
+        const after = { job: jobId ?? null, ...last };
+        const rows = await read(function* () {
+          return (yield* sql(select).all(after)) as ArchivedRow[];
+        });
+        const page = rows.map((row) => asOutput(row, root));
+        const end = page.at(-1);
+        if (end === undefined) return;
+        yield page;
+        last = { item: end.item.id, number: end.number };
+      }
+    },
   };
 }
 

@@ -213,7 +213,7 @@ export function workspaceSuite(open: OpenDatabase): void {
       await store.complete(id, { ...facts, urls: ["https://a/1"] });
       const places = async () => [
         (await store.outputs(id)).map(({ bucket }) => bucket),
-        (await store.archived()).map(({ bucket }) => bucket),
+        await archivedBuckets(store),
       ];
       await store.saved(id, 1, { ...savedFile, bucket: "s3://inputs/team" });
       expect(await places()).toEqual([["s3://inputs/team"], ["s3://inputs/team"]]);
@@ -521,4 +521,10 @@ export function workspaceSuite(open: OpenDatabase): void {
       expect((await store.items(runId))[0]?.cells).toEqual([["id", "cup"]]);
     });
   });
+}
+
+async function archivedBuckets(store: Store): Promise<(string | null | undefined)[]> {
+  const buckets: (string | null | undefined)[] = [];
+  for await (const page of store.archived()) for (const { bucket } of page) buckets.push(bucket);
+  return buckets;
 }

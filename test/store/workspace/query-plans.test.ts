@@ -149,3 +149,38 @@ test("a job's history is read page by page without reading its other items or so
     "SEARCH items USING INDEX items_job (job_id=? AND rowid>?)",
   );
 });
+
+test("archived outputs are read page by page and in order, and no page sorts or reads those before it", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const clock = new ManualClock();
+  const store = workspaceOn(db, clock, "/somewhere");
+  const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+  await store.enroll(
+    runId,
+    ["a", "b"].map((id, position) => newItem(id, { position })),
+  );
+  const numbers = Array.from({ length: 600 }, (_, index) => index + 1);
+  const facts = { fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
+  const wanted: [string, number][] = [];
+  for (const { id, rowId } of await store.items(runId)) {
+    const sent = await store.intend(id, { runId, sentAt: 0, bodySha256: "00", spendLogId: id });
+    await store.conclude(sent.id, "accepted", { taskId: rowId, charged: credits(4), nextAt: 0 });
+    await store.complete(id, { ...facts, urls: numbers.map((number) => `https://a/${number}`) });
+    for (const number of numbers) {
+      const file = `${rowId}-${number}.png`;
+      await store.saved(id, number, { file, bytes: 1, sha256: "ab", mime: "image/png", check: "decoded" });
+      wanted.push([rowId, number]);
+    }
+  }
+  const texts = preparedOn(db);
+  const found: [string, number][] = [];
+  for await (const page of store.archived())
+    for (const { item, number } of page) found.push([item.rowId, number]);
+  expect(found).toEqual(wanted);
+  const [text = ""] = texts;
+  const values = { job: null, item: 1, number: 1 };
+  const steps = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(values) as { detail: string }[];
+  const [first] = steps.map(({ detail }) => detail);
+  expect(first).toBe("SEARCH o USING PRIMARY KEY (item_id>?)");
+  expect(steps.map(({ detail }) => detail).filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
+});
