@@ -6,12 +6,12 @@ import { gone } from "./move.js";
 /** Temporary files below a job's folder: absolute paths, in order. Symbolic links are not followed. */
 export async function findLeftovers(disk: Disk, jobFolder: string): Promise<string[]> {
   const found: string[] = [];
-  for (const entry of (await disk.list(jobFolder)).toSorted()) {
+  for (const entry of await disk.list(jobFolder)) {
     const path = join(jobFolder, entry);
     if (entry.endsWith("/")) found.push(...(await findLeftovers(disk, path)));
     else if (temporaryName.test(entry)) found.push(path);
   }
-  return found;
+  return found.toSorted();
 }
 
 /**
