@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
-import { newPlace, type Place, run, started } from "../e2e/command.js";
+import { newPlace, type Place, run, start, started } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 import { intentLine } from "../receipt-line.js";
 import { startPostgres, type TestPostgres } from "./postgres.js";
@@ -190,6 +190,64 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
       expect.stringMatching(/the database postgres:\/\/bulkgen@127\.0\.0\.1:9\/none: .*see that it runs/),
     ]);
     const wrong = await run(at, ["status", "--database-url", "mysql://x/y"], {});
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("expected postgres://USER@HOST")]);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringContaining("expected postgres://USER:PASSWORD@HOST"),
+    ]);
+  });
+
+  test.each(["p@ss/w0rd", "s#w0rd", "s?w0rd", "s/w0rd", "p@ss#w0rd", "p@ss?w0rd"])(
+    "P21: of a password with signs that are not encoded, %s, nothing is shown",
+    async (password) => {
+      const env = { BULKGEN_DATABASE_URL: `postgres://bulkgen:${password}@127.0.0.1:9/none` };
+      const refused = await run(at, ["status"], { env });
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("@ as %40")]);
+      expect(refused.stderr).not.toContain("w0rd");
+    },
+  );
+});
+
+describe.skipIf(process.env["TEST_DATABASE_URL"])("a server that lets nobody in without", () => {
+  let at: Place;
+  const told = async (url: string, ...command: string[]) => {
+    const { code, stderr } = await start(at, command.length > 0 ? command : ["status"], {
+      env: { BULKGEN_DATABASE_URL: url },
+    }).ended;
+    return [code, stderr];
+  };
+  const role = async (name: string, way = "") => {
+    const url = postgres.newWorkspace();
+    const ask = (sql: string) => postgres.query(url, sql);
+    await ask(`DROP ROLE IF EXISTS ${name}`);
+    await ask(`CREATE ROLE ${name} LOGIN PASSWORD 'right'`);
+    return url.replace("bulkgen@", `${name}${way}@`);
+  };
+
+  beforeEach(() => {
+    at = newPlace();
+  });
+
+  test("a password is named with what to do, and the command ends", async () => {
+    const url = await role("with_password");
+    const missing = expect.stringMatching(
+      /it asks for a password; put the password into its address: postgres:\/\/USER:PASSWORD@HOST\/DATABASE/,
+    );
+    expect(await told(url)).toEqual([4, missing]);
+    expect(await told(url, "worker", "--only", "archive")).toEqual([4, missing]);
+    expect(await told(await role("with_password", ":wrong"))).toEqual([
+      4,
+      expect.stringContaining("check the user and the password of its address"),
+    ]);
+  });
+
+  test("TLS is named with what to do, and so is a server without it", async () => {
+    const url = await role("with_tls");
+    expect(await told(url)).toEqual([4, expect.stringContaining("add sslmode=verify-full to its address")]);
+    expect(await told(`${url}&sslmode=require`)).toEqual([
+      4,
+      expect.stringMatching(
+        /^bulkgen: the database [^\n]*: The server does not support SSL connections; take sslmode out/,
+      ),
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
 import { DatabaseTrouble } from "../open.js";
@@ -217,8 +217,13 @@ function beginWriting({ schema }: DatabaseAddress, writes: Written): string {
 /** Its connections are made when they are needed. The first makes the schema. */
 async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<Pool> {
   const { Pool: OpenPool } = await driver();
+  let newest = new Socket();
   const pool = new OpenPool({
     ...settingsOf(address, "bulkgen"),
+    stream: () => {
+      newest = new Socket();
+      return newest;
+    },
     max: connectionsMax,
     allowExitOnIdle: true,
   });
@@ -231,6 +236,8 @@ async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<P
     return pool;
   } catch (error) {
     await pool.end();
+    // The driver leaves one open that it has refused itself, which would keep the process alive.
+    newest.destroy();
     throw explained(error, address);
   }
 }
@@ -244,6 +251,7 @@ export async function connected(address: DatabaseAddress, name: string): Promise
     await client.connect();
     return client;
   } catch (error) {
+    drop(client);
     throw explained(error, address);
   }
 }
