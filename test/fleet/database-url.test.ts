@@ -196,6 +196,31 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     ]);
   });
 
+  test("an address that was mistyped is not remembered: the folder can be used without it, or with the right one", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const service = ["--base-url", "http://127.0.0.1:9", "--unreachable-wait", "1s"];
+    const key = { BULKGEN_API_KEY: `svc_${"0".repeat(32)}` };
+    const made = (env: Record<string, string>) =>
+      run(at, ["run", "set.csv", "--yes", ...service], { env: { ...key, ...env } });
+    const gone = { BULKGEN_DATABASE_URL: "postgres://bulkgen@127.0.0.1:9/none" };
+    const noted = () => readFileSync(join(at.folder, ".bulkgen", "workspace.json"), "utf8");
+    expect((await made(gone)).stderr).toContain("see that it runs");
+    expect(noted()).not.toContain("postgres");
+    expect((await made({ BULKGEN_DATABASE_URL: url })).stderr).toContain("cannot be reached");
+    const { shown } = databaseAddress(url, { sandbox: false });
+    expect(noted()).toContain(shown);
+    // Nor does another one take its place before it is known to be the right one.
+    expect((await made(gone)).stderr).toContain("see that it runs");
+    expect(noted()).toContain(shown);
+    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(intentLine)}\n`);
+    const other = await made({ BULKGEN_DATABASE_URL: postgres.newWorkspace() });
+    expect([other.code, other.stderr]).toEqual([
+      2,
+      expect.stringContaining(`the database of this folder, ${shown}`),
+    ]);
+    expect(noted()).toContain(shown);
+  });
+
   test.each(["p@ss/w0rd", "s#w0rd", "s?w0rd", "s/w0rd", "p@ss#w0rd", "p@ss?w0rd"])(
     "P21: of a password with signs that are not encoded, %s, nothing is shown",
     async (password) => {
