@@ -170,6 +170,52 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     expect(await postgres.query(url, "SELECT count(*) AS keys FROM keys")).toEqual([{ keys: 1 }]);
   });
 
+  const doctor = async (env: Record<string, string>) => {
+    const service = { BULKGEN_BASE_URL: "http://127.0.0.1:9", BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
+    const ended = await run(at, ["doctor", "--json"], { env: { ...service, ...env } });
+    expect(ended.stderr).toBe("");
+    const { checks } = JSON.parse(ended.stdout) as {
+      checks: Record<"name" | "state" | "got" | "todo", string>[];
+    };
+    return Object.fromEntries(checks.map((check) => [check.name, check]));
+  };
+
+  test("doctor says that a database takes no writes, and that it asks the service nothing for that reason", async () => {
+    const role = `reader_${process.pid}`;
+    await postgres.query(url, `CREATE ROLE ${role} SUPERUSER LOGIN`);
+    await postgres.query(url, `ALTER ROLE ${role} SET default_transaction_read_only = on`);
+    // Made by one that may write.
+    await run(at, ["status"], { env: { BULKGEN_DATABASE_URL: url } });
+    const { history, accounts, service } = await doctor({
+      BULKGEN_DATABASE_URL: url.replace("bulkgen@", `${role}@`),
+    });
+    await postgres.query(url, `DROP ROLE ${role}`);
+    expect([history?.state, accounts?.state]).toEqual(["ok", "problem"]);
+    expect(accounts?.got).toContain("which takes no writes now");
+    expect(service?.got).toBe("no request can be counted without the database");
+  });
+
+  test("doctor sends nobody to a rebuild of a state that is in a database, and makes none", async () => {
+    mkdirSync(join(at.folder, ".bulkgen"));
+    const { shown } = databaseAddress(url, { sandbox: false });
+    const note = { id: "1", state: null, host: hostname(), why: null, database: shown };
+    writeFileSync(join(at.folder, ".bulkgen", "workspace.json"), JSON.stringify(note));
+    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(intentLine)}\n`);
+    for (const env of [{}, { BULKGEN_DATABASE_URL: url }]) {
+      const { history } = await doctor(env);
+      expect([history?.state, history?.todo]).toEqual([
+        "problem",
+        expect.stringMatching(/^set BULKGEN_DATABASE_URL/),
+      ]);
+      const rebuilt = await run(at, ["doctor", "--rebuild", "--yes"], { env });
+      expect([rebuilt.code, rebuilt.stderr]).toEqual([
+        2,
+        expect.stringContaining(`in the database ${shown}`),
+      ]);
+      expect(existsSync(join(at.folder, ".bulkgen", "state.db"))).toBe(false);
+    }
+  });
+
   test("P2: a database that does not know what this folder has paid for is refused", async () => {
     sheet("a,aurora-image-mini,a cup");
     mkdirSync(join(at.folder, ".bulkgen"));

@@ -60,7 +60,7 @@ export function refuseMoved(workspace: Workspace): void {
 }
 
 /** The database that has the state, where this process was told of none. */
-function movedTo(workspace: Workspace): string | null {
+export function movedTo(workspace: Workspace): string | null {
   if (workspace.database !== null || isRehearsal(workspace)) return null;
   return readIdentity(workspace.markerFolder)?.database ?? null;
 }

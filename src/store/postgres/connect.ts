@@ -162,6 +162,17 @@ export async function lockPostgres(
   };
 }
 
+/** Whether the database takes no writes now. */
+export async function takesNoWrites(address: DatabaseAddress): Promise<boolean> {
+  const client = await connected(address, "bulkgen");
+  try {
+    const { rows } = await client.query("SELECT current_setting('transaction_read_only') AS set");
+    return rows[0]?.["set"] === "on";
+  } finally {
+    await client.end();
+  }
+}
+
 /** Who has the lock now, and since when (UTC ms); null if nobody has. */
 export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & { since: number }) | null> {
   const client = await connected(address, "bulkgen");
