@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
-import { newPlace, type Place, run, start, started } from "../e2e/command.js";
+import { newPlace, type Place, run, started } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 import { intentLine } from "../receipt-line.js";
 import { startPostgres, type TestPostgres } from "./postgres.js";
@@ -276,49 +276,4 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
       expect(refused.stderr).not.toContain("w0rd");
     },
   );
-});
-
-describe.skipIf(process.env["TEST_DATABASE_URL"])("a server that lets nobody in without", () => {
-  let at: Place;
-  const told = async (url: string, ...command: string[]) => {
-    const { code, stderr } = await start(at, command.length > 0 ? command : ["status"], {
-      env: { BULKGEN_DATABASE_URL: url },
-    }).ended;
-    return [code, stderr];
-  };
-  const role = async (name: string, way = "") => {
-    const url = postgres.newWorkspace();
-    const ask = (sql: string) => postgres.query(url, sql);
-    await ask(`DROP ROLE IF EXISTS ${name}`);
-    await ask(`CREATE ROLE ${name} LOGIN PASSWORD 'right'`);
-    return url.replace("bulkgen@", `${name}${way}@`);
-  };
-
-  beforeEach(() => {
-    at = newPlace();
-  });
-
-  test("a password is named with what to do, and the command ends", async () => {
-    const url = await role("with_password");
-    const missing = expect.stringMatching(
-      /it asks for a password; put the password into its address: postgres:\/\/USER:PASSWORD@HOST\/DATABASE/,
-    );
-    expect(await told(url)).toEqual([4, missing]);
-    expect(await told(url, "worker", "--only", "archive")).toEqual([4, missing]);
-    expect(await told(await role("with_password", ":wrong"))).toEqual([
-      4,
-      expect.stringContaining("check the user and the password of its address"),
-    ]);
-  });
-
-  test("TLS is named with what to do, and so is a server without it", async () => {
-    const url = await role("with_tls");
-    expect(await told(url)).toEqual([4, expect.stringContaining("add sslmode=verify-full to its address")]);
-    expect(await told(`${url}&sslmode=require`)).toEqual([
-      4,
-      expect.stringMatching(
-        /^bulkgen: the database [^\n]*: The server does not support SSL connections; take sslmode out/,
-      ),
-    ]);
-  });
 });
