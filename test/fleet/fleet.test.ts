@@ -463,6 +463,26 @@ describe("a database that takes no more writes", () => {
     expectWhole(fleet, 3);
   });
 
+  test("P6: an answer that it could not take is found in the folder of its run, also after another folder went on", async () => {
+    const fleet = await newFleet(1, { on: ours, holds: ({ what }) => what === "POST generate" });
+    const running = started(fleet.place, runArgs, fleet.how);
+    await fleet.service.wasAsked("POST generate", 1);
+    await readOnly(fleet.url, true);
+    try {
+      fleet.release();
+      expect((await running.ended).code).toBe(8);
+    } finally {
+      await readOnly(fleet.url, false);
+    }
+    const elsewhere = await run(newPlace(), ["resume", "--yes", "--settle", "wait"], fleet.how);
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([10, expect.stringContaining("1 held")]);
+    const status = await run(fleet.place, ["status"], fleet.how);
+    const [task] = fleet.service.made;
+    expect(status.stdout).toContain(
+      `its answer is in the receipts of this folder, not in the database: \`bulkgen resolve a01 --adopt ${task?.task}\``,
+    );
+  });
+
   test("gives the queue back when it takes them again, even if it was dropped meanwhile", async () => {
     const url = ours.newWorkspace();
     const queue = (await openQueue(databaseAddress(url, { sandbox: false }), systemClock)) as Queue;
