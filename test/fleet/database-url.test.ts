@@ -130,7 +130,7 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     expect([refused.code, refused.stderr]).toEqual([
       2,
       expect.stringMatching(
-        /the state of .* is in .*state\.db, not in the database postgres:.*bulkgen migrate --from/,
+        /the state of .* is in .*state\.db, not in the database postgres:.*`bulkgen migrate --from [^ ]*state\.db`/,
       ),
     ]);
     const here = await run(at, ["pause"], {});

@@ -93,7 +93,7 @@ function onServer(workspace: Workspace, database: string, { random }: PlaceOptio
   if (known?.database === undefined && existsSync(stateFile))
     throw new EarlyExit(
       "usage",
-      `the state of ${workspace.root} is in ${stateFile}, not in the database ${database}. Nothing was sent. Move it with \`bulkgen migrate --from ${shellWord(stateFile)} --to ADDRESS\`, or unset BULKGEN_DATABASE_URL`,
+      `the state of ${workspace.root} is in ${stateFile}, not in the database ${database}. Nothing was sent. Move it with \`bulkgen migrate --from ${shellWord(stateFile)}\`, or unset BULKGEN_DATABASE_URL`,
     );
   if (known === null)
     createIdentity(markerFolder, { id: random.uuid(), state: null, host: hostname(), why: null });
