@@ -107,7 +107,7 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     boss.on("error", () => undefined);
     try {
       // A connection that the driver refuses itself would be left open by the library, and keep the process alive.
-      await endClient(await connected(address, "bulkgen queue"));
+      await (await connected(address, "bulkgen queue")).end();
       await fill(boss);
     } catch (error) {
       await boss.stop({ graceful: false }).catch(() => undefined);

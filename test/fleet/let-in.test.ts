@@ -35,6 +35,10 @@ describe("a server that lets nobody in without", () => {
     );
     expect(await told(url)).toEqual([4, missing]);
     expect(await told(url, "worker", "--only", "archive")).toEqual([4, missing]);
+    await postgres.query(url, "GRANT CREATE ON DATABASE postgres TO with_password");
+    expect(await told(url.replace("with_password@", "with_password:right@"), "fleet")).toEqual([0, ""]);
+    await postgres.query(url, "REVOKE CREATE ON DATABASE postgres FROM with_password");
+    await postgres.query(url, "DROP OWNED BY with_password CASCADE");
     expect(await told(await role("with_password", ":wrong"))).toEqual([
       4,
       expect.stringContaining("check the user and the password of its address"),
