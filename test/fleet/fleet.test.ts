@@ -168,7 +168,11 @@ describe("a fleet", () => {
     await fleet.service.wasAsked("GET task", 2);
     expect(fleet.downloads()).toBe(0);
     const working = await worker(fleet);
-    expect((await running.ended).code).toBe(0);
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(
+      ended.stderr.match(/no worker is there, so that downloads wait: `bulkgen worker` starts one/g),
+    ).toHaveLength(1);
     working.interrupt();
     await working.ended;
     expectWhole(fleet, 2);
@@ -311,6 +315,7 @@ describe("a download that is handed out", () => {
       baseUrl: "http://127.0.0.1:9",
       clock,
       log: { info: () => {}, warn: () => {} } as never,
+      startWorker: null,
       onOffer: () => {},
     });
     const save = handOut.save(
