@@ -214,6 +214,20 @@ describe("a fleet", () => {
     ]);
   });
 
+  test("refuses a worker that stands by without a key, also before the first run", async () => {
+    const { place, how, url } = await newFleet(1);
+    const { BULKGEN_BASE_URL = "" } = how.env;
+    for (const key of [{}, { BULKGEN_API_KEY: "svc_short" }]) {
+      const env = { BULKGEN_DATABASE_URL: url, BULKGEN_BASE_URL, ...key };
+      const refused = await run(place, ["worker"], { env });
+      expect([refused.code, refused.stderr]).toEqual([
+        "BULKGEN_API_KEY" in key ? 3 : 2,
+        expect.stringMatching(/an API key|the API key.*wrong form/),
+      ]);
+      expect(refused.stderr).toContain("With --only archive a worker needs neither.");
+    }
+  });
+
   test("P21: refuses a worker with the key of another account, which is not in the database", async () => {
     const fleet = await newFleet(1);
     expect((await run(fleet.place, runArgs, fleet.how)).code).toBe(0);
