@@ -478,7 +478,9 @@ describe("a database that takes no more writes", () => {
     const resumed = await run(fleet.place, ["resume", "--no-work"], fleet.how);
     expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining("3 archived")]);
     working.interrupt();
-    expect((await working.ended).code).toBe(0);
+    const { code, stderr } = await working.ended;
+    expect(code).toBe(0);
+    expect(stderr.match(/waiting for the database: no downloads can be taken/g)).toHaveLength(1);
     expectWhole(fleet, 3);
   });
 
