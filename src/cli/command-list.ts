@@ -428,10 +428,7 @@ export const commandList: readonly CommandDefinition[] = [
     group: "Service and settings",
     describe: "move the state of a workspace from its files to a PostgreSQL database, or back",
     flags: migrateFlags,
-    examples: [
-      "bulkgen migrate --from .bulkgen/state.db --to postgres://bulkgen@db.example/bulkgen",
-      "bulkgen migrate --from postgres://bulkgen@db.example/bulkgen --to .bulkgen/state.db",
-    ],
+    examples: ["bulkgen migrate --from .bulkgen/state.db", "bulkgen migrate --to .bulkgen/state.db"],
     note: "Without --from or --to, that place is the database of BULKGEN_DATABASE_URL.",
     load: async () => (await import("./commands/fleet/migrate.js")).migrate,
   },

@@ -60,7 +60,8 @@ const patienceMs = 2_000;
 /** So many steps of time at most in a chart, none shorter than this (ms). */
 const stepsMax = 300;
 const stepMsMin = 5_000;
-const accountMs = 7 * 24 * 60 * 60_000;
+const dayMs = 24 * 60 * 60_000;
+const accountMs = 7 * dayMs;
 const scheduledRunsShown = 10;
 
 /** The dashboard as an HTTP app: the page, what it reads, and what it asks for. */
@@ -190,7 +191,7 @@ async function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: numbe
   const over = {
     stepMs: spentStepMs,
     spent: ((await quota?.spent(since)) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
-    requests: (await quota?.requests(since, spentStepMs)) ?? [],
+    requests: (await quota?.requests(now - dayMs, spentStepMs)) ?? [],
   };
   await quota?.close();
   return over;

@@ -128,7 +128,7 @@ export interface ProgressOverTime {
   forecast: { endsAt: number; items: number } | null;
 }
 
-/** `GET /api/account`: credits and requests of the account over the last days. */
+/** `GET /api/account`: credits of the account over the last days, and its requests over the last one. */
 export interface AccountOverTime {
   stepMs: number;
   spent: Amount[];

@@ -25,6 +25,8 @@ export interface HandOutOptions {
   baseUrl: string;
   clock: Clock;
   log: Log;
+  /** The command that starts a worker, for a run that downloads nothing itself; null for one that does. */
+  startWorker: string | null;
   /** Called when the number of offered downloads changes. */
   onOffer(): void;
 }
@@ -54,6 +56,7 @@ class Waiting implements HandOut {
   private readonly over = new AbortController();
   private nap = new AbortController();
   private looking: Promise<void> = Promise.resolve();
+  private isMissed = false;
 
   constructor(private readonly options: HandOutOptions) {}
 
@@ -123,6 +126,16 @@ class Waiting implements HandOut {
     const before = this.offered();
     this.workers = await this.options.queue.workers();
     if (this.offered() !== before) this.options.onOffer();
+    this.missWorkers();
+  }
+
+  /** Without workers the run buys, and waits for its files; the addresses of outputs do not last for ever. */
+  private missWorkers(): void {
+    const { log, startWorker } = this.options;
+    const isMissed = startWorker !== null && this.offered() === 0;
+    if (isMissed && !this.isMissed)
+      log.warn({}, `no worker is there, so that downloads wait: \`${startWorker}\` starts one, on any host`);
+    this.isMissed = isMissed;
   }
 
   private async lookOn(): Promise<void> {

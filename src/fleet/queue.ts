@@ -106,6 +106,8 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     // The next call fails with the reason.
     boss.on("error", () => undefined);
     try {
+      // A connection that the driver refuses itself would be left open by the library, and keep the process alive.
+      await (await connected(address, "bulkgen queue")).end();
       await fill(boss);
     } catch (error) {
       await boss.stop({ graceful: false }).catch(() => undefined);

@@ -88,15 +88,26 @@ export class Worker {
   private async takeJobs(): Promise<void> {
     const { clock, entry, log, queue } = this.options;
     const running = new Set<Promise<void>>();
+    let isRefused = false;
     while (!this.drained.signal.aborted) {
       this.nap = new AbortController();
       const { signal } = this.nap;
       const free = entry.downloads - this.active.size;
       let taken: TakenJob[] = [];
       try {
-        if (free > 0) taken = await queue.take(free);
+        if (free > 0) {
+          taken = await queue.take(free);
+          if (isRefused) log.info({}, "downloads can be taken again");
+          isRefused = false;
+        }
       } catch (error) {
-        log.debug({ error: (error as Error).message }, "no jobs can be taken");
+        // A run says it by itself.
+        if (!isRefused && entry.does !== "run")
+          log.warn(
+            { error: (error as Error).message },
+            "waiting for the database: no downloads can be taken",
+          );
+        isRefused = true;
       }
       for (const job of taken) {
         const lease = new AbortController();

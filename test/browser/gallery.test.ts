@@ -287,6 +287,15 @@ steps:
     await expectAccessible();
   });
 
+  it("cuts no button in a narrow window", async () => {
+    await open(path(), "", { viewport: { width: 390, height: 844 } });
+    const widths = page
+      .locator(".controls > *")
+      .evaluateAll((all) => all.map((each) => [each.className, each.scrollWidth - each.clientWidth]));
+    expect((await widths).filter(([, cut]) => cut !== 0)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  });
+
   it("fits a phone", async () => {
     await open(path(), "", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);

@@ -1,6 +1,10 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { PassThrough } from "node:stream";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { openLog } from "../../src/cli/output/log.js";
+import type { Machine } from "../../src/machine.js";
 import { canaryKey } from "../e2e/canary.js";
 import { newPlace, run } from "../e2e/command.js";
+import { ManualClock } from "../manual-clock.js";
 import { answering, json, me } from "./service.js";
 
 let service: Awaited<ReturnType<typeof answering>>;
@@ -71,6 +75,22 @@ test("own requests to a mistyped address of the service are not taken for somebo
   await counting.close();
   expect(ends.map(({ code }) => code)).toEqual([0, 4, 0]);
   expect(ends[2]?.stderr).toBe("");
+});
+
+test("logs that are opened one after the other, as a worker does, leave nothing on stderr that listens", async () => {
+  const stderr = new PassThrough();
+  let written = "";
+  stderr.setEncoding("utf8").on("data", (text: string) => {
+    written += text;
+  });
+  const before = stderr.eventNames().map((name) => [name, stderr.listenerCount(name)]);
+  const machine = { stderr, env: {}, clock: new ManualClock() } as unknown as Machine;
+  for (let opened = 0; opened < 12; opened++) {
+    const log = await openLog({ logLevel: "warn", logFormat: "text" }, machine);
+    log.warn({}, `log ${opened}`);
+  }
+  await vi.waitFor(() => expect(written).toContain("log 11"));
+  expect(stderr.eventNames().map((name) => [name, stderr.listenerCount(name)])).toEqual(before);
 });
 
 test("a wrong level or format names the ones that exist", async () => {

@@ -198,6 +198,13 @@ describe("watch", () => {
     expect(sum((await get<AccountOverTime>("/api/account")).spent)).toBe(4);
   });
 
+  test("no number of requests is shown where nothing limits the account, because not all are on record", async () => {
+    const { get, started } = await madeTwo({ plan: "Enterprise" });
+    expect(started, started.message).toMatchObject({ exit: 0 });
+    expect((await get<ProgressOverTime>("/api/runs/1/progress")).requests).toEqual([]);
+    expect((await get<AccountOverTime>("/api/account")).requests).toEqual([]);
+  });
+
   test("a workspace without runs, one that is deleted under the page, and one of a newer bulkgen say what they are", async () => {
     const { get, place } = await openDashboard();
     expect(await get<Standing>("/api/standing")).toMatchObject({

@@ -78,9 +78,14 @@ describe.concurrent("P2: a run that its user left with tasks at the service", ()
     const resumed = await as(adaAgain, ...begin);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
     expect([(await status(1))?.counts.archived, sandbox.madeSoFar().length]).toEqual([items, items]);
-    // What is finished keeps nobody from making the sheet on their own account.
+    // What is finished keeps nobody from making the sheet on their own account, and they are told that they pay again.
+    const paysAgain =
+      /Run 1 of set was made as user (\S+) at \S+, and this key is of user (?!\1)\S+ at .* paid for again here/;
+    expect((await as(ben, "plan", "set.csv")).stdout.replace(/\s+/g, " ")).toMatch(paysAgain);
     const own = await as(ben, ...begin);
     expect(own, own.stderr).toMatchObject({ code: 0 });
+    expect(own.stderr.replace(/\s+/g, " ")).toMatch(paysAgain);
+    expect((await as(ben, "plan", "set.csv")).stdout).not.toContain("paid for again here");
     expect([await runs(), sandbox.madeSoFar().length]).toEqual([2, 2 * items]);
   });
 

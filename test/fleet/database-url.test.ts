@@ -130,7 +130,7 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     expect([refused.code, refused.stderr]).toEqual([
       2,
       expect.stringMatching(
-        /the state of .* is in .*state\.db, not in the database postgres:.*bulkgen migrate --from/,
+        /the state of .* is in .*state\.db, not in the database postgres:.*`bulkgen migrate --from [^ ]*state\.db`/,
       ),
     ]);
     const here = await run(at, ["pause"], {});
@@ -170,6 +170,52 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
     expect(await postgres.query(url, "SELECT count(*) AS keys FROM keys")).toEqual([{ keys: 1 }]);
   });
 
+  const doctor = async (env: Record<string, string>) => {
+    const service = { BULKGEN_BASE_URL: "http://127.0.0.1:9", BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
+    const ended = await run(at, ["doctor", "--json"], { env: { ...service, ...env } });
+    expect(ended.stderr).toBe("");
+    const { checks } = JSON.parse(ended.stdout) as {
+      checks: Record<"name" | "state" | "got" | "todo", string>[];
+    };
+    return Object.fromEntries(checks.map((check) => [check.name, check]));
+  };
+
+  test("doctor says that a database takes no writes, and that it asks the service nothing for that reason", async () => {
+    const role = `reader_${process.pid}`;
+    await postgres.query(url, `CREATE ROLE ${role} SUPERUSER LOGIN`);
+    await postgres.query(url, `ALTER ROLE ${role} SET default_transaction_read_only = on`);
+    // Made by one that may write.
+    await run(at, ["status"], { env: { BULKGEN_DATABASE_URL: url } });
+    const { history, accounts, service } = await doctor({
+      BULKGEN_DATABASE_URL: url.replace("bulkgen@", `${role}@`),
+    });
+    await postgres.query(url, `DROP ROLE ${role}`);
+    expect([history?.state, accounts?.state]).toEqual(["ok", "problem"]);
+    expect(accounts?.got).toContain("which takes no writes now");
+    expect(service?.got).toBe("no request can be counted without the database");
+  });
+
+  test("doctor sends nobody to a rebuild of a state that is in a database, and makes none", async () => {
+    mkdirSync(join(at.folder, ".bulkgen"));
+    const { shown } = databaseAddress(url, { sandbox: false });
+    const note = { id: "1", state: null, host: hostname(), why: null, database: shown };
+    writeFileSync(join(at.folder, ".bulkgen", "workspace.json"), JSON.stringify(note));
+    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(intentLine)}\n`);
+    for (const env of [{}, { BULKGEN_DATABASE_URL: url }]) {
+      const { history } = await doctor(env);
+      expect([history?.state, history?.todo]).toEqual([
+        "problem",
+        expect.stringMatching(/^set BULKGEN_DATABASE_URL/),
+      ]);
+      const rebuilt = await run(at, ["doctor", "--rebuild", "--yes"], { env });
+      expect([rebuilt.code, rebuilt.stderr]).toEqual([
+        2,
+        expect.stringContaining(`in the database ${shown}`),
+      ]);
+      expect(existsSync(join(at.folder, ".bulkgen", "state.db"))).toBe(false);
+    }
+  });
+
   test("P2: a database that does not know what this folder has paid for is refused", async () => {
     sheet("a,aurora-image-mini,a cup");
     mkdirSync(join(at.folder, ".bulkgen"));
@@ -190,6 +236,44 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
       expect.stringMatching(/the database postgres:\/\/bulkgen@127\.0\.0\.1:9\/none: .*see that it runs/),
     ]);
     const wrong = await run(at, ["status", "--database-url", "mysql://x/y"], {});
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("expected postgres://USER@HOST")]);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringContaining("expected postgres://USER:PASSWORD@HOST"),
+    ]);
   });
+
+  test("an address that was mistyped is not remembered: the folder can be used without it, or with the right one", async () => {
+    sheet("a,aurora-image-mini,a cup");
+    const service = ["--base-url", "http://127.0.0.1:9", "--unreachable-wait", "1s"];
+    const key = { BULKGEN_API_KEY: `svc_${"0".repeat(32)}` };
+    const made = (env: Record<string, string>) =>
+      run(at, ["run", "set.csv", "--yes", ...service], { env: { ...key, ...env } });
+    const gone = { BULKGEN_DATABASE_URL: "postgres://bulkgen@127.0.0.1:9/none" };
+    const noted = () => readFileSync(join(at.folder, ".bulkgen", "workspace.json"), "utf8");
+    expect((await made(gone)).stderr).toContain("see that it runs");
+    expect(noted()).not.toContain("postgres");
+    expect((await made({ BULKGEN_DATABASE_URL: url })).stderr).toContain("cannot be reached");
+    const { shown } = databaseAddress(url, { sandbox: false });
+    expect(noted()).toContain(shown);
+    // Nor does another one take its place before it is known to be the right one.
+    expect((await made(gone)).stderr).toContain("see that it runs");
+    expect(noted()).toContain(shown);
+    writeFileSync(join(at.folder, ".bulkgen", "receipts.jsonl"), `${JSON.stringify(intentLine)}\n`);
+    const other = await made({ BULKGEN_DATABASE_URL: postgres.newWorkspace() });
+    expect([other.code, other.stderr]).toEqual([
+      2,
+      expect.stringContaining(`the database of this folder, ${shown}`),
+    ]);
+    expect(noted()).toContain(shown);
+  });
+
+  test.each(["p@ss/w0rd", "s#w0rd", "s?w0rd", "s/w0rd", "p@ss#w0rd", "p@ss?w0rd"])(
+    "P21: of a password with signs that are not encoded, %s, nothing is shown",
+    async (password) => {
+      const env = { BULKGEN_DATABASE_URL: `postgres://bulkgen:${password}@127.0.0.1:9/none` };
+      const refused = await run(at, ["status"], { env });
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("@ as %40")]);
+      expect(refused.stderr).not.toContain("w0rd");
+    },
+  );
 });

@@ -168,7 +168,11 @@ describe("a fleet", () => {
     await fleet.service.wasAsked("GET task", 2);
     expect(fleet.downloads()).toBe(0);
     const working = await worker(fleet);
-    expect((await running.ended).code).toBe(0);
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(
+      ended.stderr.match(/no worker is there, so that downloads wait: `bulkgen worker` starts one/g),
+    ).toHaveLength(1);
     working.interrupt();
     await working.ended;
     expectWhole(fleet, 2);
@@ -208,6 +212,20 @@ describe("a fleet", () => {
       2,
       expect.stringContaining("--no-work needs --database-url"),
     ]);
+  });
+
+  test("refuses a worker that stands by without a key, also before the first run", async () => {
+    const { place, how, url } = await newFleet(1);
+    const { BULKGEN_BASE_URL = "" } = how.env;
+    for (const key of [{}, { BULKGEN_API_KEY: "svc_short" }]) {
+      const env = { BULKGEN_DATABASE_URL: url, BULKGEN_BASE_URL, ...key };
+      const refused = await run(place, ["worker"], { env });
+      expect([refused.code, refused.stderr]).toEqual([
+        "BULKGEN_API_KEY" in key ? 3 : 2,
+        expect.stringMatching(/an API key|the API key.*wrong form/),
+      ]);
+      expect(refused.stderr).toContain("With --only archive a worker needs neither.");
+    }
   });
 
   test("P21: refuses a worker with the key of another account, which is not in the database", async () => {
@@ -311,6 +329,7 @@ describe("a download that is handed out", () => {
       baseUrl: "http://127.0.0.1:9",
       clock,
       log: { info: () => {}, warn: () => {} } as never,
+      startWorker: null,
       onOffer: () => {},
     });
     const save = handOut.save(
@@ -459,8 +478,30 @@ describe("a database that takes no more writes", () => {
     const resumed = await run(fleet.place, ["resume", "--no-work"], fleet.how);
     expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining("3 archived")]);
     working.interrupt();
-    expect((await working.ended).code).toBe(0);
+    const { code, stderr } = await working.ended;
+    expect(code).toBe(0);
+    expect(stderr.match(/waiting for the database: no downloads can be taken/g)).toHaveLength(1);
     expectWhole(fleet, 3);
+  });
+
+  test("P6: an answer that it could not take is found in the folder of its run, also after another folder went on", async () => {
+    const fleet = await newFleet(1, { on: ours, holds: ({ what }) => what === "POST generate" });
+    const running = started(fleet.place, runArgs, fleet.how);
+    await fleet.service.wasAsked("POST generate", 1);
+    await readOnly(fleet.url, true);
+    try {
+      fleet.release();
+      expect((await running.ended).code).toBe(8);
+    } finally {
+      await readOnly(fleet.url, false);
+    }
+    const elsewhere = await run(newPlace(), ["resume", "--yes", "--settle", "wait"], fleet.how);
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([10, expect.stringContaining("1 held")]);
+    const status = await run(fleet.place, ["status"], fleet.how);
+    const [task] = fleet.service.made;
+    expect(status.stdout).toContain(
+      `its answer is in the receipts of this folder, not in the database: \`bulkgen resolve a01 --adopt ${task?.task}\``,
+    );
   });
 
   test("gives the queue back when it takes them again, even if it was dropped meanwhile", async () => {

@@ -6,6 +6,7 @@ import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
 import { separateWorkspace } from "../../job/state-folder/state-folder.js";
 import { address, shapeOf } from "../../job/workspace/connection.js";
+import { refuseMoved } from "../../job/workspace/history.js";
 import { mustBeHere } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -86,7 +87,8 @@ async function service(
   if (settings.some((check) => check.state === "problem")) {
     return [...settings, ...serviceUnchecked("needs a base URL and an API key")];
   }
-  if (!countable) return [...settings, ...serviceUnchecked("no request can be counted without accounts.db")];
+  const ledger = workspace.database === null ? "accounts.db" : "the database";
+  if (!countable) return [...settings, ...serviceUnchecked(`no request can be counted without ${ledger}`)];
   const place = flags.sandbox ? withoutTraces(workspace) : workspace;
   // The checks above report problems with the settings.
   const { connection, close } = await connect(flags, machine, place, { warn: () => {} });
@@ -176,6 +178,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
   const interrupt = machine.interrupt();
   const workspace = workspaceOf(flags, machine);
   mustBeHere(workspace, "Restore the database from a backup.");
+  refuseMoved(workspace);
   const rebuilt = await rebuildWorkspace({
     workspace,
     clock,

@@ -1,3 +1,4 @@
+import { Writable } from "node:stream";
 import { pino } from "pino";
 import type { Log } from "../../core/ports/send.js";
 import type { Machine } from "../../machine.js";
@@ -38,7 +39,14 @@ function clean(facts: object): object {
 async function readable(stderr: Machine["stderr"], env: Machine["env"]) {
   const { default: pretty } = await import("pino-pretty");
   return pretty({
-    destination: stderr,
+    // It listens to its destination for good, and a worker opens a log for every run that it goes on with.
+    destination: new Writable({
+      decodeStrings: false,
+      write(text: string | Buffer, _encoding, done) {
+        stderr.write(text);
+        done();
+      },
+    }),
     sync: true,
     singleLine: true,
     colorize: terminalStyle(stderr, env).colour,

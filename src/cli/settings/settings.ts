@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
+import { databaseAddress } from "../../store/postgres/address.js";
 import type { Flag } from "../../store/schedules.js";
 import { nearest } from "../../text/nearest.js";
 import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../flags/definition.js";
@@ -235,11 +236,11 @@ function shown(name: string, words: readonly string[]): string {
 }
 
 function withoutPassword(word: string): string {
-  if (!URL.canParse(word)) return "…";
-  const url = new URL(word);
-  url.password = "";
-  url.search = "";
-  return url.href;
+  try {
+    return databaseAddress(word, { sandbox: false }).shown;
+  } catch {
+    return "…";
+  }
 }
 
 function hostOf(word: string): string {

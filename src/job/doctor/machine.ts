@@ -9,9 +9,9 @@ import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
 import type { Environment } from "../../text/terminal-kind.js";
 import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
-import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
+import { isRehearsal, lostHistory, movedTo, outdatedHistory } from "../workspace/history.js";
 import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
-import { openSharedData, withStore } from "../workspace/state.js";
+import { isReadOnly, openSharedData, withStore } from "../workspace/state.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
 /** One check. */
@@ -157,23 +157,26 @@ function codeOf(error: unknown): string {
 }
 
 const rebuild = "it records what was paid for: restore it from a backup, or run `bulkgen doctor --rebuild`";
+const restore = "set BULKGEN_DATABASE_URL to that address; if the database is lost, restore it from a backup";
 
 /** Whether the history exists, is readable, and is the newest. What to do otherwise depends on the reason. */
 export async function history(workspace: Workspace, clock: Clock): Promise<Check> {
   const { stateFile } = workspace;
   const expected = "a readable history, or none yet";
   const lost = lostHistory(workspace);
-  if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
+  const onServer = workspace.database !== null || movedTo(workspace) !== null;
+  const remedy = onServer ? restore : rebuild;
+  if (lost !== null) return problem("history", { expected, got: lost, todo: remedy });
   if (workspace.database === null && !existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
     return await withStore(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
-      if (outdated !== null) return problem("history", { expected, got: outdated, todo: rebuild });
+      if (outdated !== null) return problem("history", { expected, got: outdated, todo: remedy });
       const where = workspace.database?.shown ?? stateFile;
       return (await withoutReceipts(workspace, store)) ?? fine("history", expected, where);
     });
   } catch (error) {
-    const todo = wayOut(error) ?? systemTodo(error) ?? rebuild;
+    const todo = wayOut(error) ?? systemTodo(error) ?? remedy;
     return problem("history", { expected, got: (error as Error).message, todo });
   }
 }
@@ -324,6 +327,12 @@ export async function accountsData(
   }
   try {
     await (await openSharedData({ accountsFile, database }, clock)).close();
+    if (database !== null && (await isReadOnly(database)))
+      return problem("accounts", {
+        expected,
+        got: `${database.shown}, which takes no writes now`,
+        todo: "use the server that takes writes, or wait until this one does",
+      });
     return fine("accounts", expected, database?.shown ?? accountsFile);
   } catch (error) {
     const todo = wayOut(error);

@@ -190,6 +190,9 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
   if (others !== null) plan.blockers.push(others);
+  const newest = runs.findLast(({ jobName }) => jobName === name);
+  if (others === null && plan.due > 0)
+    plan.warnings.push(...madeForOthers(newest, { user: me.user.id, origin }));
   const { settleMs, until = null, maxDurationMs = null } = asked.run;
   const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
   plan.warnings.push(
@@ -348,6 +351,15 @@ export function othersRun(run: Run | undefined, who: Who): Finding | null {
       `To make and pay for the items as user ${who.user}, use --edition NAME or another --workspace, ` +
       `or end that run first with \`bulkgen cancel ${run.id}\`; its tasks can still be collected.`,
   };
+}
+
+/** Warns that what a finished run made for another user or service does not count: a key may have been mistaken. */
+function madeForOthers(newest: Run | undefined, who: Who): Finding[] {
+  if (newest === undefined || isOwn(newest, who)) return [];
+  const message =
+    `Run ${newest.id} of ${newest.jobName} was made as user ${newest.accountId} at ${newest.origin}, and this key is of user ${who.user} at ${who.origin}: ` +
+    "what was made there is made and paid for again here. If that is not meant, set a key and an address of that user.";
+  return [{ kind: "others_run", message }];
 }
 
 /** The numbers of the files, by item key, that are missing from all folders that the job's runs wrote to. */

@@ -84,6 +84,7 @@ export async function openSaves(
     outFolder,
     clock,
     log,
+    startWorker: work ? null : `bulkgen worker${run.options.sandbox ? " --sandbox" : ""}`,
     onOffer,
     bucket,
     proof: proof.path.slice(folder.length + 1),

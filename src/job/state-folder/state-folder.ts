@@ -84,7 +84,7 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   return options.find();
 }
 
-/** A state on a server may have many folders. They say where it is, so that no command begins another one here. */
+/** A state on a server may have many folders, which remember it once it has answered. */
 function onServer(workspace: Workspace, database: string, { random }: PlaceOptions): Workspace {
   const { markerFolder, stateFile } = workspace;
   makeFolder(dirname(stateFile));
@@ -93,11 +93,10 @@ function onServer(workspace: Workspace, database: string, { random }: PlaceOptio
   if (known?.database === undefined && existsSync(stateFile))
     throw new EarlyExit(
       "usage",
-      `the state of ${workspace.root} is in ${stateFile}, not in the database ${database}. Nothing was sent. Move it with \`bulkgen migrate --from ${shellWord(stateFile)} --to ADDRESS\`, or unset BULKGEN_DATABASE_URL`,
+      `the state of ${workspace.root} is in ${stateFile}, not in the database ${database}. Nothing was sent. Move it with \`bulkgen migrate --from ${shellWord(stateFile)}\`, or unset BULKGEN_DATABASE_URL`,
     );
-  const first = { id: random.uuid(), state: null, host: hostname(), why: null, database };
-  const own = known ?? createIdentity(markerFolder, first);
-  if (own.database !== database) writeIdentity(markerFolder, { ...own, database });
+  if (known === null)
+    createIdentity(markerFolder, { id: random.uuid(), state: null, host: hostname(), why: null });
   return workspace;
 }
 

@@ -7,7 +7,7 @@ import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
 import { LineSplitter } from "../../text/lines.js";
-import { identityFile, readIdentity, type Workspace, workspaceExists } from "./workspace.js";
+import { identityFile, readIdentity, type Workspace, workspaceExists, writeIdentity } from "./workspace.js";
 
 /** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
 export function lostHistory(workspace: Workspace): string | null {
@@ -60,9 +60,22 @@ export function refuseMoved(workspace: Workspace): void {
 }
 
 /** The database that has the state, where this process was told of none. */
-function movedTo(workspace: Workspace): string | null {
+export function movedTo(workspace: Workspace): string | null {
   if (workspace.database !== null || isRehearsal(workspace)) return null;
   return readIdentity(workspace.markerFolder)?.database ?? null;
+}
+
+/**
+ * The folder remembers the database that has its state, so that no command begins another one here. Call it once that
+ * database has answered: an address that was mistyped must not be remembered. `replaces`: it is known to be the right one.
+ */
+export function rememberDatabase(workspace: Workspace, { replaces }: { replaces: boolean }): void {
+  const { markerFolder, database } = workspace;
+  if (database === null || isRehearsal(workspace)) return;
+  const identity = readIdentity(markerFolder);
+  if (identity === null || identity.database === database.shown) return;
+  if (identity.database === undefined || replaces)
+    writeIdentity(markerFolder, { ...identity, database: database.shown });
 }
 
 /** Rehearsals cost nothing, so losing their history does not matter. */
@@ -135,11 +148,15 @@ export async function outdatedHistory(
   store: Pick<Store, "attempted">,
 ): Promise<string | null> {
   if (isRehearsal(workspace)) return null;
-  const { database, stateFile, receiptsFile } = workspace;
+  const { database, stateFile, receiptsFile, markerFolder } = workspace;
   for (const { at, row, job, key, attempt } of newestIntents(receiptsFile)) {
     if (await store.attempted(job, key, attempt)) continue;
-    if (database !== null)
-      return `the database ${database.shown} is not the one of ${receiptsFile}, or older: it does not know the paid request of ${at} for ${row}. With it, items would be paid for again. Set BULKGEN_DATABASE_URL to the database of this folder, or unset it if the state is in files here`;
+    if (database !== null) {
+      const known = readIdentity(markerFolder)?.database ?? database.shown;
+      const right =
+        known === database.shown ? "the database of this folder" : `the database of this folder, ${known}`;
+      return `the database ${database.shown} is not the one of ${receiptsFile}, or older: it does not know the paid request of ${at} for ${row}. With it, items would be paid for again. Set BULKGEN_DATABASE_URL to ${right}, or unset it if the state is in files here`;
+    }
     return `the database ${stateFile} is older than ${receiptsFile}: it does not know the paid request of ${at} for ${row}; it was restored, or lost its log. With it, items would be paid for again. Bring the newer one back, or restore it from the receipts and the archive with \`bulkgen doctor --rebuild\``;
   }
   return null;

@@ -6,7 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
-import { isRehearsal, refuseMoved, refuseOutdated } from "./history.js";
+import { isRehearsal, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
 
@@ -50,6 +50,7 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
     const store = await lock.openStore();
     undo.push(() => store.close());
     await refuseOutdated(workspace, store);
+    rememberDatabase(workspace, { replaces: true });
     const { connection, close: disconnect } = await options.connect();
     undo.push(disconnect);
     const account = await openAccount({
@@ -84,7 +85,10 @@ export async function lockWorkspace({
 >): Promise<WorkspaceLock> {
   for (;;) {
     const lock = await takeWorkspaceLock(workspace, clock);
-    if (lock) return lock;
+    if (lock) {
+      rememberDatabase(workspace, { replaces: false });
+      return lock;
+    }
     const held = `another run is using the workspace ${workspace.root}`;
     if (ifLocked === "skip") throw new EarlyExit("done", `${held}; skipped, nothing was sent`);
     if (ifLocked === "fail") {

@@ -8,6 +8,7 @@ import { type QuotaReader, quotaOn } from "../../store/accounts/quota-reader.js"
 import { openBrowser } from "../../store/browse/browser.js";
 import type { Browser } from "../../store/browse/pages.js";
 import { sqliteDatabase } from "../../store/on-sqlite.js";
+import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Database } from "../../store/script.js";
 import { type NewsReader, newsOn } from "../../store/workspace/news.js";
 import { type Steps, stepsOn } from "../../store/workspace/steps.js";
@@ -81,6 +82,12 @@ export async function openQuota(
   clock: Clock,
 ): Promise<Opened<QuotaReader>> {
   return reading(place.accountsFile, place, clock, (database) => quotaOn(database, origin, accountId));
+}
+
+/** Whether a database takes no writes: a replica, or one that was told so. Rejects with DatabaseTrouble. */
+export async function isReadOnly(database: DatabaseAddress): Promise<boolean> {
+  const { takesNoWrites } = await import("../../store/postgres/connect.js");
+  return takesNoWrites(database);
 }
 
 /** The workspace page by page. Rejects with NewerDatabase, DatabaseTrouble, or the database's error. */

@@ -1,8 +1,11 @@
+import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import type { FailureKind } from "../../core/failure.js";
 import { type ItemState, itemStates } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import { openReceipts } from "../../run/receipts/receipts.js";
+import { shellWord } from "../../text/shell.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
 import { type Evidence, evidenceOf, type Reason, reasonOf, type SpentIn, spentIn } from "./evidence.js";
 import { isUnfinished, resumeCommand } from "./find-run.js";
@@ -43,7 +46,7 @@ export async function statusOf(
       results: isLatest ? null : { ...noItems, ...(await outcomesOf(workspace, clock)).get(run.id) },
       folder: outputsPlace(run),
       forecast: run.options.forecast ?? null,
-      trouble: [...(await troubleOf(store, items)), ...blocked.map(blockedTrouble)],
+      trouble: [...(await troubleOf(store, items, workspace)), ...blocked.map(blockedTrouble)],
     };
   });
 }
@@ -61,15 +64,40 @@ export function failuresOf(items: readonly Item[]): ItemFailure[] {
 }
 
 /** The items in trouble. A failed item cost nothing and has an answer, so it needs no evidence. */
-async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrouble[]> {
+async function troubleOf(store: Store, items: readonly Item[], workspace: Workspace): Promise<ItemTrouble[]> {
   const trouble: ItemTrouble[] = [];
   for (const item of items) {
     const { rowNumber, rowId, state, nextAt } = item;
     const evidence = state === "failed" ? null : await evidenceOf(store, item.id);
     const due = state === "overdue" ? nextAt : null;
-    trouble.push({ rowNumber, rowId, state, reason: reasonOf(item), evidence, nextAt: due });
+    const found = state === "held" ? await taskInReceipts(store, item, workspace) : null;
+    const told = found === null || evidence === null ? { reason: reasonOf(item), evidence } : found(evidence);
+    trouble.push({ rowNumber, rowId, state, ...told, nextAt: due });
   }
   return trouble;
+}
+
+/**
+ * A database that went away while a request was answered lost the answer. The process that asked has it in its receipts, on
+ * its own machine; another machine may have gone on with the run, and known nothing of it. Null if these are not here.
+ */
+async function taskInReceipts(
+  store: Store,
+  item: Item,
+  workspace: Workspace,
+): Promise<((evidence: Evidence) => Pick<ItemTrouble, "reason" | "evidence">) | null> {
+  if (workspace.database === null) return null;
+  const attempt = await store.attempt(item.id);
+  const run = attempt?.taskId === null ? await store.run(attempt.runId) : null;
+  if (!attempt || !run) return null;
+  const receipts = openReceipts(nodeDisk, workspace, () => 0);
+  const { taskId } = (await receipts.answerTo(run, item, attempt))?.outcome ?? {};
+  if (taskId === undefined) return null;
+  const sandbox = run.options.sandbox ? " --sandbox" : "";
+  return (evidence) => ({
+    reason: `its answer is in the receipts of this folder, not in the database: \`bulkgen resolve ${shellWord(item.rowId)} --adopt ${shellWord(taskId)}${sandbox}\``,
+    evidence: { ...evidence, taskId },
+  });
 }
 
 function blockedTrouble({ rowNumber, rowId, reason }: BlockedReason): ItemTrouble {

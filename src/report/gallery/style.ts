@@ -32,7 +32,7 @@ button { cursor: pointer; background: none; border: 0; padding: 0; text-align: i
 h1 { font-size: 19px; line-height: 1.25; font-weight: 650; letter-spacing: -.01em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; unicode-bidi: isolate; }
 .title p { font-size: 13px; font-variant-numeric: tabular-nums; }
 .controls { display: flex; align-items: center; gap: 12px; }
-.ways { display: flex; border: 1px solid var(--line); border-radius: 8px; background: var(--sheet); overflow: hidden; }
+.ways { display: flex; flex: none; border: 1px solid var(--line); border-radius: 8px; background: var(--sheet); overflow: hidden; }
 .ways:empty { display: none; }
 .way { display: flex; align-items: center; gap: 6px; padding: 5px 11px; color: var(--quiet); }
 .way + .way { border-left: 1px solid var(--line); }
@@ -42,7 +42,7 @@ input[type="range"] { accent-color: var(--accent); }
 .size { width: 92px; }
 .review-button { padding: 6px 14px; border-radius: 8px; border: 1px solid var(--line); background: var(--sheet); white-space: nowrap; }
 .review-button.filled { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
-.help-button { width: 30px; height: 30px; border: 1px solid var(--line); border-radius: 50%; text-align: center; color: var(--quiet); background: var(--sheet); }
+.help-button { flex: none; width: 30px; height: 30px; border: 1px solid var(--line); border-radius: 50%; text-align: center; color: var(--quiet); background: var(--sheet); }
 .filters { display: flex; flex-wrap: wrap; align-items: center; gap: 10px 14px; margin-top: 12px; }
 .search { position: relative; flex: 0 1 250px; min-width: 170px; }
 .search .icon { position: absolute; left: 9px; top: 8px; color: var(--quiet); }

@@ -8,7 +8,10 @@ import { quotaOf } from "./windows.js";
 export interface QuotaReader {
   /** Null where the account is not known, or its requests are of the future. */
   read(now: number): Promise<Quota | null>;
-  /** Requests sent since then (UTC ms), counted per step of time; those that no window needs any more are forgotten. */
+  /**
+   * Requests sent since then (UTC ms), counted per step of time; those older than a day are forgotten. None where nothing
+   * limits the account: those that are left there are not all.
+   */
   requests(since: number, stepMs: number): Promise<Amount[]>;
   /** Credits of paid requests since then, in millionths, per `spentStepMs`. */
   spent(since: number): Promise<Amount[]>;
@@ -35,7 +38,9 @@ export function quotaOn(
       read(function* () {
         return (yield* sql(
           `SELECT CAST(sent_at / @stepMs AS INTEGER) * @stepMs AS at, count(*) AS amount FROM requests
-           WHERE account_id = (SELECT id FROM accounts WHERE origin = @origin AND user_id = @userId) AND sent_at >= @since
+           WHERE account_id = (
+             SELECT id FROM accounts WHERE origin = @origin AND user_id = @userId
+               AND (limit_minute IS NOT NULL OR limit_day IS NOT NULL)) AND sent_at >= @since
            GROUP BY 1 ORDER BY 1`,
         ).all({ origin, userId, since, stepMs })) as Amount[];
       }),

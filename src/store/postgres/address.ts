@@ -17,8 +17,12 @@ const schemaPattern = /^[a-z_][a-z0-9_]{0,35}$/;
 /** Reads `postgres://user@host/database?schema=NAME`. Throws an error that says what is wrong; it has no password. */
 export function databaseAddress(text: string, { sandbox }: { sandbox: boolean }): DatabaseAddress {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol))
-    throw new Error("expected postgres://USER@HOST/DATABASE");
+  // A password with / # or ? ends the host too early: what follows is shown, and is the rest of the password.
+  const isCut = url !== null && (url.hash !== "" || `${url.pathname}${url.search}`.includes("@"));
+  if (url === null || isCut || !/^postgres(ql)?:$/.test(url.protocol))
+    throw new Error(
+      "expected postgres://USER:PASSWORD@HOST/DATABASE, with the signs of the password that are no letters or digits encoded (@ as %40, / as %2F, # as %23, ? as %3F)",
+    );
   const schema = url.searchParams.get("schema") ?? defaultSchema;
   if (!schemaPattern.test(schema))
     throw new Error(
@@ -29,6 +33,9 @@ export function databaseAddress(text: string, { sandbox }: { sandbox: boolean })
     if (url.searchParams.has(name))
       throw new Error(`expected an address without ?${name}=, which bulkgen sets`);
   url.searchParams.delete("schema");
+  // The driver takes these for verify-full as well, and warns of it in each process.
+  if (["prefer", "require", "verify-ca"].includes(url.searchParams.get("sslmode") ?? ""))
+    if (!url.searchParams.has("uselibpqcompat")) url.searchParams.set("sslmode", "verify-full");
   const shown = new URL(url);
   shown.password = "";
   shown.search = schema === defaultSchema ? "" : `schema=${schema}`;

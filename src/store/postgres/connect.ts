@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
 import { DatabaseTrouble } from "../open.js";
@@ -162,6 +162,17 @@ export async function lockPostgres(
   };
 }
 
+/** Whether the database takes no writes now. */
+export async function takesNoWrites(address: DatabaseAddress): Promise<boolean> {
+  const client = await connected(address, "bulkgen");
+  try {
+    const { rows } = await client.query("SELECT current_setting('transaction_read_only') AS set");
+    return rows[0]?.["set"] === "on";
+  } finally {
+    await client.end();
+  }
+}
+
 /** Who has the lock now, and since when (UTC ms); null if nobody has. */
 export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & { since: number }) | null> {
   const client = await connected(address, "bulkgen");
@@ -217,8 +228,13 @@ function beginWriting({ schema }: DatabaseAddress, writes: Written): string {
 /** Its connections are made when they are needed. The first makes the schema. */
 async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<Pool> {
   const { Pool: OpenPool } = await driver();
+  let newest = new Socket();
   const pool = new OpenPool({
     ...settingsOf(address, "bulkgen"),
+    stream: () => {
+      newest = new Socket();
+      return newest;
+    },
     max: connectionsMax,
     allowExitOnIdle: true,
   });
@@ -231,6 +247,8 @@ async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<P
     return pool;
   } catch (error) {
     await pool.end();
+    // The driver leaves one open that it has refused itself, which would keep the process alive.
+    newest.destroy();
     throw explained(error, address);
   }
 }
@@ -244,6 +262,7 @@ export async function connected(address: DatabaseAddress, name: string): Promise
     await client.connect();
     return client;
   } catch (error) {
+    drop(client);
     throw explained(error, address);
   }
 }

@@ -62,7 +62,7 @@ export async function migrate(
     if (moved !== undefined && !evenIfMoved)
       throw new EarlyExit(
         "usage",
-        `the state of this workspace is not in the database ${shown}, but in ${moved}. Nothing was sent. Unset BULKGEN_DATABASE_URL to use it there, or move it here with \`bulkgen migrate --from PATH --to URL\`.`,
+        `the state of this workspace is not in the database ${shown}, but in ${moved}. Nothing was sent. Unset BULKGEN_DATABASE_URL to use it there, or move it here, on that machine, with \`bulkgen migrate --from\` and that path.`,
       );
   } finally {
     client.release();

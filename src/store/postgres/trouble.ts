@@ -2,7 +2,22 @@ import { EarlyExit } from "../../core/exit.js";
 import { DatabaseTrouble } from "../open.js";
 import type { DatabaseAddress } from "./address.js";
 
-/** What PostgreSQL's codes and those of connections mean to a person; the first that matches. */
+/** How the driver says that the address has no password. */
+const noPassword = /password must be a (non-empty )?string/;
+
+/** What the words of PostgreSQL and of the driver mean to a person, where the code does not tell; the first that matches. */
+const words: readonly (readonly [RegExp, string])[] = [
+  [/asks for a password/, "put the password into its address: postgres://USER:PASSWORD@HOST/DATABASE"],
+  [/does not support SSL/, "take sslmode out of its address, or set it up for TLS (ssl = on)"],
+  [/pg_hba\.conf.*no encryption/, "it may take only TLS: add sslmode=verify-full to its address"],
+  [/pg_hba\.conf/, "let that user in from this machine in its pg_hba.conf"],
+  // A connection that has ended has no code.
+  [
+    /connection terminated|not queryable|timeout expired|timeout exceeded when trying to connect|Client was closed/i,
+    "see that it runs and that this machine reaches it",
+  ],
+];
+/** What PostgreSQL's codes and those of connections mean; the first that matches. */
 const meanings: readonly (readonly [RegExp, string])[] = [
   [/^(28P01|28000)$/, "check the user and the password of its address"],
   [/^3D000$/, "make that database, or correct its name in the address"],
@@ -14,20 +29,25 @@ const meanings: readonly (readonly [RegExp, string])[] = [
     /^(08...|57P0.|ECONN.*|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE)$/,
     "see that it runs and that this machine reaches it",
   ],
+  [
+    /CERT|_SIGNATURE$/,
+    "name the file of its authority in the address (sslmode=verify-full&sslrootcert=FILE), and the host as its certificate does",
+  ],
 ];
-/** A connection that has ended has no code, only words. */
-const lost =
-  /connection terminated|not queryable|timeout expired|timeout exceeded when trying to connect|Client was closed/i;
 
 /** The same error as one that says which database it is of and what to do, if that is known. */
 export function explained(error: unknown, { shown }: Pick<DatabaseAddress, "shown">): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseTrouble) return error;
   // Where a name has several addresses, each was tried.
   const cause = error instanceof AggregateError ? (error.errors[0] as Error) : error;
-  const { code = "", message } = cause as Error & { code?: string };
-  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1];
-  const todo = meaning ?? (lost.test(message) ? "see that it runs and that this machine reaches it" : null);
+  const { code = "", message: told } = cause as Error & { code?: string };
+  const message = noPassword.test(told) ? "it asks for a password" : told;
+  const todo = meaningOf(words, message) ?? meaningOf(meanings, code);
   return todo === null ? error : new DatabaseTrouble(`the database ${shown}: ${message}`, todo, { cause });
+}
+
+function meaningOf(known: readonly (readonly [RegExp, string])[], told: string): string | null {
+  return known.find(([pattern]) => pattern.test(told))?.[1] ?? null;
 }
 
 /** The driver is not installed with bulkgen: most never need it. */

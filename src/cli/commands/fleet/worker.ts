@@ -84,7 +84,7 @@ function withOwnFolder(run: Run, { out }: WorkerFlags, { outFolder }: Workspace)
   return out === undefined ? run : { ...run, outFolder };
 }
 
-/** Throws EarlyExit if the key is not of the account whose run this worker may have to continue. */
+/** Throws EarlyExit if there is no key, or one that is not of the account whose run this worker may have to continue. */
 async function refuseOtherKey(
   flags: WorkerFlags,
   machine: Machine,
@@ -93,8 +93,12 @@ async function refuseOtherKey(
 ): Promise<void> {
   const { clock } = machine;
   const run = await withStore(workspace, clock, async (store) => (await store.runs()).at(-1));
-  if (run === undefined || flags.sandbox) return;
-  const { connection, close } = await connect(flags, machine, workspace);
+  if (flags.sandbox) return;
+  const { connection, close } = await connect(flags, machine, workspace).catch((error: unknown) => {
+    if (!(error instanceof EarlyExit)) throw error;
+    throw new EarlyExit(error.exit, `${error.message} With --only archive a worker needs neither.`);
+  });
+  if (run === undefined) return close();
   const log = await openLog(flags, machine);
   const account = await openAccount({
     connection,

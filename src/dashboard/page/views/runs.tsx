@@ -152,7 +152,7 @@ function AccountCharts({
       />
       {requests.length > 0 && (
         <Chart
-          label="API requests, last days"
+          label="API requests, last 24 hours"
           words={counted(sum(requests), "request")}
           data={{ ...shape, amounts: requests }}
         />
