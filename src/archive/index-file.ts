@@ -65,8 +65,10 @@ export class JobIndex {
   private readonly identities = new Map<string, string | null>();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
-  /** One append at a time: two at once could mix their lines. */
-  private readonly write = inBatches<IndexLine>((lines) => this.append(lines));
+  /** A process that was killed may have written what was read, and not have synced it. */
+  private isDurable = true;
+  /** One append at a time: two at once could mix their lines. Null appends nothing, and syncs what is there. */
+  private readonly write = inBatches<IndexLine | null>((lines) => this.append(lines));
 
   private constructor(
     private readonly disk: Disk,
@@ -76,7 +78,9 @@ export class JobIndex {
   static async open(disk: Disk, jobFolder: string): Promise<JobIndex> {
     const index = new JobIndex(disk, jobFolder);
     const path = join(jobFolder, indexName);
-    if ((await disk.size(path)) !== null) await index.read(path);
+    if ((await disk.size(path)) === null) return index;
+    index.isDurable = false;
+    await index.read(path);
     return index;
   }
 
@@ -152,18 +156,22 @@ export class JobIndex {
   /** Appends a line and returns when it is durable. Does nothing when the index has the same file in the same place. */
   async add(line: IndexLine): Promise<void> {
     const last = this.lines.get(identityOf(line));
-    if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) return;
+    if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) {
+      if (!this.isDurable) await this.write(null);
+      return;
+    }
     await this.write(line);
     this.know(line);
   }
 
-  private async append(lines: readonly IndexLine[]): Promise<void> {
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  private async append(lines: readonly (IndexLine | null)[]): Promise<void> {
+    const text = lines.map((line) => (line === null ? "" : `${JSON.stringify(line)}\n`)).join("");
     // Start a new line after one that a full disk or a crash cut short.
     const begin = this.endsInLine ? "" : "\n";
     this.endsInLine = false;
     await this.disk.append(join(this.jobFolder, indexName), begin + text);
     this.endsInLine = true;
+    this.isDurable = true;
   }
 }
 
