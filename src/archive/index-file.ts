@@ -90,8 +90,10 @@ export class JobIndex {
   private readonly tables = openTables();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
-  /** One append at a time: two at once could mix their lines. */
-  private readonly write = inBatches<string>((lines) => this.append(lines));
+  /** A process that was killed may have written what was read, and not have synced it. */
+  private isDurable = true;
+  /** One append at a time: two at once could mix their lines. The empty text appends nothing, and syncs what is there. */
+  private readonly write = inBatches<string>((texts) => this.append(texts.join("")));
 
   private constructor(
     private readonly disk: Disk,
@@ -101,7 +103,9 @@ export class JobIndex {
   static async open(disk: Disk, jobFolder: string): Promise<JobIndex> {
     const index = new JobIndex(disk, jobFolder);
     const path = join(jobFolder, indexName);
-    if ((await disk.size(path)) !== null) await index.read(path);
+    if ((await disk.size(path)) === null) return index;
+    index.isDurable = false;
+    await index.read(path);
     return index;
   }
 
@@ -201,19 +205,22 @@ export class JobIndex {
   /** Appends a line and returns when it is durable. Does nothing when the index has the same file in the same place. */
   async add(line: IndexLine): Promise<void> {
     const last = this.find(identityOf(line));
-    if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) return;
+    if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) {
+      if (!this.isDurable) await this.write("");
+      return;
+    }
     const text = JSON.stringify(line);
-    await this.write(text);
+    await this.write(`${text}\n`);
     this.know(line, text);
   }
 
-  private async append(lines: readonly string[]): Promise<void> {
-    const text = lines.map((line) => `${line}\n`).join("");
+  private async append(text: string): Promise<void> {
     // Start a new line after one that a full disk or a crash cut short.
     const begin = this.endsInLine ? "" : "\n";
     this.endsInLine = false;
     await this.disk.append(join(this.jobFolder, indexName), begin + text);
     this.endsInLine = true;
+    this.isDurable = true;
   }
 }
 

@@ -65,11 +65,11 @@ export interface QueueLoad {
 
 const name = "archive";
 /** A worker that says nothing for so long has lost its jobs. pg-boss takes no less. */
-const leaseSeconds = 10;
+export const leaseSeconds = 10;
 /** A worker that says nothing for so long does not count. */
-const workerSeconds = 10;
+export const workerSeconds = 10;
 /** Workers that may be lost with one job before it is given up for now. */
-const leasesMax = 5;
+export const leasesMax = 5;
 /** Its queries are short: a longer silence (ms) means that the network was cut. The library hands this on to its driver. */
 const patience = {
   connectionTimeoutMillis: 10_000,

@@ -113,6 +113,21 @@ describe("an index", () => {
     expect((await JobIndex.open(nodeDisk, folder)).all()).toHaveLength(4);
   });
 
+  test("P13: a line that a killed process may not have synced is synced before it counts, once", async () => {
+    const [first, second] = [indexLine("a.png"), indexLine("b.png")];
+    writeFileSync(join(folder, "index.jsonl"), `${json(first, second)}{"key`);
+    const synced: string[] = [];
+    const disk = watchedDisk(nodeDisk, (step, path) => {
+      if (step === "append") synced.push(path);
+    });
+    const index = await JobIndex.open(disk, folder);
+    await index.add(first);
+    expect(synced).toEqual([join(folder, "index.jsonl")]);
+    await index.add(second);
+    expect(synced).toHaveLength(1);
+    expect(text()).toBe(`${json(first, second)}{"key\n`);
+  });
+
   test("knows the names of a folder, whatever their capitals; those without a line are nobody's", async () => {
     mkdirSync(join(folder, "sub/deep"), { recursive: true });
     writeFileSync(join(folder, "sub/Mine.PNG"), "");

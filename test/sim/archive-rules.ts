@@ -13,12 +13,15 @@ const temporary = /^\.bulkgen-.*\.part$/;
 export class ArchiveRules implements Rule {
   private readonly hashes = new Set<string>();
   private readonly hashed = new Set<string>();
-  private readonly indexed = new Set<string>();
+  /** File and hash of each line. */
+  private readonly indexed = new Map<string, string>();
 
   constructor(
     private readonly disk: MemoryDisk,
     private readonly ledger: Ledger,
     private readonly workspaces: readonly Workspace[],
+    /** A process that was stopped before it wrote a line may write it when another has done so. */
+    private readonly mayRepeat: boolean,
   ) {}
 
   done({ sender, name, values }: Effect): void {
@@ -53,7 +56,7 @@ export class ArchiveRules implements Rule {
       const index = join(folder, "index.jsonl");
       for (const text of this.disk.content(index)?.toString("utf8").split("\n") ?? []) {
         const line = readable(text);
-        if (line !== null) this.indexed.add(identityOf(index, line));
+        if (line !== null) this.indexed.set(identityOf(index, line), saidBy(line));
       }
     }
   }
@@ -80,8 +83,11 @@ export class ArchiveRules implements Rule {
       const identity = identityOf(path, line);
       const file = join(dirname(path), String(line["file"]));
       if (!this.disk.isDurable(file)) throw new Violation("P13", `the index tells of ${file} too early`);
-      if (this.indexed.has(identity)) throw new Violation("P13", `a second index line for ${identity}`);
-      this.indexed.add(identity);
+      const before = this.indexed.get(identity);
+      const isRepeated = this.mayRepeat && before === saidBy(line);
+      if (before !== undefined && !isRepeated)
+        throw new Violation("P13", `a second index line for ${identity}`);
+      this.indexed.set(identity, saidBy(line));
     }
   }
 
@@ -107,6 +113,10 @@ export class ArchiveRules implements Rule {
     }
     return this.hashes;
   }
+}
+
+function saidBy(line: Record<string, unknown>): string {
+  return `${line["file"]} ${line["sha256"]}`;
 }
 
 /** What distinguishes one index line from another. */

@@ -1,11 +1,12 @@
 import { coverage } from "./coverage.js";
 import { cores, spread } from "./crew.js";
+import { type Drawn, drawn } from "./drawn.js";
 import type { Regression } from "./regressions.js";
+import type { FaultKind } from "./scenario.js";
 import { shrink } from "./shrink.js";
 import { addTo, emptyTally, type Tally } from "./tally.js";
-import { scenarioOf, type WorkloadOptions } from "./workload.js";
 
-export interface CampaignOptions extends WorkloadOptions {
+export interface CampaignOptions extends Drawn {
   /** First seed. */
   first: number;
   count: number;
@@ -52,10 +53,12 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
   const broken: Regression[] = [];
   const failures = sum.failures.toSorted((a, b) => a.seed - b.seed);
   for (const { seed, promise, message } of failures.slice(0, shrunkMax)) {
-    const scenario = await shrink(scenarioOf(seed, workload), promise);
+    const scenario = await shrink(drawn(seed, workload), promise);
     broken.push({ promise, message, scenario });
   }
-  const { lines, missing } = coverage(sum.faults, sum.reached);
+  const { lines, missing } = workload.isFleet
+    ? { lines: fleetLines(sum), missing: [] }
+    : coverage(sum.faults, sum.reached);
   const seeds = failures.map(({ seed }) => seed).join(", ");
   return {
     broken,
@@ -67,6 +70,18 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
       `${failures.length} violations${failures.length > 0 ? `: seeds ${seeds}` : ""}`,
     ],
   };
+}
+
+/** What happened to the hosts of a fleet. */
+function fleetLines({ fleet, faults }: Tally): string[] {
+  const { runsKilled, workersKilled, takeOvers, handedOut, redelivered, refused } = fleet;
+  const count = (kind: FaultKind) => faults.get(kind) ?? 0;
+  return [
+    `${runsKilled} processes with the run and ${workersKilled} others killed, ${takeOvers} times a worker went on with the run`,
+    `${handedOut} downloads taken, ${redelivered} of them again, ${refused} outcomes refused`,
+    `${count("stands-still")} processes stopped for a while, ${count("lost-answer")} answers of the database lost, ` +
+      `${count("database-cut")} hosts cut off from it, ${count("queue-dropped")} times the queue dropped, ${count("worker-stopped")} workers told to end`,
+  ];
 }
 
 /** How the items ended: what is held is left for a person to decide. */

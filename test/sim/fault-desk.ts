@@ -1,5 +1,5 @@
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
-import type { Crash, Event, Look, PlannedFault, WayFault } from "./scenario.js";
+import type { CallFault, Crash, Event, FleetEvent, Look, PlannedFault, WayFault } from "./scenario.js";
 import type { Trip } from "./watch.js";
 
 /** Hands out the faults of a plan, each when its time has come, and reports each that really happens. */
@@ -7,6 +7,7 @@ export class FaultDesk {
   private readonly byPlace = new Map<string, PlannedFault>();
   /** Of the effects that a crash is planned for, how often each has happened. */
   private readonly effects = new Map<string, number>();
+  private readonly calls = new Map<string, number>();
   private count = 0;
   private readonly effectsPlanned: ReadonlySet<string>;
 
@@ -59,6 +60,29 @@ export class FaultDesk {
     );
   }
 
+  /** Called once before each call of a process of a fleet. */
+  ofCall(name: string): CallFault | null {
+    const planned = [name, "any"].map((call) => this.byPlace.get(`call ${call} ${this.nthCall(call)}`));
+    const fault = planned.find((one) => one !== undefined);
+    if (fault?.at !== "call") return null;
+    this.happens(fault, {});
+    return fault.fault;
+  }
+
+  moments(): { ms: number; fault: FleetEvent; begin(): void }[] {
+    return this.plan.flatMap((planned) =>
+      planned.at === "moment"
+        ? [{ ms: planned.ms, fault: planned.fault, begin: () => this.happens(planned, {}) }]
+        : [],
+    );
+  }
+
+  private nthCall(name: string): number {
+    const nth = (this.calls.get(name) ?? 0) + 1;
+    this.calls.set(name, nth);
+    return nth;
+  }
+
   /** How many effects there were, of all names together. */
   get effectCount(): number {
     return this.count;
@@ -82,5 +106,6 @@ function placeOf(planned: PlannedFault): string | null {
     return look === undefined ? `request ${endpoint} ${nth}` : `request ${endpoint} ${look} ${nth}`;
   }
   if (planned.at === "download") return `download ${planned.nth}`;
+  if (planned.at === "call") return `call ${planned.call} ${planned.nth}`;
   return planned.at === "effect" ? `effect ${planned.effect} ${planned.nth}` : null;
 }

@@ -19,6 +19,7 @@ export class FileServer {
     private readonly service: SimulatedService,
     private readonly desk: FaultDesk,
     private readonly seed: number,
+    private readonly pieceMs = 40,
   ) {}
 
   /** The `Download` of one process; `asleep` marks the waits for virtual time within real work. */
@@ -55,7 +56,7 @@ export class FileServer {
     const end = cut ?? bytes.length;
     const size = Math.max(1, Math.ceil(bytes.length / pieces));
     for (let at = 0; at < end; at += size) {
-      if (at > 0) await asleep(() => this.wait(40, options));
+      if (at > 0) await asleep(() => this.wait(this.pieceMs, options));
       if (stall !== null && fault?.kind === "download-stalled" && at + size > stall)
         await asleep(() => this.wait(fault.forMs, options));
       yield bytes.subarray(at, Math.min(at + size, end));

@@ -1,6 +1,6 @@
+import { drawn } from "./drawn.js";
 import { allMutants, type Mutant } from "./mutants.js";
 import { simulate } from "./simulate.js";
-import { scenarioOf } from "./workload.js";
 
 export interface Catch {
   mutant: string;
@@ -10,15 +10,17 @@ export interface Catch {
   message: string;
 }
 
-/** Seeds that are tried before a mutant counts as escaped. */
+/** Seeds that are tried before a mutant counts as escaped; runs of a fleet are longer. */
 const seedsMax = 600;
+const fleetSeedsMax = 150;
 
 /** Runs a mutant until it breaks a promise that the real runner keeps in the same scenario. */
-export async function hunt(mutant: Mutant, first = 1, most = seedsMax): Promise<Catch> {
+export async function hunt(mutant: Mutant, first = 1): Promise<Catch> {
+  const most = mutant.isFleet ? fleetSeedsMax : seedsMax;
   let runs = 0;
   for (let seed = first; runs < most; seed++) {
-    const drawn = scenarioOf(seed);
-    const scenario = mutant.stage?.(drawn) ?? drawn;
+    const whole = drawn(seed, { days: 1, isFleet: mutant.isFleet ?? false });
+    const scenario = mutant.stage?.(whole) ?? whole;
     if (mutant.matters?.(scenario) === false) continue;
     runs++;
     const { violation } = await simulate(scenario, mutant.make());
@@ -35,5 +37,6 @@ export async function huntNamed(name: string, first = 1): Promise<Catch> {
   return hunt(mutant, first);
 }
 
-/** The mutant that each check of a change hunts. */
+/** The mutants that each check of a change hunts: of one machine, and of a fleet. */
 export const canary = "sends again after a reset";
+export const fleetCanary = "believes a worker whose lease has ended";

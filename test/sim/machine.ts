@@ -8,7 +8,7 @@ import type { SharedLanes } from "./shared-lanes.js";
 import { type Effect, type Sender, Violation, type Watch } from "./watch.js";
 
 /** Far more than any run needs that comes to an end. */
-const effectsMax = 30_000;
+export const effectsMax = 30_000;
 
 /** The computer: what its processes share, and what survives them. */
 export interface Machine {
@@ -21,6 +21,8 @@ export interface Machine {
   seed: number;
   wall: { offsetMs: number };
   processes: Process[];
+  /** Effects after which a run counts as one without an end. */
+  effectsMax: number;
 }
 
 /** What a process commits to. Two ports may be parts of one database. */
@@ -80,7 +82,7 @@ export class Process implements Sender {
   /** Something that changes the world. */
   effect<Result>(name: string, values: readonly unknown[], act: () => Promise<Result>): Promise<Result> {
     if (!this.alive) return never();
-    if (this.machine.desk.effectCount >= effectsMax) return Promise.reject(tooMany());
+    if (this.hasTooMany()) return Promise.reject(this.tooMany());
     const crash = this.crashAt(name, values);
     if (crash === "dead") return never();
     const result = act().then(
@@ -101,7 +103,7 @@ export class Process implements Sender {
     act: () => Promise<Result>,
   ): Promise<Result> {
     if (!this.alive) return never();
-    if (this.machine.desk.effectCount >= effectsMax) return Promise.reject(tooMany());
+    if (this.hasTooMany()) return Promise.reject(this.tooMany());
     const crash = this.crashAt(name, values);
     if (crash === "dead") return never();
     return new Promise<Result>((resolve, reject) => {
@@ -200,13 +202,17 @@ export class Process implements Sender {
     watch.tell("crashed", dying, isPowerCut);
   }
 
+  private hasTooMany(): boolean {
+    return this.machine.desk.effectCount >= this.machine.effectsMax;
+  }
+
+  private tooMany(): Violation {
+    return new Violation("liveness", `more than ${this.machine.effectsMax} effects`);
+  }
+
   private tear([path, text]: readonly unknown[]): void {
     this.machine.disk.tear(String(path), String(text));
   }
-}
-
-function tooMany(): Violation {
-  return new Violation("liveness", `more than ${effectsMax} effects`);
 }
 
 /** What a dead process waits for. */

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { campaign } from "./campaign.js";
 import { type Crashes, type crashed, places } from "./crash-everywhere.js";
 import { spread } from "./crew.js";
-import { type Catch, canary } from "./hunt.js";
+import { type Catch, canary, fleetCanary } from "./hunt.js";
 import { allMutants } from "./mutants.js";
 import { loadRegressions, saveRegression } from "./regressions.js";
 
@@ -13,11 +13,12 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *
  *   --seeds N           so many runs (--seed S: from that seed on), --days D: longer ones, --minutes M: no more after that
  *                       --dense: what few runs have is in a third of them
+ *   --fleet             the runs, or the mutants, are of several hosts that share a workspace
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 300 seeds, every crash of the six-item run, some of the others, all
- *                       regressions and one mutant
+ *   --short             for each check of a change: 300 seeds and 60 of fleets, every crash of the six-item run, some of the
+ *                       others, all regressions and a mutant of each
  */
 const { values } = parseArgs({
   options: {
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     days: { type: "string", default: "1" },
     minutes: { type: "string" },
     dense: { type: "boolean", default: false },
+    fleet: { type: "boolean", default: false },
     mutants: { type: "boolean", default: false },
     "crash-everywhere": { type: "boolean", default: false },
     regressions: { type: "boolean", default: false },
@@ -40,12 +42,13 @@ const crashedEvery = 60;
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
 const shortSeeds = 300;
+const shortFleets = 60;
 
-async function seeds(count: number): Promise<boolean> {
+async function seeds(count: number, isFleet: boolean): Promise<boolean> {
   const first = Number(values.seed);
   const minutes = Number(values.minutes ?? Number.POSITIVE_INFINITY);
   const msMax = minutes * 60_000;
-  const workload = { days: Number(values.days), isDense: values.dense };
+  const workload = { days: Number(values.days), isDense: values.dense, isFleet };
   const { broken, missing, lines } = await campaign({ first, count, msMax, ...workload });
   console.log(lines.join("\n"));
   for (const regression of broken) {
@@ -105,12 +108,14 @@ async function mutants(names: readonly string[]): Promise<boolean> {
 
 const verdicts: boolean[] = [];
 if (values.seeds !== undefined || values.short)
-  verdicts.push(await seeds(Number(values.seeds ?? shortSeeds)));
+  verdicts.push(await seeds(Number(values.seeds ?? shortSeeds), values.fleet));
+if (values.short) verdicts.push(await seeds(shortFleets, true));
 if (values["crash-everywhere"] || values.short) verdicts.push(await crashes("calm"));
 if (values["crash-everywhere"] || values.short)
   for (const run of ["crowded", "chained", "asked", "published"] as const)
     verdicts.push(await crashes(run, values.short ? crashedEvery : 1));
 if (values.regressions || values.short) verdicts.push(await oldViolations());
-if (values.mutants) verdicts.push(await mutants(allMutants().map(({ name }) => name)));
-else if (values.short) verdicts.push(await mutants([canary]));
+const wanted = allMutants().filter(({ isFleet = false }) => isFleet || !values.fleet);
+if (values.mutants) verdicts.push(await mutants(wanted.map(({ name }) => name)));
+else if (values.short) verdicts.push(await mutants([canary, fleetCanary]));
 process.exitCode = verdicts.every((isGood) => isGood) ? 0 : 1;

@@ -58,7 +58,7 @@ export class MoneyRules implements Rule {
       if (!this.excused.has(post)) this.checkExcused(post, item);
       this.excused.add(post);
     }
-    this.checkLanes();
+    this.checkLanes(trip);
     this.runs.set(trip, this.workspaces[trip.sender.workspace]?.jobs[trip.sender.job]?.run?.id ?? 0);
     this.checkCap(trip, item);
     this.posts.set(item, [...earlier, trip]);
@@ -173,9 +173,11 @@ export class MoneyRules implements Rule {
     return new Set([...this.hidden].flatMap(({ made }) => (made === null ? [] : [made.id])));
   }
 
-  /** P3: so many POSTs of the account may be in doubt at once. */
-  private checkLanes(): void {
-    const count = [...this.sight.underWay].filter(({ endpoint }) => endpoint === "generate").length;
+  /** P3: so many POSTs of the account may be in doubt at once; of a fleet, whose lanes are files of each host, of each process. */
+  private checkLanes({ sender: by }: Trip): void {
+    const posts = [...this.sight.underWay].filter(({ endpoint }) => endpoint === "generate");
+    const isFleet = this.scenario.fleet !== undefined;
+    const count = posts.filter(({ sender }) => !isFleet || sender === by).length;
     if (count > this.scenario.lanes) {
       throw new Violation("P3", `${count} POSTs in flight on ${this.scenario.lanes} lanes`);
     }

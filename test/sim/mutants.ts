@@ -1,3 +1,4 @@
+import { fleetMutants } from "./fleet/mutants.js";
 import { approvalMutants } from "./mutants-approval.js";
 import { archiveMutants } from "./mutants-archive.js";
 import { cancelMutants } from "./mutants-cancel.js";
@@ -16,6 +17,8 @@ import type { Scenario } from "./scenario.js";
 export interface Mutant {
   /** What is wrong with it, as a sentence about it. */
   name: string;
+  /** It is of the runs in which several hosts share a workspace. */
+  isFleet?: true;
   /** Where it can show; anywhere, if not said. */
   matters?(scenario: Scenario): boolean;
   /** Changes each scenario into one in which it can show, if few seeds have one by themselves. */
@@ -38,5 +41,6 @@ export function allMutants(): readonly Mutant[] {
     ...chainMutants,
     ...approvalMutants,
     ...publishingMutants,
+    ...fleetMutants(),
   ];
 }

@@ -5,6 +5,7 @@ import { Cancelling } from "./cancelling.js";
 import { type Chance, chance } from "./chance.js";
 import { Deciding } from "./deciding.js";
 import type { FileServer } from "./files.js";
+import type { FleetCounts } from "./fleet/rules.js";
 import { ProcessClock } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
 import { Mending } from "./mending.js";
@@ -25,6 +26,8 @@ export interface Life {
   mutant: Substitution | undefined;
   /** The scenario's items that this user has approved. */
   approved: Set<string>;
+  /** What happens to a fleet. */
+  fleet: FleetCounts;
 }
 
 /**
@@ -77,7 +80,7 @@ export async function live(life: Life): Promise<void> {
       continue;
     }
     const isShort = await lacksPolls(workspace, job, ending);
-    const { isDone, isSettled, standing } = await filesystemInfo(workspace, job, ending, isShort);
+    const { isDone, isSettled, standing } = await standingOf(workspace, job, ending, isShort);
     checkTold(standing, ending);
     const decided = await deciding.of(job);
     // To agree to a new price, the user plans the manifest again; a resume continues at the old price.
@@ -203,7 +206,7 @@ async function lacksPolls({ store }: Workspace, { run }: Job, ending: Ending): P
 }
 
 /** P3: a process leaves behind at most as many unanswered POSTs as it had lanes. */
-async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise<void> {
+export async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise<void> {
   const left = (await store.interrupted()).filter(({ state }) => state === "submitting");
   if (left.length > lanes) {
     throw new Violation(
@@ -214,13 +217,13 @@ async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise
 }
 
 /** P7: what is left to submit is reported, with the reason. */
-function checkTold(standing: string, ending: Ending): void {
+export function checkTold(standing: string, ending: Ending): void {
   if (ending.kind === "broken off" || ending.stops.length > 0 || ending.reasons.length > 0) return;
   if (standing.includes("planned"))
     throw new Violation("P7", `the run has ended, and nothing says why it left ${standing}`);
 }
 
-async function filesystemInfo(
+export async function standingOf(
   { store }: Workspace,
   { run }: Job,
   ending: Ending,
@@ -238,7 +241,7 @@ async function filesystemInfo(
 }
 
 /** Nothing more will happen by itself, and the program has said why: nothing that may be over the next time. */
-function isExplained(ending: Ending, scenario: Scenario, isShort: boolean): boolean {
+export function isExplained(ending: Ending, scenario: Scenario, isShort: boolean): boolean {
   const caps: StopKind[] = ["cap", "keep"];
   const lasting: StopKind[] = [...caps, "credits"];
   // A user with --keep-credits does not top up the account.
@@ -252,7 +255,7 @@ function isExplained(ending: Ending, scenario: Scenario, isShort: boolean): bool
 /**
  * How often something refuses a request for want of credits that are there: a user who sees the balance tries again.
  */
-function refusals({ faults }: Scenario): number {
+export function refusals({ faults }: Scenario): number {
   return faults.filter(({ fault }) => fault.kind === "refused" && fault.status === 402).length;
 }
 
@@ -262,7 +265,7 @@ function stopsOf(ending: Ending): StopKind[] {
   return stops.filter((kind) => kind !== "cancelled" && kind !== "collect");
 }
 
-function pauseMs(ending: Ending, otherwise: number): number {
+export function pauseMs(ending: Ending, otherwise: number): number {
   const ofDay: StopKind[] = ["day", "daily"];
   const waitsForDay =
     ending.kind === "broken off" ? ending.isDayOver : stopsOf(ending).some((kind) => ofDay.includes(kind));

@@ -15,6 +15,8 @@ import type { BalanceMark, SpendLog } from "../../src/core/ports/spend-log.js";
 import type { NewItem, Run, Store } from "../../src/core/ports/store.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../src/core/quota/quota.js";
 import type { Stop } from "../../src/core/stop.js";
+import type { Queue } from "../../src/fleet/queue.js";
+import type { Saves } from "../../src/job/run/saves.js";
 import { Replacements } from "../../src/run/arrange.js";
 import { readAccount } from "../../src/run/gate/balance.js";
 import { keeping } from "../../src/run/gate/caps.js";
@@ -23,8 +25,10 @@ import type { RunPorts, RunSettings } from "../../src/run/ports.js";
 import { openSession, type Session } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
 import { WakeSignal } from "../../src/run/waits.js";
+import { DatabaseTrouble } from "../../src/store/open.js";
 import type { SimulatedBucket } from "./bucket.js";
 import type { Cancelling } from "./cancelling.js";
+import type { Lock } from "./fleet/lock.js";
 import { gatedDisk, gatedDownload, gatedPort, gatedSend } from "./gated.js";
 import type { Process } from "./machine.js";
 import { storeLooks } from "./remembering.js";
@@ -59,6 +63,12 @@ export interface Substitution {
   service?(service: Service, process: Process): Service;
   ports?(ports: RunPorts, process: Process): RunPorts;
   settings?(settings: RunSettings): RunSettings;
+  /** The queue of a process of a fleet. */
+  queue?(queue: Queue, process: Process): Queue;
+  /** What a worker of a fleet receives with. */
+  receives?(archive: Archive): Pick<Archive, "receive">;
+  /** The lock of a fleet's workspace. */
+  lock?(lock: Lock): Lock;
   /** Breaks the session of a run that is about to begin. */
   session?(session: Session): void;
 }
@@ -67,6 +77,21 @@ export interface Network {
   send: Send;
   download: Download;
   bucket: SimulatedBucket | null;
+}
+
+/** What a fleet puts between a run and its machine, and how its outputs are saved there. */
+export interface FleetSide {
+  parts(parts: Parts): Parts;
+  spendLog(log: SpendLog): SpendLog;
+  archiveDisk(disk: Disk): Disk;
+  openSaves(options: SavesOptions): Promise<Saves>;
+}
+
+export interface SavesOptions {
+  parts: Parts;
+  archive: Archive;
+  run: Run;
+  onOffer(): void;
 }
 
 export type Ending = { kind: "broken off"; isDayOver: boolean } | Ended;
@@ -82,7 +107,7 @@ export interface Ended {
 
 const noCharges: ReadonlyMap<string, Credits> = new Map();
 
-const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+export const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 export async function execute(
   process: Process,
@@ -92,8 +117,9 @@ export async function execute(
   network: Network,
   mutant: Substitution = {},
   cancelling: Cancelling | null = null,
+  fleet: FleetSide | null = null,
 ): Promise<Ending> {
-  const parts = partsOf(process, workspace, network, mutant);
+  const parts = partsOf(process, workspace, network, mutant, fleet);
   const { store, accounts, disk } = parts;
   const { clock } = process;
   let account = await accounts.accountOf(origin, fingerprint(ownKey));
@@ -109,7 +135,7 @@ export async function execute(
   };
   const opened = openService(parts.send, pacing);
   const service = mutant.service?.(opened, process) ?? opened;
-  const spendLog = gatedPort(
+  const ownSpendLog = gatedPort(
     process,
     "accounts.db",
     "spendLog",
@@ -120,6 +146,7 @@ export async function execute(
     }),
     ["seq", "evidence", "entry", "open"],
   );
+  const spendLog = fleet?.spendLog(ownSpendLog) ?? ownSpendLog;
   try {
     const { me, mark } = await readAccount({
       service,
@@ -134,9 +161,14 @@ export async function execute(
     job.run = run;
     await removeLeftovers(disk, jobFolder(run));
     const settings = { ...settingsOf(run, scenario), keep: keepOf(run, me, mark) };
-    const archive = archiveOf(process, parts);
+    const archive = archiveOf(process, { ...parts, disk: fleet?.archiveDisk(disk) ?? disk });
+    const bell = new WakeSignal();
+    const saves =
+      fleet === null ? archive : await fleet.openSaves({ parts, archive, run, onOffer: () => bell.ring() });
     const ports = {
       ...portsOf(process, workspace, parts, archive, service, account.id, spendLog, settings.lanes),
+      ...("offered" in saves ? { save: saves.save, offered: saves.offered } : {}),
+      bell,
       publish: network.bucket?.portsOf(process, jobFolder(run)) ?? null,
     };
     const session = openSession(
@@ -149,7 +181,7 @@ export async function execute(
       interrupt: new AbortController().signal,
       onProgress: () => {},
       ...(orders ? { attend: orders.attend } : {}),
-    }).finally(() => archive.close());
+    }).finally(() => saves.close());
     await orders?.close();
     // As the end of a run does, where a person may have cancelled it.
     if (orders && (await store.run(run.id))?.state === "cancelled") await store.cancelRun(run.id, new Set());
@@ -168,12 +200,19 @@ function ownLimits({ rpm, rpd }: Scenario): OwnLimits {
 function isTold(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   const isDisk = typeof code === "string" && /^E[A-Z0-9]+$/.test(code);
-  return error instanceof ServiceError || error instanceof NoRequestsUntil || isDisk;
+  const isDatabase = error instanceof DatabaseTrouble;
+  return error instanceof ServiceError || error instanceof NoRequestsUntil || isDisk || isDatabase;
 }
 
-function partsOf(process: Process, workspace: Workspace, network: Network, mutant: Substitution): Parts {
+export function partsOf(
+  process: Process,
+  workspace: Workspace,
+  network: Network,
+  mutant: Substitution,
+  fleet: Pick<FleetSide, "parts"> | null,
+): Parts {
   const { machine } = process;
-  const parts: Parts = {
+  const own: Parts = {
     store: gatedPort(process, "state.db", "store", workspace.store, storeLooks),
     accounts: gatedPort(process, "accounts.db", "accounts", machine.accounts, [
       "quota",
@@ -187,6 +226,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
     download: gatedDownload(process, network.download),
     inspect,
   };
+  const parts = fleet?.parts(own) ?? own;
   return mutant.parts?.(parts, process) ?? parts;
 }
 
@@ -239,7 +279,7 @@ async function endingOf(
   };
 }
 
-function archiveOf({ clock }: Process, { disk, download, inspect }: Parts): Archive {
+export function archiveOf({ clock }: Process, { disk, download, inspect }: Parts): Archive {
   return openArchive({
     disk,
     download,
@@ -258,7 +298,7 @@ function portsOf(
   accountId: number,
   spendLog: SpendLog,
   lanes: number,
-): Omit<RunPorts, "publish"> {
+): Omit<RunPorts, "publish" | "bell"> {
   const { clock } = process;
   return {
     store,
@@ -273,7 +313,6 @@ function portsOf(
     save: (request, signal) => process.work(() => archive.save(request, signal)),
     refusal: archive.refusal,
     replacements: new Replacements(),
-    bell: new WakeSignal(),
     exists: async (path) => (await disk.size(path)) !== null,
     clock,
     log,

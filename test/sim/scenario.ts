@@ -39,6 +39,8 @@ export interface Scenario {
   publishing?: PublishPlan;
   /** One item of each kind goes first. */
   canary?: boolean;
+  /** The workspace is in a database, and several hosts work on it. */
+  fleet?: FleetPlan;
   /** Once nothing goes on by itself, the person has failed items tried again and settles held ones. */
   mends?: boolean;
   /** Credits of the account at the beginning. */
@@ -98,7 +100,11 @@ export type PlannedFault =
   /** The nth effect of that name (`any` counts them all), from any process. */
   | { at: "effect"; effect: string; nth: number; fault: Crash }
   /** Milliseconds after the beginning. */
-  | { at: "time"; ms: number; fault: Event };
+  | { at: "time"; ms: number; fault: Event }
+  /** The nth call of that name from any process of a fleet (`any` counts them all). */
+  | { at: "call"; call: string; nth: number; fault: CallFault }
+  /** Milliseconds after the beginning, in a fleet. */
+  | { at: "moment"; ms: number; fault: FleetEvent };
 
 /** A look at a task that is long overdue, or at one whose end has been told before: its addresses have expired. */
 export type Look = "late" | "again";
@@ -125,5 +131,29 @@ export type Event =
   | { kind: "disk-full"; forMs: number }
   /** A person puts a file where one of ours is wanted. */
   | { kind: "stranger-file"; item: number };
+
+/** Hosts that share a workspace: the first one has the run, the others have workers that stand by. */
+export interface FleetPlan {
+  workers: number;
+  /** Downloads that each of them does at once. */
+  downloads: number;
+  /** Whether the run takes downloads too. */
+  works: boolean;
+  /** Milliseconds between two pieces of a file: a download may take longer than a lease. */
+  pieceMs: number;
+}
+
+export type CallFault =
+  /** The process is stopped, and goes on later. */
+  | { kind: "stands-still"; ms: number }
+  /** Its connection to the database breaks: before that was asked to do it, or after it has done so. */
+  | { kind: "lost-answer"; done: boolean };
+
+export type FleetEvent =
+  | { kind: "queue-dropped" }
+  /** A host cannot reach the database any more. */
+  | { kind: "database-cut"; host: number; forMs: number }
+  /** A worker is told to finish what it has and to end. */
+  | { kind: "worker-stopped"; host: number };
 
 export type FaultKind = PlannedFault["fault"]["kind"];

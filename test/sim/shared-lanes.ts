@@ -6,6 +6,12 @@ export class SharedLanes {
   private readonly owners = new Map<number, Process>();
   private bracket: Process | null = null;
 
+  /** The process gives back whatever it has, as where it closes its account and goes on. */
+  close(process: Process): void {
+    for (const [number, owner] of this.owners) if (owner === process) this.owners.delete(number);
+    if (this.bracket === process) this.bracket = null;
+  }
+
   /** The lanes as one process sees them, of which it may use `count`. */
   of(process: Process, count: number): Lanes {
     return {

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chance } from "./chance.js";
 import { asked, calm, chained, crashesAt, crowded, published } from "./crash-everywhere.js";
-import { canary, huntNamed } from "./hunt.js";
+import { noCounts } from "./fleet/rules.js";
+import { fleetScenarioOf } from "./fleet/workload.js";
+import { canary, fleetCanary, huntNamed } from "./hunt.js";
 import { Kernel } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
@@ -101,6 +103,25 @@ describe("the simulation", () => {
 
   test("a runner that hands on what has expired is caught", async () => {
     expect((await huntNamed("hands on an address that has expired", 8)).message).toMatch(/^P15: /);
+  });
+
+  test("several hosts that share a workspace break no promise, though their processes are killed, stopped and cut off", async () => {
+    const counts = noCounts();
+    const hashes: string[] = [];
+    for (const seed of [7, 7, 9, 11]) {
+      const { violation, fleet, hash } = await simulate(fleetScenarioOf(seed));
+      expect(violation).toBeNull();
+      hashes.push(hash);
+      for (const what of Object.keys(counts) as (keyof typeof counts)[]) counts[what] += fleet[what];
+    }
+    expect(hashes[1]).toBe(hashes[0]);
+    for (const what of ["runsKilled", "takeOvers", "handedOut"] as const)
+      expect(counts[what]).toBeGreaterThan(0);
+  });
+
+  test("a fleet that believes a worker whose lease has ended, and one that plans again what was cut off, are caught", async () => {
+    expect((await huntNamed(fleetCanary, 24)).message).toMatch(/^lease: a worker was believed/);
+    expect((await huntNamed("plans again what a killed run was submitting")).message).toMatch(/^P2: /);
   });
 
   test("a runner that pays twice is caught", async () => {

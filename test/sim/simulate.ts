@@ -11,9 +11,11 @@ import { ChainRules, checkHandedOn } from "./chain-rules.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
+import { liveInFleet } from "./fleet/live.js";
+import { type FleetCounts, noCounts } from "./fleet/rules.js";
 import { itemOf, jobOf } from "./jobs.js";
 import { Kernel, ProcessClock } from "./kernel.js";
-import { hasPendingCommits, type Machine } from "./machine.js";
+import { effectsMax, hasPendingCommits, type Machine } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { priceOf } from "./models.js";
 import { MoneyRules } from "./money-rules.js";
@@ -45,6 +47,7 @@ export interface Result {
   faults: ReadonlyMap<FaultKind, number>;
   /** In which states the items were at the end, and how many; empty if the run broke a promise before its end. */
   ended: ReadonlyMap<ItemState, number>;
+  fleet: FleetCounts;
   /** The last things that happened, oldest first. */
   tail: readonly string[];
 }
@@ -52,6 +55,8 @@ export interface Result {
 const beginning = Date.UTC(2026, 0, 5, 9);
 const dayMs = 86_400_000;
 const endings = { stuck: "nobody goes on", "too long": "it never ends" };
+/** Workers look into the queue every second. */
+const fleetEffectsMax = 150_000;
 /** When an account that is short of credits gets more. */
 const topUpMs = 7_200_000;
 
@@ -78,6 +83,7 @@ class Simulation {
   /** When the clock was last set. */
   private clockSetAt = Number.NEGATIVE_INFINITY;
   private readonly ended = new Map<ItemState, number>();
+  private readonly fleet = noCounts();
   /** The items that the person has approved. */
   private readonly approved = new Set<string>();
 
@@ -98,7 +104,7 @@ class Simulation {
     );
     this.trace = new Trace(now, this.workspaces);
     const desk = new FaultDesk(scenario.faults, (fault, at) => this.trace.faultHappens(fault, at));
-    const watch = new Watch();
+    const watch = new Watch((error) => kernel.fail(error));
     const disk = new MemoryDisk(now);
     this.service = new SimulatedService(scenario, now, () => this.network.bucket);
     const { ledger } = this.service;
@@ -118,7 +124,7 @@ class Simulation {
       new QuotaRules(scenario, now, () => this.clockSetAt),
       new ChainRules(scenario, this.service, now, () => this.clockSetAt),
       new ApprovalRules(scenario, this.service, this.approved, this.workspaces),
-      new ArchiveRules(disk, ledger, this.workspaces),
+      new ArchiveRules(disk, ledger, this.workspaces, scenario.fleet !== undefined),
       published,
     );
     const accounts = this.databases.accounts();
@@ -132,10 +138,11 @@ class Simulation {
       seed,
       wall,
       processes: [],
+      effectsMax: scenario.fleet === undefined ? effectsMax : fleetEffectsMax,
     };
     this.network = {
       wire: new Wire(kernel, this.service, desk, seed, watch, scenario.tellsTime),
-      files: new FileServer(kernel, this.service, desk, seed),
+      files: new FileServer(kernel, this.service, desk, seed, scenario.fleet?.pieceMs),
       bucket:
         scenario.publishing === undefined
           ? null
@@ -164,8 +171,9 @@ class Simulation {
       kernel.schedule(beginning + topUpMs, () => ledger.topUp(userId, toMicro(10_000)));
     let running = this.workspaces.length;
     for (const workspace of this.workspaces) {
-      const { network, service, mutant, approved } = this;
-      void live({ machine, workspace, scenario, network, service, mutant, approved }).then(
+      const { network, service, mutant, approved, fleet } = this;
+      const go = scenario.fleet === undefined ? live : liveInFleet;
+      void go({ machine, workspace, scenario, network, service, mutant, approved, fleet }).then(
         () => {
           running--;
         },
@@ -265,6 +273,7 @@ class Simulation {
       reached,
       faults,
       ended: this.ended,
+      fleet: this.fleet,
       tail: trace.tail,
     };
   }

@@ -1,7 +1,8 @@
 import type { ItemState } from "../../src/core/item.js";
+import { type Drawn, drawn } from "./drawn.js";
+import { type FleetCounts, noCounts } from "./fleet/rules.js";
 import type { FaultKind } from "./scenario.js";
 import { simulate } from "./simulate.js";
-import { scenarioOf, type WorkloadOptions } from "./workload.js";
 
 /** What some seeds came to. */
 export interface Tally {
@@ -12,24 +13,33 @@ export interface Tally {
   reached: Map<string, number>;
   /** In which states the items were at the end, and how many. */
   ended: Map<ItemState, number>;
+  fleet: FleetCounts;
   failures: { seed: number; promise: string; message: string }[];
 }
 
-export interface Seeds extends WorkloadOptions {
+export interface Seeds extends Drawn {
   first: number;
   count: number;
 }
 
 export function emptyTally(): Tally {
-  return { runs: 0, effects: 0, faults: new Map(), reached: new Map(), ended: new Map(), failures: [] };
+  return {
+    runs: 0,
+    effects: 0,
+    faults: new Map(),
+    reached: new Map(),
+    ended: new Map(),
+    fleet: noCounts(),
+    failures: [],
+  };
 }
 
 export async function tally({ first, count, ...workload }: Seeds): Promise<Tally> {
   const sum = emptyTally();
   for (let seed = first; seed < first + count; seed++) {
-    const { effects, faults, reached, ended, violation } = await simulate(scenarioOf(seed, workload));
+    const { effects, faults, reached, ended, fleet, violation } = await simulate(drawn(seed, workload));
     const failures = violation ? [{ seed, promise: violation.promise, message: violation.message }] : [];
-    addTo(sum, { runs: 1, effects, faults, reached, ended, failures });
+    addTo(sum, { runs: 1, effects, faults, reached, ended, fleet, failures });
   }
   return sum;
 }
@@ -46,5 +56,6 @@ export function addTo(sum: Tally, more: Added): void {
   for (const [kind, count] of more.faults) sum.faults.set(kind, (sum.faults.get(kind) ?? 0) + count);
   for (const [pair, count] of more.reached) sum.reached.set(pair, (sum.reached.get(pair) ?? 0) + count);
   for (const [state, count] of more.ended) sum.ended.set(state, (sum.ended.get(state) ?? 0) + count);
+  for (const what of Object.keys(more.fleet) as (keyof FleetCounts)[]) sum.fleet[what] += more.fleet[what];
   sum.failures.push(...more.failures);
 }

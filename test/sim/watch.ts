@@ -98,6 +98,9 @@ type Listeners = { [Kind in keyof Happenings]: ((...values: Parameters<Happening
 
 /** Tells every rule of everything that happens. */
 export class Watch {
+  /** `onBroken` hears of a promise that is broken even where the program takes the error for one of its own. */
+  constructor(private readonly onBroken: (error: unknown) => void = () => {}) {}
+
   private readonly listeners: Listeners = { sent: [], arrived: [], replied: [], done: [], crashed: [] };
 
   add(...rules: Rule[]): void {
@@ -107,7 +110,12 @@ export class Watch {
   }
 
   tell<Kind extends keyof Happenings>(kind: Kind, ...values: Parameters<Happenings[Kind]>): void {
-    for (const listener of this.listeners[kind]) listener(...values);
+    try {
+      for (const listener of this.listeners[kind]) listener(...values);
+    } catch (error) {
+      this.onBroken(error);
+      throw error;
+    }
   }
 
   private listen<Kind extends keyof Happenings>(kind: Kind, rule: Rule): void {

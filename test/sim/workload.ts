@@ -125,7 +125,7 @@ function boundsOf(lot: Chance, { items, workspaces, balance }: Scenario): Bounds
   };
 }
 
-function itemsOf(lot: Chance, count: number, workspaces: number): ScenarioItem[] {
+export function itemsOf(lot: Chance, count: number, workspaces: number): ScenarioItem[] {
   const models = lot.shuffle(modelNames).slice(0, lot.whole(1, modelNames.length));
   const sharesNames = lot.is(0.3);
   return Array.from({ length: count }, (_, index) => ({
@@ -138,7 +138,7 @@ function itemsOf(lot: Chance, count: number, workspaces: number): ScenarioItem[]
 }
 
 /** What the service's page leaves open is settled in another way each time. */
-function switchesOf(lot: Chance): SwitchSettings {
+export function switchesOf(lot: Chance): SwitchSettings {
   return {
     limiter: { kind: "sliding-log" },
     tooMany: {
