@@ -110,7 +110,11 @@ function keepCode() {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("BULKGEN_"));
   const env = { ...Object.fromEntries(own), HOME: place, XDG_STATE_HOME: place };
   const start = ["--import", beside("keep-code.mjs"), join(folder, "bin", "bulkgen.js")];
-  for (const words of [["status"], ["plan", "sheet.csv", "--sandbox"]])
+  for (const words of [
+    ["status"],
+    ["plan", "sheet.csv", "--sandbox"],
+    ["run", "sheet.csv", "--sandbox", "--yes"],
+  ])
     spawnSync(process.execPath, [...start, ...words], { cwd: place, env, stdio: "ignore" });
   rmSync(place, { recursive: true });
 }

@@ -6,6 +6,7 @@ import api from "undici/lib/api/index.js";
 import errors from "undici/lib/core/errors.js";
 import Agent from "undici/lib/dispatcher/agent.js";
 import Dispatcher from "undici/lib/dispatcher/dispatcher.js";
+import Pool from "undici/lib/dispatcher/pool.js";
 
 Object.assign(Dispatcher.prototype, { request: api.request });
 
@@ -15,4 +16,4 @@ async function fetch(...request) {
   return web.fetch(...request);
 }
 
-export { Agent, errors, fetch };
+export { Agent, errors, fetch, Pool };

@@ -1,5 +1,5 @@
 import diagnostics from "node:diagnostics_channel";
-import { Agent, errors } from "undici";
+import { errors, Pool } from "undici";
 import type { Clock } from "../clock.js";
 import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
 
@@ -25,8 +25,10 @@ export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; cl
   // knows whether it was charged. A recent answer and a stated `Keep-Alive: timeout` only rule out the server's idle
   // timer: one that restarts, or a proxy that reloads, closes all idle connections at once and without notice, but lets
   // a request on a new connection end. test/bench/README.md says what a new connection costs.
-  const paid = new Agent({ pipelining: 0, connect: { timeout: connectMsMax } });
-  const free = new Agent({ pipelining: 1, connect: { timeout: connectMsMax } });
+  const { origin, pathname } = new URL(baseUrl);
+  const paid = new Pool(origin, { pipelining: 0, connect: { timeout: connectMsMax } });
+  const free = new Pool(origin, { pipelining: 1, connect: { timeout: connectMsMax } });
+  const prefix = pathname.replace(/\/$/, "");
 
   const send: Send = async (request, signal) => {
     const watch: Watch = { sent: false };
@@ -37,8 +39,7 @@ export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; cl
     try {
       const pending = watched(watch, () =>
         (request.method === "POST" ? paid : free).request({
-          origin: new URL(baseUrl).origin,
-          path: new URL(baseUrl).pathname.replace(/\/$/, "") + request.path,
+          path: prefix + request.path,
           method: request.method,
           headers: headersOf(request, key),
           body: request.body ?? null,

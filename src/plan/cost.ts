@@ -30,6 +30,8 @@ export class PlanPrices {
   private readonly groups: PriceGroup[] = [];
   /** By model and params as written. */
   private readonly known = new Map<string, ItemKind>();
+  /** By the params of the rows that share them, which saves writing them for each row. */
+  private readonly shared = new Map<ItemKind["params"], ItemKind>();
   private readonly numbers = new Map<string, number>();
 
   /** `charges` are the highest charges seen, by group, which are more reliable than the list price. */
@@ -37,6 +39,14 @@ export class PlanPrices {
 
   /** The kind of an item, with what it costs and its group. */
   of(model: Model, params: ItemKind["params"]): ItemKind {
+    const shared = this.shared.get(params);
+    if (shared?.model === model.model_key) return shared;
+    const kind = this.asWritten(model, params);
+    if (this.shared.size < keptMax) this.shared.set(params, kind);
+    return kind;
+  }
+
+  private asWritten(model: Model, params: ItemKind["params"]): ItemKind {
     const written = model.model_key + JSON.stringify(params);
     const known = this.known.get(written);
     if (known !== undefined) return known;

@@ -61,7 +61,7 @@ const contendedMs = 1_000;
  * The next turn begins no sooner than so many times the time that this one took to decide, but the loop never rests for
  * longer than `restMsMax`. What ends meanwhile shares the next turn.
  */
-const restTimes = 4;
+const restTimes = 9;
 const restMsMax = 50;
 
 /** What a turn has read. */

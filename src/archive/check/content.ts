@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../../core/ports/disk.js";
-import { type DecodedSize, decodable, decodedSize, oneLine, pictureFault } from "./pictures.js";
+import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault } from "./pictures.js";
 
 /**
  * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
@@ -55,7 +55,9 @@ export async function inspect(
     const bytes = small ?? (await readAll(disk, path));
     const decoded = await decodedSize(bytes);
     if (decoded === "too large") return unread("too large to decode");
-    return decodedPicture(bytes, type, decoded);
+    const fault = await pictureFault(bytes, mime, decoded);
+    if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
+    return { kind: "media", extension, mime, check: "decoded" };
   }
   if (readable.has(extension)) return openTracks(disk, path, size, category, { extension, mime });
   return { kind: "media", extension, mime, check: "type" };
@@ -65,27 +67,21 @@ export async function inspect(
 const beginnings = ["\x89PNG", "\xff\xd8\xff", "RIFF", "GIF8"];
 
 /**
- * Checks a file of at most `smallBytes` as `inspect` does, if it is a picture that takes little to decode: then nothing in
- * it can hold up the thread that asks. Null for all else. Rejects with errors of the disk.
+ * Checks a file of so many bytes, at most `smallBytes`, as `inspect` does, if it is a whole picture that takes little to
+ * decode: then nothing in it can hold up the thread that asks. Null for all else. Rejects with errors of the disk.
  */
-export async function inspectSmallPicture(disk: Disk, path: string): Promise<MediaContent | null> {
-  const bytes = await readAll(disk, path);
+export async function inspectSmallPicture(
+  disk: Disk,
+  path: string,
+  size: number,
+): Promise<MediaContent | null> {
+  const bytes = await readAll(disk, path, { start: 0, end: size });
   const head = bytes.toString("latin1", 0, 4);
   if (!beginnings.some((beginning) => head.startsWith(beginning))) return null;
   const type = await typeOf(bytes);
   if (type === undefined || !decodable.has(type.mime)) return null;
-  const decoded = await decodedSize(bytes);
-  return decoded === "small" ? decodedPicture(bytes, type, decoded) : null;
-}
-
-async function decodedPicture(
-  bytes: Buffer,
-  { ext: extension, mime }: { ext: string; mime: string },
-  decoded: Exclude<DecodedSize, "too large">,
-): Promise<MediaContent> {
-  const fault = await pictureFault(bytes, mime, decoded);
-  if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
-  return { kind: "media", extension, mime, check: "decoded" };
+  const { ext: extension, mime } = type;
+  return (await isSmallAndWhole(bytes, mime)) ? { kind: "media", extension, mime, check: "decoded" } : null;
 }
 
 /** Containers made for video may contain only sound; the tracks say which. */

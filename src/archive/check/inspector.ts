@@ -62,7 +62,7 @@ async function withoutThread(
   const over = new AbortController();
   const late = settings.clock.sleep(patienceMs(bytes, settings), over.signal).then(() => null);
   try {
-    return await Promise.race([inspectSmallPicture(nodeDisk, path), late]);
+    return await Promise.race([inspectSmallPicture(nodeDisk, path, bytes), late]);
   } finally {
     // Given a reason, abort does not create an error with a stack.
     over.abort("ended");

@@ -21,6 +21,8 @@ const wholeFormats = new Set(["webp", "heif"]);
 const pixelsMax = 268_402_689;
 /** A picture that takes more is shrunk while it is decoded, in strips: that takes more time, and hardly any memory. */
 const smallBytesMax = 32 * 2 ** 20;
+/** Of four bytes each, the usual most. */
+const smallPixelsMax = smallBytesMax / 4;
 
 /** How much memory it takes to decode a picture whole: little, much, or more than a file may take. */
 export type DecodedSize = "small" | "large" | "too large";
@@ -44,11 +46,26 @@ export async function decodedSize(bytes: Buffer): Promise<DecodedSize> {
 /** What is wrong with a picture, in words; null when every pixel could be decoded. */
 export async function pictureFault(bytes: Buffer, mime: string, size: DecodedSize): Promise<string | null> {
   if (!hasEndMark(bytes, mime)) return "is truncated: it has no end mark";
-  const error = await decodeError(bytes, mime, warning.has(mime) ? "warning" : "error", size);
+  const decode = size === "small" ? {} : { shrinks: true };
+  const error = await decodeError(bytes, mime, strictest(mime), decode);
   if (error === null) return null;
   if (tellsOfDamage.test(error) || !warning.has(mime)) return `cannot be decoded: ${error}`;
-  const worse = await decodeError(bytes, mime, "error", size);
+  const worse = await decodeError(bytes, mime, "error", decode);
   return worse === null ? null : `cannot be decoded: ${worse}`;
+}
+
+/**
+ * Whether a picture is whole and has at most `smallPixelsMax`, all of its frames together; one decoding says both. False
+ * also says no more than that it has to be looked at more closely.
+ */
+export async function isSmallAndWhole(bytes: Buffer, mime: string): Promise<boolean> {
+  if (!hasEndMark(bytes, mime)) return false;
+  const error = await decodeError(bytes, mime, strictest(mime), { pixelsMax: smallPixelsMax });
+  return error === null;
+}
+
+function strictest(mime: string): "warning" | "error" {
+  return warning.has(mime) ? "warning" : "error";
 }
 
 /** The decoders of these do not need the end mark. All others fail when a byte is missing. */
@@ -69,11 +86,12 @@ async function decodeError(
   bytes: Buffer,
   mime: string,
   failOn: "warning" | "error",
-  size: DecodedSize,
+  { shrinks = false, pixelsMax }: { shrinks?: boolean; pixelsMax?: number },
 ): Promise<string | null> {
   const { default: sharp } = await import("sharp");
-  const picture = sharp(bytes, { failOn, sequentialRead: true, animated: animated.has(mime) });
-  if (size !== "small") picture.resize(8, 8, { fit: "fill", kernel: "linear", fastShrinkOnLoad: false });
+  const limit = pixelsMax === undefined ? {} : { limitInputPixels: pixelsMax };
+  const picture = sharp(bytes, { failOn, sequentialRead: true, animated: animated.has(mime), ...limit });
+  if (shrinks) picture.resize(8, 8, { fit: "fill", kernel: "linear", fastShrinkOnLoad: false });
   try {
     await picture.raw().toBuffer();
     return null;

@@ -78,13 +78,15 @@ export function numberedName(name: string, number: number, extension: string): s
 
 /**
  * Makes a folder below the job's folder, level by level, and returns its path. A symbolic link on the way is refused,
- * because it would lead files elsewhere; the job's folder itself may be a link. Rejects with ELOOP and errors of the disk.
+ * because it would lead files elsewhere; the job's folder itself may be a link. Where nothing is below it, it is left to
+ * `openTemporary`, so that files cost no look at it. Rejects with ELOOP and errors of the disk.
  */
 export async function folderBelow(disk: Disk, jobFolder: string, below: string): Promise<string> {
+  if (below === ".") return jobFolder;
   await disk.makeFolder(jobFolder);
   let real = await disk.realPath(jobFolder);
   let folder = jobFolder;
-  for (const level of below === "." ? [] : below.split("/")) {
+  for (const level of below.split("/")) {
     folder = join(folder, level);
     real = join(real, level);
     await disk.makeFolder(folder);

@@ -22,15 +22,28 @@ export function temporaryNameOf(identity: string, number: number): string {
   return `.bulkgen-${short}-${number}.part`;
 }
 
-/** Opens a new temporary file for the output with that identity, never one of another process. */
+/**
+ * Opens a new temporary file for the output with that identity, never one of another process. Makes the folder if it is
+ * missing.
+ */
 export async function openTemporary(disk: Disk, folder: string, identity: string): Promise<Temporary> {
   for (let number = 1; ; number++) {
     const path = join(folder, temporaryNameOf(identity, number));
     try {
-      return openAs(disk, folder, path, await disk.create(path));
+      return openAs(disk, folder, path, await createIn(disk, folder, path));
     } catch (error) {
       if ((error as { code?: unknown }).code !== "EEXIST") throw error;
     }
+  }
+}
+
+async function createIn(disk: Disk, folder: string, path: string): Promise<NewFile> {
+  try {
+    return await disk.create(path);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+    await disk.makeFolder(folder);
+    return disk.create(path);
   }
 }
 

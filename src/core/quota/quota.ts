@@ -96,7 +96,7 @@ export function slower(pacing: Pacing): Pacing {
 export interface Window {
   /** Null means unlimited. */
   limit: number | null;
-  /** Requests that occupy it now. */
+  /** Requests that occupy it now. The minute of an account without limits counts none. */
   used: number;
   /** When a slot is free (UTC ms): `now` if one is. */
   nextFreeAt: number;

@@ -32,7 +32,9 @@ export function* quotaOf(
     since,
     accountId,
   )) as AccountOfDay;
-  const requests = yield* requestsSince(sql, accountId, now - minuteMs);
+  // Where nothing is limited, none of them counts.
+  const isUnlimited = row.limit_minute === null && row.limit_day === null;
+  const requests = isUnlimited ? [] : yield* requestsSince(sql, accountId, now - minuteMs);
   if (isOfFuture(row, requests, now)) return null;
   return {
     minute: minuteWindow(row.limit_minute, requests, now),

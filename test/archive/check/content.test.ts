@@ -147,7 +147,7 @@ describe("a small picture, which is checked without a thread,", () => {
   const small = async (bytes: Buffer) => {
     const path = join(folder, "small");
     await writeFile(path, bytes);
-    return inspectSmallPicture(nodeDisk, path);
+    return inspectSmallPicture(nodeDisk, path, bytes.length);
   };
 
   test.each(["png", "jpeg", "webp", "webpLossy", "gif"] as const)("may be a %s", async (name) => {
@@ -155,11 +155,22 @@ describe("a small picture, which is checked without a thread,", () => {
     expect(await small(bytes)).toEqual(await look(bytes, "image"));
   });
 
-  test("P13: is refused as one that a thread checks", async () => {
+  test("P13: is whole: of one that is not, a thread says what is wrong", async () => {
     const bytes = await media.png();
     const cut = bytes.subarray(0, bytes.length - 40);
-    expect(await small(cut)).toEqual(await look(cut, "image"));
-    expect(await small(cut)).toMatchObject({ kind: "bad" });
+    expect(await small(cut)).toBeNull();
+    expect(await look(cut, "image")).toMatchObject({ kind: "bad" });
+    bytes.fill(0, bytes.length >> 1, bytes.length - 40);
+    expect(await small(bytes)).toBeNull();
+  });
+
+  test("has at most eight mebipixels", async () => {
+    const wide = (height: number) =>
+      sharp({ create: { width: 4096, height, channels: 3, background: "red" } })
+        .png()
+        .toBuffer();
+    expect(await small(await wide(2048))).toMatchObject({ check: "decoded" });
+    expect(await small(await wide(2049))).toBeNull();
   });
 
   test("P22: is nothing that a library might not get to the end of", async () => {

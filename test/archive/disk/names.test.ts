@@ -156,8 +156,8 @@ describe("a folder below the job's", () => {
 
   test("is made level by level, and the job's own with it", async () => {
     const job = join(root, "job");
-    expect(await folderBelow(nodeDisk, job, ".")).toBe(job);
-    expect(readdirSync(job)).toEqual([]);
+    expect(await folderBelow(nodeDisk, job, "."), "is left to whoever makes a file").toBe(job);
+    expect(readdirSync(root)).toEqual([]);
     expect(await folderBelow(nodeDisk, job, "a/b")).toBe(join(job, "a/b"));
     expect(readdirSync(join(job, "a"))).toEqual(["b"]);
   });

@@ -32,6 +32,16 @@ test("temporary files are named after their output, numbered, and are known by t
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test("a folder that is missing is made, also after it was removed", async () => {
+  const missing = join(folder, "job");
+  for (let time = 0; time < 2; time++) {
+    const { path, release } = await openTemporary(nodeDisk, missing, "k1:a");
+    await release();
+    expect(readdirSync(missing)).toEqual([basename(path)]);
+    rmSync(missing, { recursive: true });
+  }
+});
+
 test.each([
   "bulkgen-0123456789abcdef-1.part",
   "x.bulkgen-0123456789abcdef-1.part",

@@ -94,9 +94,9 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
     await accounts.setLimits(id, { perMinute: null, perDay: null });
     expect(await accounts.counted(own, { requests: 0, over: 0 })).toBe(0);
     const tickets = await Promise.all(Array.from({ length: 50 }, () => send()));
-    expect((await accounts.quota(id)).minute.used).toBe(50);
+    expect((await accounts.quota(id)).day.used).toBe(50);
     for (const ticket of tickets.slice(1)) await accounts.answered(ticket);
-    expect((await accounts.quota(id)).minute.used).toBe(1);
+    expect((await accounts.quota(id)).day.used).toBe(1);
     const { over } = await accounts.past(own);
     expect(over).toBe(49);
     expect(await accounts.counted(own, { requests: 49, over })).toBe(0);
@@ -110,7 +110,7 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
     const second = await send();
     expect(second.id).not.toBe(first.id);
     await accounts.answered(first);
-    expect((await accounts.quota(id)).minute.used).toBe(1);
+    expect((await accounts.quota(id)).day.used).toBe(1);
   });
 
   test("the user's own limits hold before the service has told the plan, and never widen it", async () => {
