@@ -64,6 +64,7 @@ export class JobIndex {
   /** Folded name → the identity of its output, or null for a file without an index line. */
   private readonly identities = new Map<string, string | null>();
   private readonly listed = new Map<string, Promise<void>>();
+  private readonly turns = new Map<string, Promise<void>>();
   private endsInLine = true;
   /** A process that was killed may have written what was read, and not have synced it. */
   private isDurable = true;
@@ -146,6 +147,25 @@ export class JobIndex {
   /** The latest line of each output. */
   all(): IndexLine[] {
     return [...this.lines.values()];
+  }
+
+  /**
+   * Gives names to outputs that want the same one after the other: while one looks whether a file of that name is its
+   * own, another would take the name to be taken, though the file is its own.
+   */
+  async inTurn<Result>(name: string, give: () => Promise<Result>): Promise<Result> {
+    const key = foldName(name);
+    const given = (this.turns.get(key) ?? Promise.resolve()).then(give);
+    const turn = given.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.turns.set(key, turn);
+    try {
+      return await given;
+    } finally {
+      if (this.turns.get(key) === turn) this.turns.delete(key);
+    }
   }
 
   /** Marks a name as free. */
