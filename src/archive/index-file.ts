@@ -89,6 +89,7 @@ export class JobIndex {
   /** Lines by identity; folded name → the identity of its output, or null for a file without an index line. */
   private readonly tables = openTables();
   private readonly listed = new Map<string, Promise<void>>();
+  private readonly turns = new Map<string, Promise<void>>();
   private endsInLine = true;
   /** A process that was killed may have written what was read, and not have synced it. */
   private isDurable = true;
@@ -194,6 +195,25 @@ export class JobIndex {
         yield JSON.parse(line) as IndexLine;
         last = id;
       }
+    }
+  }
+
+  /**
+   * Gives names to outputs that want the same one after the other: while one looks whether a file of that name is its
+   * own, another would take the name to be taken, though the file is its own.
+   */
+  async inTurn<Result>(name: string, give: () => Promise<Result>): Promise<Result> {
+    const key = foldName(name);
+    const given = (this.turns.get(key) ?? Promise.resolve()).then(give);
+    const turn = given.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.turns.set(key, turn);
+    try {
+      return await given;
+    } finally {
+      if (this.turns.get(key) === turn) this.turns.delete(key);
     }
   }
 

@@ -295,7 +295,9 @@ async function place(
   const { temporary, received, content, folder } = checked;
   await temporary.file.sync();
   const moved = await makeWay(disk, request, index);
-  const file = await giveName(disk, request, index, { ...checked, sidecars });
+  const file = await index.inTurn(checked.name, () =>
+    giveName(disk, request, index, { ...checked, sidecars }),
+  );
   const { bytes, sha256 } = received;
   const { mime } = content;
   const unproven = content.check !== "decoded" && !received.lengthStated;
