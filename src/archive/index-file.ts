@@ -91,7 +91,7 @@ export class JobIndex {
   private readonly listed = new Map<string, Promise<void>>();
   private readonly turns = new Map<string, Promise<void>>();
   private endsInLine = true;
-  /** A process that was killed may have written what was read, and not have synced it. */
+  /** A process that was killed may have written what was read, and not have synced it or the name of the file. */
   private isDurable = true;
   /** One append at a time: two at once could mix their lines. The empty text appends nothing, and syncs what is there. */
   private readonly write = inBatches<string>((texts) => this.append(texts.join("")));
@@ -240,6 +240,7 @@ export class JobIndex {
     this.endsInLine = false;
     await this.disk.append(join(this.jobFolder, indexName), begin + text);
     this.endsInLine = true;
+    if (!this.isDurable) await this.disk.syncFolder(this.jobFolder);
     this.isDurable = true;
   }
 }

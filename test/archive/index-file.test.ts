@@ -118,13 +118,13 @@ describe("an index", () => {
     writeFileSync(join(folder, "index.jsonl"), `${json(first, second)}{"key`);
     const synced: string[] = [];
     const disk = watchedDisk(nodeDisk, (step, path) => {
-      if (step === "append") synced.push(path);
+      if (step === "append" || step === "syncFolder") synced.push(path);
     });
     const index = await JobIndex.open(disk, folder);
     await index.add(first);
-    expect(synced).toEqual([join(folder, "index.jsonl")]);
+    expect(synced).toEqual([join(folder, "index.jsonl"), folder]);
     await index.add(second);
-    expect(synced).toHaveLength(1);
+    expect(synced).toHaveLength(2);
     expect(text()).toBe(`${json(first, second)}{"key\n`);
   });
 
