@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import { numberOf } from "./flags.mjs";
 
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 200 : 2_000);
+const items = numberOf("--items", short ? 50 : 2_000);
 const rounds = short ? 1 : 5;
 const ratioMax = 1.02;
 const drawings = short ? 500 : 2_000;
