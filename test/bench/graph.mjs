@@ -13,7 +13,7 @@ import { me } from "./account.mjs";
 
 const short = process.argv.includes("--short");
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const items = short ? 10_000 : 100_000;
+const items = short ? 5_000 : 100_000;
 
 const first = "https://files.example/first.mp4";
 /** What row n takes as its input. */

@@ -17,7 +17,7 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 300 seeds and 60 of fleets, every crash of the six-item run, some of the
+ *   --short             for each check of a change: 150 seeds and 30 of fleets, half the crashes of the six-item run, some of the
  *                       others, all regressions and a mutant of each
  */
 const { values } = parseArgs({
@@ -37,12 +37,12 @@ const { values } = parseArgs({
 
 const regressions = join("test", "sim", "regressions");
 /** In the short form the longer runs are crashed at each effect of this number and its multiples. */
-const crashedEvery = 60;
+const crashedEvery = 120;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
-const shortSeeds = 300;
-const shortFleets = 60;
+const shortSeeds = 150;
+const shortFleets = 30;
 
 async function seeds(count: number, isFleet: boolean): Promise<boolean> {
   const first = Number(values.seed);
@@ -110,7 +110,7 @@ const verdicts: boolean[] = [];
 if (values.seeds !== undefined || values.short)
   verdicts.push(await seeds(Number(values.seeds ?? shortSeeds), values.fleet));
 if (values.short) verdicts.push(await seeds(shortFleets, true));
-if (values["crash-everywhere"] || values.short) verdicts.push(await crashes("calm"));
+if (values["crash-everywhere"] || values.short) verdicts.push(await crashes("calm", values.short ? 2 : 1));
 if (values["crash-everywhere"] || values.short)
   for (const run of ["crowded", "chained", "asked", "published"] as const)
     verdicts.push(await crashes(run, values.short ? crashedEvery : 1));
