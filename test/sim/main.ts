@@ -17,7 +17,7 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 150 seeds and 30 of fleets, half the crashes of the six-item run, some of the
+ *   --short             for each check of a change: 100 seeds and 20 of fleets, half the crashes of the six-item run, some of the
  *                       others, all regressions and a mutant of each
  */
 const { values } = parseArgs({
@@ -41,8 +41,8 @@ const crashedEvery = 120;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
-const shortSeeds = 150;
-const shortFleets = 30;
+const shortSeeds = 100;
+const shortFleets = 20;
 
 async function seeds(count: number, isFleet: boolean): Promise<boolean> {
   const first = Number(values.seed);
