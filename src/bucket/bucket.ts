@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
-import { fetch, type RequestInit as UndiciRequest } from "undici";
+import type { RequestInit as UndiciRequest } from "undici";
 
 /**
  * A bucket of an S3-compatible store. Its address and credentials come from the variables that other S3 programs read
@@ -229,7 +229,8 @@ async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
 }
 
 async function open(config: S3Config, signal?: AbortSignal): Promise<S3mini> {
-  const { S3mini: Client } = await import("s3mini");
+  // Every command reads the name of a bucket here; few ask one.
+  const [{ S3mini: Client }, { fetch }] = await Promise.all([import("s3mini"), import("undici")]);
   const send = (url: RequestInfo, init: RequestInit = {}) => {
     const signals = [init.signal, signal].filter((each) => each instanceof AbortSignal);
     return fetch(url as string, { ...init, signal: AbortSignal.any(signals) } as UndiciRequest);

@@ -44,6 +44,17 @@ describe("the bundled command", () => {
     expect(new Set(roomsOf("media/worker"))).toEqual(new Set(["// sandbox/"]));
   });
 
+  test("loads no HTTP client to print its help", () => {
+    const telling =
+      'process.on("exit", () => console.error(JSON.stringify(process.moduleLoadList.filter((name) => /https?$/.test(name)))))';
+    const { stderr } = spawnSync(
+      process.execPath,
+      ["--import", `data:text/javascript,${encodeURIComponent(telling)}`, "dist/bin/bulkgen.js", "--help"],
+      { encoding: "utf8" },
+    );
+    expect(stderr).toBe("[]\n");
+  });
+
   test("names each package that is in it", () => {
     expect(packages).toContain("undici");
     expect(packages).toContain("@hono/node-server");
