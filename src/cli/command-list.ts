@@ -412,7 +412,11 @@ export const commandList: readonly CommandDefinition[] = [
     describe:
       "download for the runs of a database on this host too, and go on with a run whose process is gone",
     flags: workerFlags,
-    examples: ["bulkgen worker", "bulkgen worker --only archive --downloads 8 --out /mnt/outputs"],
+    examples: [
+      "bulkgen worker",
+      "bulkgen worker --only archive --downloads 8 --out /mnt/outputs",
+      "bulkgen worker --only submit,poll",
+    ],
     note: "It needs --database-url, and ends after SIGTERM or Ctrl-C when its downloads are done.",
     load: async () => (await import("./commands/fleet/worker.js")).worker,
   },

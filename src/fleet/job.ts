@@ -41,8 +41,11 @@ export interface WorkerEntry {
   busy: number;
   /** Downloads that it has done since it began. */
   done: number;
-  /** It is the run itself, does archiving only, or also stands by to go on with a run whose process is gone. */
-  does: "run" | "archive" | "standby";
+  /**
+   * It is the run itself, does archiving only, stands by to go on with a run whose process is gone, or does that alone, with
+   * no downloads of its own.
+   */
+  does: "run" | "archive" | "standby" | "submit";
 }
 
 /** A worker as others see it. */

@@ -22,6 +22,7 @@ const doing: Readonly<Record<SeenWorker["does"], string>> = {
   run: "runs, and downloads",
   archive: "downloads",
   standby: "downloads, and stands by for a run whose process is gone",
+  submit: "stands by for a run whose process is gone",
 };
 
 /** What `bulkgen fleet` prints. */
@@ -30,10 +31,11 @@ export function fleetText({ workers, waiting, longestWaitMs, active, lock }: Fle
     lock === null
       ? "no run is in progress"
       : `${lock.run === null ? "a run" : `run ${lock.run}`} is in progress on ${lock.host} (process ${lock.pid})`;
-  const lines = workers.map(
-    ({ host, pid, version, downloads, busy, done, does, startedAt }) =>
-      `${host} (process ${pid}, bulkgen ${version}): ${downloads === 0 ? "finishing" : doing[does]}; ${busy} of ${downloads} downloads in progress, ${done} done since ${localTime(startedAt)}`,
-  );
+  const lines = workers.map(({ host, pid, version, downloads, busy, done, does, startedAt }) => {
+    const worker = `${host} (process ${pid}, bulkgen ${version})`;
+    if (does === "submit") return `${worker}: ${doing[does]}, since ${localTime(startedAt)}`;
+    return `${worker}: ${downloads === 0 ? "finishing" : doing[does]}; ${busy} of ${downloads} downloads in progress, ${done} done since ${localTime(startedAt)}`;
+  });
   const first = longestWaitMs === null ? "" : `, the first for ${wait(longestWaitMs)}`;
   const text = [
     `${run}; ${count(active, "download")} in progress, ${waiting} waiting${first}`,

@@ -8,13 +8,15 @@ export const fleet = z.strictObject({
     z.strictObject({
       ...owner,
       version: text("of bulkgen"),
-      downloads: count("downloads that it does at once; 0 while it finishes its last"),
+      downloads: count(
+        "downloads that it does at once; 0 while it finishes its last, and for one that only stands by",
+      ),
       busy: count("downloads in progress"),
       done: count("downloads that it has done since it began"),
       does: z
-        .enum(["run", "archive", "standby"])
+        .enum(["run", "archive", "standby", "submit"])
         .describe(
-          "it is the run itself, downloads only, or also stands by to go on with a run whose process is gone",
+          "it is the run itself, downloads only, also stands by to go on with a run whose process is gone, or does that alone",
         ),
       startedAt: time("when it began, by the clock of the database"),
     }),

@@ -91,6 +91,10 @@ describe("the command line", () => {
     [["schedule", "lst"], 'unexpected argument "lst". Did you mean list? See'],
     [["status", "first"], "run: expected a whole number"],
     [["schedule", "add", "nightly", "set.csv"], "--cron <line> is missing."],
+    ...["poll", "submit,archive", "archive,walk", ""].map((parts): [string[], string] => [
+      ["worker", "--only", parts],
+      `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
+    ]),
     [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
     [["--json", "status"], "expected a command before --json."],
   ])("refuses %j and names the mistake", async (args, message) => {

@@ -410,6 +410,26 @@ describe("a worker's process", () => {
     expectWhole(fleet, 4);
   });
 
+  test("P2: stands by for what needs the key, and leaves the downloads to others", async () => {
+    const fleet = await newFleet(4, { holds: downloads });
+    const running = start(fleet.place, [...runArgs, "--lanes", "1", "--no-work"], fleet.how);
+    const downloading = await workerProcess(fleet, "worker", "--only", "archive", "--downloads", "1");
+    await fleet.service.wasAsked("GET file", 1);
+    const standby = start(fleet.place, ["worker", "--only", "submit,poll"], fleet.how);
+    await standby.prints(/stands by for a run whose process is gone, and takes no downloads/);
+    const seen = await run(fleet.place, ["fleet"], fleet.how);
+    expect(seen.stdout).toMatch(/: stands by for a run whose process is gone, since .*\n/);
+    running.signal("SIGKILL");
+    await running.ended;
+    fleet.release();
+    const [, exit] = await standby.prints(/run 1 ended: (\w+)/);
+    expect(exit, standby.stderr()).toBe("done");
+    for (const worker of [standby, downloading]) worker.signal("SIGTERM");
+    expect((await standby.ended).code).toBe(0);
+    expect((await downloading.ended).code).toBe(0);
+    expectWhole(fleet, 4);
+  });
+
   test("P2: lives on when the database is stopped and started, and goes on with the run that could not", async () => {
     const fleet = await newFleet(4, { holds: downloads, on: ours });
     const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);

@@ -2,7 +2,7 @@ import { defaultRunOptions } from "../../core/next/options.js";
 import { type FlagsOf, option } from "./definition.js";
 import { outFlag } from "./run.js";
 import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, oneOf, positive } from "./values.js";
+import { anyText, FlagError, positive } from "./values.js";
 
 /** Flags of the commands for a workspace that many machines share. */
 
@@ -18,6 +18,25 @@ export const migrateFlags = {
 };
 export type MigrateFlags = FlagsOf<typeof migrateFlags>;
 
+type WorkerPart = "archive" | "submit,poll" | "submit,poll,archive";
+
+/** Whoever submits also polls: the run's one process does both. */
+function parseParts(text: string): WorkerPart {
+  const parts = new Set(
+    text
+      .toLowerCase()
+      .split(",")
+      .map((part) => part.trim()),
+  );
+  const known = ["submit", "poll", "archive"].filter((part) => parts.delete(part)).join(",");
+  if (parts.size === 0 && (known === "archive" || known.startsWith("submit,poll")))
+    return known as WorkerPart;
+  throw new FlagError(
+    `expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(text)}`,
+  );
+}
+const workerParts = Object.assign(parseParts, { choices: ["archive", "submit,poll"] });
+
 // A worker never waits for the lock, and follows many runs.
 const { ifLocked: _ifLocked, work: _work, events: _events, ...carriedOn } = carryFlags;
 const { json: _json, ...service } = serviceFlags;
@@ -26,8 +45,8 @@ export const workerFlags = {
   downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
   only: option(
     "<what>",
-    "archive: do not go on with a run whose process is gone; needs no key",
-    oneOf("archive"),
+    "archive: downloads alone, which needs no key; submit,poll: no downloads, only stand by for a run whose process is gone",
+    workerParts,
     { inFiles: "never" },
   ),
   out: {

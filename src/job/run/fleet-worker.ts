@@ -119,7 +119,7 @@ async function untilStopped(
   let pauseMs = watchMs;
   while (!stop.aborted && !worker.isElsewhere) {
     await clock.sleep(pauseMs, stop);
-    if (stop.aborted || does !== "standby") continue;
+    if (stop.aborted || does === "archive") continue;
     try {
       const run = await orphanedRun(workspace, clock);
       if (run !== null) await takeOver(run);

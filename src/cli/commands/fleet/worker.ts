@@ -22,6 +22,7 @@ import type { Call } from "../call.js";
 /** `bulkgen worker`. */
 export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<ExitName> {
   const isArchiving = flags.only === "archive";
+  const isDownloading = flags.only !== "submit,poll";
   const workspace = isArchiving
     ? workspaceOf(flags, machine)
     : settledWorkspace(flags, machine, { make: true });
@@ -31,7 +32,11 @@ export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<Exi
   };
   const log = await openLog(flags, machine);
   const stop = machine.interrupt(() =>
-    say("finishing the downloads in progress, no more are taken. Press Ctrl-C again to quit now."),
+    say(
+      isDownloading
+        ? "finishing the downloads in progress, no more are taken. Press Ctrl-C again to quit now."
+        : "stopping",
+    ),
   );
   if (!isArchiving && workspace.database !== null) await refuseOtherKey(flags, machine, workspace, stop);
   await runWorker({
@@ -39,12 +44,14 @@ export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<Exi
     clock,
     log,
     stop,
-    downloads: flags.downloads,
+    downloads: isDownloading ? flags.downloads : 0,
     environment: machine.env,
-    does: isArchiving ? "archive" : "standby",
+    does: isArchiving ? "archive" : isDownloading ? "standby" : "submit",
     onReady: () =>
       say(
-        `worker ${process.pid} on ${hostname()} is ready for ${count(flags.downloads, "download")} at once, into ${workspace.outFolder}`,
+        isDownloading
+          ? `worker ${process.pid} on ${hostname()} is ready for ${count(flags.downloads, "download")} at once, into ${workspace.outFolder}`
+          : `worker ${process.pid} on ${hostname()} stands by for a run whose process is gone, and takes no downloads`,
       ),
     takeOver: (run) => takeOver(run, flags, machine, workspace, stop, say),
   });

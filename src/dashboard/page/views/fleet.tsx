@@ -34,11 +34,15 @@ export function FleetPanel({ now }: { now: number }) {
                 <Words text={worker.host} />
               </b>
               <span class="quiet">
-                {doing(worker)} · {number(worker.busy)} of {number(worker.downloads)} in progress
+                {doing(worker)}
+                {worker.does !== "submit" &&
+                  ` · ${number(worker.busy)} of ${number(worker.downloads)} in progress`}
               </span>
-              <span>
-                {number(worker.done)} done <span class="quiet">{pace(worker, now)}</span>
-              </span>
+              {worker.does !== "submit" && (
+                <span>
+                  {number(worker.done)} done <span class="quiet">{pace(worker, now)}</span>
+                </span>
+              )}
             </li>
           ))}
         </ul>
@@ -50,6 +54,7 @@ export function FleetPanel({ now }: { now: number }) {
 type Worker = NonNullable<FleetStanding>["workers"][number];
 
 function doing({ does, downloads }: Worker): string {
+  if (does === "submit") return "stands by";
   if (downloads === 0) return "finishing";
   return does === "run" ? "runs, and downloads" : does === "standby" ? "downloads, stands by" : "downloads";
 }
