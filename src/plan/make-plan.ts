@@ -23,7 +23,7 @@ const none: Problem[] = [];
 const nothing: Making = { items: [], shares: null, problems: none };
 
 /** Checks a manifest's rows one by one and stores each in the draft, keeping none in memory. */
-export class Planning {
+class Planning {
   readonly prices: PlanPrices;
   readonly items: Items;
   readonly notes = new Notes();

@@ -34,7 +34,7 @@ import { onSlow, showCarried } from "./pause.js";
  * Carries out an order about items: continues their run, or has the process with the workspace do it. `what` says what
  * the user pays for.
  */
-export async function orderItems(
+async function orderItems(
   findItems: FindItems,
   what: string,
   flags: ItemOrderFlags,

@@ -16,7 +16,7 @@ import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 /** Orders a run to pause or to cancel. Throws EarlyExit if several could be meant and no terminal can be asked. */
-export async function orderRun(
+async function orderRun(
   what: "pause" | "cancel",
   which: number | undefined,
   { flags, machine }: Pick<Call<WorkspaceFlags>, "flags" | "machine">,

@@ -110,7 +110,7 @@ const whileItRuns = grouped("While it runs:", {
 });
 
 /** Where local inputs are put for the service to read. */
-export const publishFlags = grouped("Local inputs:", {
+const publishFlags = grouped("Local inputs:", {
   publish: option(
     "<where>",
     "put local input files there for the service: s3://bucket/prefix, or the https:// address under which they are",

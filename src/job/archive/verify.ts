@@ -191,7 +191,7 @@ export async function removeStrays(
   }
 }
 
-export function isLeftover(finding: FileFinding): boolean {
+function isLeftover(finding: FileFinding): boolean {
   return finding.kind === "leftover";
 }
 

@@ -112,7 +112,7 @@ export async function factsFor(order: ItemOrder, account: ServiceLookup): Promis
   return {};
 }
 
-export function taskOf(taskId: string, { service }: ServiceLookup): Promise<Task> {
+function taskOf(taskId: string, { service }: ServiceLookup): Promise<Task> {
   return service.taskRecord(taskId).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
     if (error.kind === "interrupted") throw new EarlyExit("interrupted", "interrupted; nothing was changed");
@@ -176,7 +176,7 @@ export class OrderFacts {
   }
 }
 /** Interrupted, or no requests left: the waiting command applies the order itself when this process has ended. */
-export function isPassing(found: Facts | Error): boolean {
+function isPassing(found: Facts | Error): boolean {
   const ends = found instanceof EarlyExit && (found.exit === "interrupted" || found.exit === "unfinished");
   return ends || found instanceof NoRequestsUntil;
 }

@@ -191,7 +191,7 @@ export interface RestoreOptions {
   owners: Map<string, string>;
 }
 
-export async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<RestoredItem> {
+async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<RestoredItem> {
   const { item } = found;
   const attempts = attemptsOf(found, options);
   const lines = archivedLines(found, attempts, options);

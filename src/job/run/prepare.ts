@@ -274,7 +274,7 @@ interface Where {
 }
 
 /** The same with what counts against it: of the run to be continued, of the day, and of the balance. */
-export async function spendingCaps(
+async function spendingCaps(
   { run, account, store, mark }: Where,
   runId: number | null,
 ): Promise<SpendingCaps> {
@@ -301,7 +301,7 @@ export async function spendingCaps(
 }
 
 /** A cap for a model that does not exist would have no effect. Throws EarlyExit. */
-export function checkModels({ modelCaps = {} }: SpendingOptions, models: readonly Model[]): void {
+function checkModels({ modelCaps = {} }: SpendingOptions, models: readonly Model[]): void {
   const names = models.map(({ model_key: name }) => name);
   const unknown = Object.keys(modelCaps).find((name) => !names.includes(name));
   if (unknown === undefined) return;
@@ -339,7 +339,7 @@ export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: 
  * Reports an unfinished run of another user or service: continuing it could not fetch its tasks, and would pay for its
  * items again. Null if there is none.
  */
-export function othersRun(run: Run | undefined, who: Who): Finding | null {
+function othersRun(run: Run | undefined, who: Who): Finding | null {
   if (run === undefined || isOwn(run, who)) return null;
   const whose = run.accountId === who.user ? "of another service" : "another user's";
   const expected = `expected user ${run.accountId} at ${run.origin}, got user ${who.user} at ${who.origin}`;

@@ -161,7 +161,7 @@ const texts = ["receipts.jsonl"];
  * identity is written; afterwards the old files are renamed, so that they are not taken for a state. Throws EarlyExit
  * if a run is in progress here.
  */
-export function moveState(
+function moveState(
   markerFolder: string,
   identity: WorkspaceIdentity & { state: string },
   clock: Clock,
@@ -178,7 +178,7 @@ export function moveState(
 }
 
 /** Copies a state from one folder to another; returns the copied files. */
-export function copyState(from: string, to: string): string[] {
+function copyState(from: string, to: string): string[] {
   return ["", "sandbox"].flatMap((name) => copyPart(join(from, name), join(to, name)));
 }
 

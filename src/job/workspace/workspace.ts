@@ -258,7 +258,7 @@ function refuseStrangeState(
 }
 
 /** The files in a state folder. */
-export function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
+function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
   return { stateFile: join(state, "state.db"), receiptsFile: join(state, "receipts.jsonl") };
 }
 
