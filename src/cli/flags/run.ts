@@ -1,7 +1,7 @@
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
 import { defaultRunOptions, type RunOptions } from "../../core/next/options.js";
-import type { SpendingOptions } from "../../job/run/prepare.js";
+import type { SpendingOptions } from "../../job/run/spending-caps.js";
 import { asChanges, type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { manifestFlags } from "./manifest.js";
 import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./shared.js";

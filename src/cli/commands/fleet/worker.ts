@@ -4,7 +4,7 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Run } from "../../../core/ports/store.js";
 import { continueJob } from "../../../job/run/continue-job.js";
 import { runWorker } from "../../../job/run/fleet-worker.js";
-import { isOwn } from "../../../job/run/prepare.js";
+import { isOwn } from "../../../job/run/run-owner.js";
 import { openAccount } from "../../../job/workspace/account.js";
 import { withStore } from "../../../job/workspace/state.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
