@@ -224,7 +224,7 @@ export const commandList: readonly CommandDefinition[] = [
     flags: exportFlags,
     examples: [
       "bulkgen export --to autumn-done.xlsx",
-      "bulkgen export --failed --to mend.csv",
+      "bulkgen export --failed --to failed.csv",
       "bulkgen export --zip autumn.zip --files-only",
     ],
     load: async () => (await import("./commands/export.js")).exportSheet,

@@ -263,7 +263,7 @@ export interface SpendingCaps {
 export interface Selection {
   /** Values of one key are alternatives; every key must match. */
   filters: readonly Filter[];
-  /** Rows whose item failed, as it is now or as it was before the row was mended. */
+  /** Rows whose item failed, as it is now or as it was before the row was corrected. */
   onlyFailed: boolean;
   /** Row numbers as the spreadsheet shows them, both ends included. */
   range: { from: number; to: number } | null;
