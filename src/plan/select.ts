@@ -194,7 +194,7 @@ export class Choosing {
   }
 
   /** Leaves only the chosen rows in the draft. */
-  settle(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
+  finish(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
     if (this.everything) return { selection: null, notes: [] };
     const { selection, file } = this;
     const values = (id: string | null) => new Map(id === null ? [] : [["id", id]]);
@@ -215,6 +215,7 @@ export class Choosing {
     };
   }
 }
+
 function unknownProblem(file: string, key: string, near: string | undefined): Problem {
   return {
     place: { file, row: null },

@@ -26,7 +26,7 @@ import type {
 import { askPrice } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
-import { settledWorkspace } from "../settings/workspace.js";
+import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 import { onSlow, showCarried } from "./pause.js";
 
@@ -42,7 +42,7 @@ async function orderItems(
 ): Promise<ExitName> {
   const { ifLocked } = flags;
   const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
-  const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
+  const prepared = await jobOptions(carry, machine, workspaceToChange(flags, machine));
   const consent = askedOnce((offer) => askPrice({ what, ...offer }, flags, prepared));
   const here = () =>
     followed(prepared, carry, (show) =>
@@ -195,7 +195,7 @@ async function changeOnly(
 ): Promise<ExitName | undefined> {
   const slow = onSlow(flags, machine);
   const options = {
-    workspace: settledWorkspace(flags, machine),
+    workspace: workspaceToChange(flags, machine),
     clock: machine.clock,
     signal: machine.interrupt(),
     onSlow: slow,

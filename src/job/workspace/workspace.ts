@@ -105,6 +105,7 @@ const claimSchema = z.object({
   /** Absolute path of the folder. */
   root: z.string(),
 });
+
 type Claim = z.infer<typeof claimSchema>;
 
 type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;

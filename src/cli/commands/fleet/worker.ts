@@ -16,7 +16,7 @@ import { followed } from "../../output/follow.js";
 import { jobOptions } from "../../output/job-options.js";
 import { openLog } from "../../output/log.js";
 import { connect } from "../../settings/connect.js";
-import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
 /** `bulkgen worker`. */
@@ -24,7 +24,7 @@ export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<Exi
   const isArchiving = flags.only === "archive";
   const workspace = isArchiving
     ? workspaceOf(flags, machine)
-    : settledWorkspace(flags, machine, { make: true });
+    : workspaceToChange(flags, machine, { make: true });
   const { clock, stderr } = machine;
   const say = (line: string) => {
     if (!flags.quiet) stderr.write(`bulkgen: ${terminalLines(line)}\n`);
