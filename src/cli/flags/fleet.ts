@@ -24,12 +24,9 @@ const { json: _json, ...service } = serviceFlags;
 
 export const workerFlags = {
   downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
-  only: option(
-    "<what>",
-    "archive: do not go on with a run whose process is gone; needs no key",
-    oneOf("archive"),
-    { inFiles: "never" },
-  ),
+  only: option("<what>", "archive: only download, and take over no run; needs no key", oneOf("archive"), {
+    inFiles: "never",
+  }),
   out: {
     ...outFlag,
     describe: "where this host has the runs' output folder (default: outputs in the workspace)",
