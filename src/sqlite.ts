@@ -23,7 +23,7 @@ function load(): Constructor {
 let Database: Constructor | undefined;
 
 /** SQLite's machine code was not installed, or is another Node's. */
-export class SqliteMissing extends Error {
+class SqliteMissing extends Error {
   override readonly name = "SqliteMissing";
 }
 

@@ -85,6 +85,8 @@ describe("the check of ranks", () => {
     ],
     ["src/core/item.ts", `import { next } from "./next/next.js";`, "in core, . comes before next"],
     ["src/run/attic/a.ts", `import { a } from "../loop.js";`, "the folder attic of run has no place"],
+    ["src/notify/attic/a.ts", `import { a } from "../facts.js";`, "the folder attic of notify has no place"],
+    ["src/report/status.ts", `import { a } from "./gallery/a.js";`, "in report, . comes before gallery"],
   ])("in %s forbids %s", (path, text, reason) => {
     expect(messages(checkRanks([{ path, text }]))).toEqual([expect.stringContaining(reason)]);
   });
@@ -240,6 +242,27 @@ describe("the check of clock, chance and process", () => {
       "imports openHttp",
     );
     expectNone(checkBans([{ path: "src/client/service.ts", text }]));
+  });
+});
+
+describe("the check of connections", () => {
+  test.each([
+    `import { request } from "undici";`,
+    `const { Pool } = await import("undici");`,
+    `import { get } from "node:https";`,
+    `import net from "net";`,
+  ])("forbids %s", (text) => {
+    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+      "requests to the service go through src/client/service.ts",
+    );
+    expectNone(checkBans([{ path: "src/notify/deliver.ts", text }]));
+  });
+
+  test("allows the types of an address, and the sandbox its server", () => {
+    const types = `import { isIP, type LookupFunction } from "node:net";`;
+    expectNone(checkBans([{ path: "src/archive/download/address.ts", text: types }]));
+    const server = `import { createServer } from "node:http";`;
+    expectNone(checkBans([{ path: "src/sandbox/http/http.ts", text: server }]));
   });
 });
 

@@ -17,7 +17,7 @@ export const categoryOf: Readonly<Record<MediaField, string>> = {
   audio_url: "audio",
 };
 
-export const requiredInputs: Readonly<Record<InputType, readonly InputField[]>> = {
+const requiredInputs: Readonly<Record<InputType, readonly InputField[]>> = {
   text: ["prompt"],
   image: ["image_url"],
   video: ["video_url"],

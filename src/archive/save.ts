@@ -170,7 +170,7 @@ export interface ReceivedFile {
 export type Reception = ReceivedFile | Exclude<SaveResult, { kind: "saved" }>;
 
 /** The first half. Rejects only on a defect of the program. */
-export async function receiveOutput(request: SaveRequest, ports: SavePorts): Promise<Reception> {
+async function receiveOutput(request: SaveRequest, ports: SavePorts): Promise<Reception> {
   try {
     return await receive<Reception>(request, ports, async ({ temporary, received, content }) => {
       await temporary.file.sync();
@@ -196,7 +196,7 @@ export async function dropReceived(
 }
 
 /** The second half. Rejects only on a defect of the program. */
-export async function placeReceived(
+async function placeReceived(
   request: SaveRequest,
   { temporary: path, bytes, sha256, lengthStated, content }: ReceivedFile,
   ports: SavePorts,

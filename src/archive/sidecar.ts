@@ -9,7 +9,7 @@ export function sidecarOf(file: string): string {
   return file.replace(/\.[^./]*$/, "") + sidecarExtension;
 }
 
-export const sidecarExtension = ".json";
+const sidecarExtension = ".json";
 
 /** Writes the sidecar durably, where its file is. The caller syncs the folder. */
 export async function writeSidecar(

@@ -224,7 +224,7 @@ export const commandList: readonly CommandDefinition[] = [
     flags: exportFlags,
     examples: [
       "bulkgen export --to autumn-done.xlsx",
-      "bulkgen export --failed --to mend.csv",
+      "bulkgen export --failed --to failed.csv",
       "bulkgen export --zip autumn.zip --files-only",
     ],
     load: async () => (await import("./commands/export.js")).exportSheet,
@@ -233,7 +233,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "gallery",
     group: "Every day",
     describe:
-      "write the gallery of a job: gallery.html in its folder, to look, compare and choose in a browser",
+      "write the gallery of a job: gallery.html in its folder, to view, compare and choose in a browser",
     positionals: [runNumber],
     flags: galleryFlags,
     examples: ["bulkgen gallery", "bulkgen gallery --picked"],
@@ -252,7 +252,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "approve",
     group: "Every day",
     describe:
-      "approve archived items that wait for it, so that what takes their outputs is made; works offline",
+      "approve archived items that wait for it, so that the steps that use their outputs can run; works offline",
     positionals: [decidedItems],
     flags: approveFlags,
     examples: ["bulkgen approve lamp-picture", "bulkgen approve --all", "bulkgen approve --from review.csv"],
@@ -410,7 +410,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "worker",
     group: "Service and settings",
     describe:
-      "download for the runs of a database on this host too, and go on with a run whose process is gone",
+      "download outputs for runs whose state is in a database, and take over a run whose process is gone",
     flags: workerFlags,
     examples: [
       "bulkgen worker",

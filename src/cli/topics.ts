@@ -39,7 +39,7 @@ A job file (.json, .yaml) adds defaults, combinations and steps:
 
 An input is an address, a local file, or @ROW or @STEP: another item's output.
 All mistakes are listed at once, before anything is spent; --skip-invalid
-makes the good rows. \`bulkgen schema manifest\` prints the JSON Schema.
+makes the valid rows. \`bulkgen schema manifest\` prints the JSON Schema.
 More: docs/manifests.md`,
   },
   {
@@ -55,13 +55,14 @@ runs and schedules never exceed the limits together. bulkgen learns how long
 each model takes and polls when a result is likely there. Requests for
 collecting what was submitted are kept back from the day's limit.
 
-  --rpm N, --rpd N     use no more than so many a minute, a day
+  --rpm N, --rpd N     send at most N requests a minute, a day
   --share PERCENT      leave the rest of the limits to others
   --on-daily-limit     stop (exit 8, the default) or wait
   --poll               eager, balanced or frugal
 
-After a refusal (429) nothing is sent for as long as the service says, and if
-that was no accident, requests are spaced more widely from then on.
+After a refusal (429) nothing is sent for as long as the service says. If
+it came although the limits were kept, requests are spaced more widely
+from then on.
 More: docs/money-and-quota.md`,
   },
   {
@@ -70,11 +71,11 @@ More: docs/money-and-quota.md`,
     text: () => `bulkgen pays for each item when it submits it. \`bulkgen plan\` says what a run
 costs and spends nothing; \`run\` asks before it spends, unless you give --yes.
 
-  --max-price N               agree to a price of up to N credits, unasked
-  --max-credits N             spend at most so many in this run
-  --max-credits-per-model M=N and for one model
-  --max-credits-per-day N     and from midnight to midnight
-  --keep-credits N            leave so many of the balance
+  --max-price N               agree in advance to a price of up to N credits
+  --max-credits N             spend at most N credits in this run
+  --max-credits-per-model M=N and at most N on one model
+  --max-credits-per-day N     and at most N from midnight to midnight
+  --keep-credits N            leave at least N credits on the account
 
 A paid request is written down before it is sent, and sent once. If no answer
 comes, bulkgen does not send it again: it reads the key's counters to find out
@@ -83,7 +84,7 @@ decide with \`bulkgen resolve\`: adopt its task, submit it again, or skip it.
 
 What was made is never paid for again: the same row in the same job is the
 same item, whatever happens to the run. --edition NAME or --fresh makes
-everything anew; \`redo\` makes a new variant of an item.
+everything again; \`redo\` makes a new variant of an item.
 More: docs/money-and-quota.md`,
   },
   {

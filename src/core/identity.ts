@@ -96,7 +96,7 @@ export function normalText(text: string): string {
 }
 
 /** Params, normalised for the key: sorted pairs of normalised text, without empty ones. */
-export function itemParams(params: Readonly<Record<string, unknown>>): [string, string][] {
+function itemParams(params: Readonly<Record<string, unknown>>): [string, string][] {
   return normalEntries(params);
 }
 

@@ -77,6 +77,7 @@ const patience = {
   keepAlive: true,
   allowExitOnIdle: true,
 };
+
 /** A download has limits of its own, which are shorter. */
 const longestSeconds = 12 * 3_600;
 

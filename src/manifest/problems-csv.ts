@@ -6,7 +6,7 @@ const header = ["file", "row", "column", "id", "problem", "expected", "got", "ne
 
 const linesAtOnce = 1_000;
 
-/** Writes what was skipped, for the person who mends the sheet. Replaces an older file of that name. */
+/** Writes what was skipped, for the person who corrects the sheet. Replaces an older file of that name. */
 export async function writeProblemsCsv(path: string, problems: Iterable<Problem>): Promise<void> {
   const { stringify } = await import("csv-stringify/sync");
   const text = (rows: string[][]) => stringify(rows, { record_delimiter: "windows" });

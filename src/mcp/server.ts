@@ -23,6 +23,7 @@ const answer = z.object({
   document: z.unknown().describe("what the command prints with --json; null if it printed nothing"),
   message: z.string().describe("what it said besides: progress, warnings, or why it was refused"),
 });
+
 type Answer = z.infer<typeof answer>;
 
 /** Milliseconds after which a command that takes long is answered while it goes on. */

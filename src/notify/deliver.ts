@@ -33,10 +33,10 @@ export async function deliver(
 
 async function deliverTo(target: Target, facts: Notification, delivery: Delivery): Promise<void> {
   const { clock, warn } = delivery;
-  const settled = new AbortController();
+  const ended = new AbortController();
   const over = new AbortController();
-  void clock.sleep(notifyMsMax, settled.signal).then(() => {
-    if (!settled.signal.aborted) over.abort();
+  void clock.sleep(notifyMsMax, ended.signal).then(() => {
+    if (!ended.signal.aborted) over.abort();
   });
   try {
     if (target.kind === "command") {
@@ -53,7 +53,7 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
     const trouble = await tried(() => send(target, facts, clock, over.signal), clock, over.signal);
     if (trouble !== null) warn(`the notification to ${nameOf(target)} was not delivered: ${trouble}`);
   } finally {
-    settled.abort();
+    ended.abort();
   }
 }
 

@@ -216,7 +216,7 @@ function roomOf({ most, spent }: SpentAgainstCaps): Credits {
 }
 
 /** The remaining budget of each model with a cap. */
-export function modelBudgets({ models }: SpendingCaps): Map<string, Credits> {
+function modelBudgets({ models }: SpendingCaps): Map<string, Credits> {
   return new Map([...models].map(([model, spending]) => [model, roomOf(spending)]));
 }
 

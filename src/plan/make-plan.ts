@@ -23,7 +23,7 @@ const none: Problem[] = [];
 const nothing: Making = { items: [], shares: null, problems: none };
 
 /** Checks a manifest's rows one by one and stores each in the draft, keeping none in memory. */
-export class Planning {
+class Planning {
   readonly prices: PlanPrices;
   readonly items: Items;
   readonly notes = new Notes();
@@ -177,7 +177,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   if (known > 0) planning.items.keepOccurrences();
   planning.references.flush();
   const chained = finishChains(draft, planning.items, known > 0);
-  const { selection, notes } = planning.choosing.settle(draft);
+  const { selection, notes } = planning.choosing.finish(draft);
   const added = selection === null ? 0 : draft.wantParents();
   if (input.order === "sheet" || input.order === "cheapest") draft.reorder(input.order);
   const again = { failed: input.selection?.onlyFailed ?? false, missing: input.onMissing === "pay" };
@@ -244,13 +244,13 @@ function concluded(
   const { manifest, draft, me, origin, edition } = input;
   const totals = draft.totals();
   const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
-  const purse = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
-  const reaches = coverageByCap(draft, sums, purse);
-  const { fit, last } = reaches.all;
-  const money = moneyOf(sums, purse, reaches.caps.fit.credits);
+  const budget = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
+  const coverage = coverageByCap(draft, sums, budget);
+  const { fit, last } = coverage.all;
+  const money = moneyOf(sums, budget, coverage.caps.fit.credits);
   const { due, items } = totals;
   const { known, open } = draft.counts();
-  const made = paidFor(sums, reaches.all);
+  const made = paidFor(sums, coverage.all);
   const chainMs = draft.longestChain((group) => usualMs(planning.prices.groupOf(group), input));
   const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due, chainMs }, input);
   const files = expectedFiles(made, input.sizes ?? []);
@@ -268,7 +268,7 @@ function concluded(
     problems: draft.problems(),
     blockers: blockersOf(me, money, fit),
     warnings: [
-      ...capWarnings(sums, purse, reaches),
+      ...capWarnings(sums, budget, coverage),
       ...warningsOf(me, money, requests),
       ...diskWarning(files, input.roomBytes ?? null),
       ...missingWarning(missing, input.onMissing ?? "report"),

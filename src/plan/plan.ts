@@ -244,6 +244,7 @@ export function wrongRows(problems: Iterable<Problem>): number {
 
 /** What to do about identical rows: make each, make one, or refuse. */
 export type Duplicates = "keep" | "merge" | "error";
+
 /** A run's caps, and what already counts against them. */
 export interface SpendingCaps {
   /** Of the run. */
@@ -255,6 +256,7 @@ export interface SpendingCaps {
   /** Of the day, over all runs of the account. */
   daily: SpentAgainstCaps | null;
 }
+
 /**
  * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so
  * a row is the same item whether it is selected alone or with all the others; and what is not selected is left as it
@@ -263,7 +265,7 @@ export interface SpendingCaps {
 export interface Selection {
   /** Values of one key are alternatives; every key must match. */
   filters: readonly Filter[];
-  /** Rows whose item failed, as it is now or as it was before the row was mended. */
+  /** Rows whose item failed, as it is now or as it was before the row was corrected. */
   onlyFailed: boolean;
   /** Row numbers as the spreadsheet shows them, both ends included. */
   range: { from: number; to: number } | null;
@@ -288,6 +290,7 @@ export interface Filter {
   /** With `*` for any text and `?` for one character; capitals make no difference. */
   pattern: string;
 }
+
 export interface SpentAgainstCaps {
   most: Credits;
   spent: Credits;

@@ -56,7 +56,7 @@ export function matcherOf({
 }
 
 /** Finds out whether the keys of filters are those of some row. */
-export class KeyWatch {
+class KeyWatch {
   private readonly wanted: Map<string, string>;
   private readonly known = new Set<string>();
 
@@ -130,7 +130,7 @@ export function lotOf(name: string, seed: string): string {
 type Content = Pick<Item, "model" | "prompt" | "params" | "inputs" | "priority">;
 
 /** A row's values as a selection sees them: its cells, and what the defaults made of them. */
-export function valuesOfRow({ row, params, model }: CheckedRow): Map<string, string> {
+function valuesOfRow({ row, params, model }: CheckedRow): Map<string, string> {
   const { id, output } = row;
   const content = { ...row, params: { ...row.params, ...params } };
   return valuesOf(Object.entries(row.columns), content, { id, output, category: model?.category });
@@ -194,7 +194,7 @@ export class Choosing {
   }
 
   /** Leaves only the chosen rows in the draft. */
-  settle(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
+  finish(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
     if (this.everything) return { selection: null, notes: [] };
     const { selection, file } = this;
     const values = (id: string | null) => new Map(id === null ? [] : [["id", id]]);
@@ -215,6 +215,7 @@ export class Choosing {
     };
   }
 }
+
 function unknownProblem(file: string, key: string, near: string | undefined): Problem {
   return {
     place: { file, row: null },

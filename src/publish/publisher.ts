@@ -158,10 +158,10 @@ function byCommand(command: string, { expiresMs }: PublishPlace, surroundings: S
     name: `command ${command}`,
     async publish({ path, name, sha256, mime }) {
       const began = clock.now();
-      const settled = new AbortController();
+      const ended = new AbortController();
       const late = new AbortController();
-      void clock.sleep(commandMsMax, settled.signal).then(() => {
-        if (!settled.signal.aborted) late.abort();
+      void clock.sleep(commandMsMax, ended.signal).then(() => {
+        if (!ended.signal.aborted) late.abort();
       });
       const { trouble, printed } = await runShell({
         command,
@@ -171,7 +171,7 @@ function byCommand(command: string, { expiresMs }: PublishPlace, surroundings: S
         signal: AbortSignal.any([late.signal, interrupt]),
         reads: true,
       });
-      settled.abort();
+      ended.abort();
       if (trouble !== null) throw new PublishError(`the publish command ${trouble}, for ${name}`);
       return { url: addressIn(printed, name), until: began + expiresMs };
     },

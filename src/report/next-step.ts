@@ -67,7 +67,7 @@ function whenToResume({ run, counts, overdue, nextPollAt, decidesAt }: LeftToDo,
     if (resumeAt === null || decidesAt === null) return `${resume} later finds out ${question}`;
     return resumeAt >= decidesAt
       ? `${resume} ${afterText(resumeAt)} decides ${question}`
-      : `${resume} ${afterText(resumeAt)} looks again, and decides by ${laterTime(decidesAt, resumeAt)} ${question}`;
+      : `${resume} ${afterText(resumeAt)} checks again, and decides by ${laterTime(decidesAt, resumeAt)} ${question}`;
   }
   if (nextPollAt !== null && reasons.length === 0)
     return `${resume} ${afterText(nextPollAt)}, when ${namesOf(overdue)} can be polled again`;

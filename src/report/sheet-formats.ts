@@ -3,7 +3,7 @@ import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
 import { jsonText, textWidth } from "../text/terminal.js";
 
-export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
+const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
 export type SheetFormat = (typeof sheetFormats)[number];
 
 /** What a workbook's sheet and a cell of it can hold. */

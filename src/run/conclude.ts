@@ -19,7 +19,7 @@ export async function conclude(
  * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of
  * another request. That says nothing about this request, so it counts as no answer.
  */
-export async function concludeItem(
+async function concludeItem(
   store: Pick<Store, "conclude">,
   attempt: Attempt,
   answered: Conclusion,

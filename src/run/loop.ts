@@ -200,7 +200,7 @@ class Loop {
     return { ...due, busyThen, waiting, inOrder, quota, awaitsOverdue };
   }
 
-  /** The turn's whole picture. It changes nothing. */
+  /** The turn's whole picture. It changes nothing but the number of lanes that are known to be needed, which only grows. */
   private view({ committed, cap, modelBudgets }: Terms, loaded: Loaded, { yes }: Answer): View {
     const { gate, busy, session } = this;
     const { polls, profile } = session.settings;

@@ -297,7 +297,7 @@ export class Daemon {
  * The daemon's writes. A full or read-only disk, or a database that is away, does not end the daemon: a run starts only
  * after it was recorded, each failing run is reported once, and the write is tried again until it succeeds.
  */
-export class Writing {
+class Writing {
   /** Runs that could not be recorded, with the message about each. */
   private readonly refused = new Map<string, string>();
 

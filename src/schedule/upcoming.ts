@@ -173,7 +173,7 @@ function wentWell({ state, exit }: ScheduledRun): boolean {
 }
 
 /** A scheduled run in one line. */
-export function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
+function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
   const due = localText(scheduledRun.dueAt, zone);
   const note = scheduledRun.note === null ? "" : `: ${scheduledRun.note}`;
   if (scheduledRun.state === "waiting" && scheduledRun.resumeAt !== null)

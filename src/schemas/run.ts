@@ -36,7 +36,7 @@ const lost = z
   .array(waiting)
   .describe("requests that were or may have been charged, and whose items were submitted again or skipped");
 
-export const failure = z.strictObject({
+const failure = z.strictObject({
   rowId,
   kind: z.enum(failureKinds).describe("what kind of failure it was, as `retry --only` names it"),
   reason: text("why, for people"),

@@ -218,7 +218,7 @@ export function copyInto(db: Sqlite, to: string): void {
 }
 
 /** Makes a file, or the names in a folder, durable. */
-export function syncPath(path: string): void {
+function syncPath(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

@@ -5,7 +5,7 @@ import { commandList } from "../../src/cli/command-list.js";
 import { exportFlags, verifyFlags } from "../../src/cli/flags/archive.js";
 import { approveFlags } from "../../src/cli/flags/orders.js";
 import { runFlags } from "../../src/cli/flags/run.js";
-import { configFiles, flagValues, heldSettings, runFlagsOf } from "../../src/cli/settings/settings.js";
+import { configFiles, effectiveSettings, flagValues, runFlagsOf } from "../../src/cli/settings/settings.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 
 let at: Place;
@@ -153,7 +153,7 @@ describe("settings", () => {
   test.each(["{url: https://x}", '{"url": 5}', '{"url": "{"}', "{oops"])(
     "a target of notifications that cannot be read is not shown: %s",
     (target) => {
-      const settings = heldSettings([], [], { BULKGEN_NOTIFY: target });
+      const settings = effectiveSettings([], [], { BULKGEN_NOTIFY: target });
       expect(settings).toContainEqual({ name: "notify", value: "…", from: "BULKGEN_NOTIFY" });
     },
   );

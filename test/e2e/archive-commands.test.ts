@@ -52,7 +52,7 @@ describe.concurrent("commands that look after an archive", () => {
   });
 
   test(
-    "P16: a repair leaves alone what another process has mended by the time that it has the workspace",
+    "P16: a repair leaves alone what another process has repaired by the time that it has the workspace",
     slow,
     async () => {
       const sandbox = await startSandbox();

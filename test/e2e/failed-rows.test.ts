@@ -24,12 +24,12 @@ const spent = async (call: (...words: string[]) => ReturnType<typeof run>) =>
 describe.concurrent("a failed row that was corrected", () => {
   test("in the sheet that export --failed writes is bought once, for its own job", async () => {
     const { place, call } = await oneFailed();
-    const exported = await call("export", "--sandbox", "--failed", "--to", "mend.csv");
+    const exported = await call("export", "--sandbox", "--failed", "--to", "failed.csv");
     expect(exported, exported.stderr).toMatchObject({ code: 0 });
-    expect(place.read("mend.csv")).toContain("# job: s");
-    place.write("mend.csv", place.read("mend.csv").replace("[[moderation]] ", ""));
+    expect(place.read("failed.csv")).toContain("# job: s");
+    place.write("failed.csv", place.read("failed.csv").replace("[[moderation]] ", ""));
     place.write("s.csv", place.read("s.csv").replace("[[moderation]] ", ""));
-    const mended = await call("run", "mend.csv", ...sandbox);
+    const mended = await call("run", "failed.csv", ...sandbox);
     expect(mended, mended.stderr).toMatchObject({ code: 0 });
     expect(readdirSync(join(place.folder, "sandbox-outputs"))).toEqual(["s"]);
     const before = await spent(call);

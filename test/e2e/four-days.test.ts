@@ -59,11 +59,11 @@ describe.concurrent("on a service of their own", () => {
     );
     place.write("herbst.csv", unmended);
     await ends(5, "run", "herbst.csv", "--yes");
-    await ends(0, "export", "--failed", "--to", "mend.csv");
+    await ends(0, "export", "--failed", "--to", "failed.csv");
     const mended = (text: string) =>
       text.replace("Ein brand", "Ein Becher").replace("Ein busy", "Ein Teller");
-    place.write("mend.csv", mended(place.read("mend.csv")));
-    await ends(0, "run", "mend.csv", "--yes");
+    place.write("failed.csv", mended(place.read("failed.csv")));
+    await ends(0, "run", "failed.csv", "--yes");
     const paid = service.count("POST generate");
 
     // The sheet itself still has the rows as they failed.

@@ -65,7 +65,7 @@ test("P5: one that never arrived is reported with the time when it can be settle
   expect(first, first.stderr).toMatchObject({ code: 8 });
   expect(first.stdout).toMatch(/unknown +1, not yet known whether they were charged/);
   expect(first.stdout).toMatch(
-    /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC looks again, and decides by (\d{4}-\d\d-\d\d )?\d\d:\d\d( UTC)? whether 1 lost request was charged/,
+    /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC checks again, and decides by (\d{4}-\d\d-\d\d )?\d\d:\d\d( UTC)? whether 1 lost request was charged/,
   );
 
   const again = ["run", "set.csv", "--yes", "--settle", "wait", "--settle-seconds", "1,2"];

@@ -1,6 +1,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { commandList } from "../../src/cli/command-list.js";
+import { allCommands } from "../cli/all-commands.js";
 import { canaryKey, tracesOfKey } from "./canary.js";
 import { newPlace, type Place, run } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
@@ -37,6 +39,7 @@ async function begun(): Promise<{ place: Place; service: ScriptedService; lost: 
   rmSync(join(place.folder, "outputs", "set", "a01.png"));
   mkdirSync(join(place.folder, "stock"));
   place.write("stock/a04.png", "not a picture");
+  place.write("key", canaryKey);
   return { place, service, lost: service.made.at(-1)?.task ?? "" };
 }
 
@@ -53,7 +56,16 @@ const commandsThatAsk = [
   ["models"],
   ["account"],
   ["doctor"],
+  ["init", "studio", "--base-url", "SERVICE", "--api-key-file", "key"],
 ];
+
+/** What could ask the service and is not tried here, with the reason. */
+const others: Readonly<Record<string, string>> = {
+  approve: "works offline",
+  reject: "asks what redo asks, with --again",
+  "schedule add": "asks nothing; a scheduled run is a run",
+  worker: "continues a run as resume does",
+};
 
 async function expectUnprinted(
   { place, service, lost }: Awaited<ReturnType<typeof begun>>,
@@ -62,12 +74,21 @@ async function expectUnprinted(
 ): Promise<void> {
   service.script(() => repeating(status));
   const asked = service.asked.length;
-  const named = words.map((word) => (word === "LOST" ? lost : word));
-  const end = await run(place, [...named, "--log-level", "debug"], service);
+  const named = words.map((word) => (word === "LOST" ? lost : word === "SERVICE" ? service.url : word));
+  const level = words[0] === "init" ? [] : ["--log-level", "debug"];
+  const end = await run(place, [...named, ...level], service);
   const context = `${named.join(" ")} at ${status}: ${end.stdout}${end.stderr}`;
   expect(service.asked.length, context).toBeGreaterThan(asked);
   expect(tracesOfKey(end.stdout + end.stderr), context).toBeNull();
 }
+
+test("every command that takes an address and a key is tried here, or could not print more than one that is", () => {
+  const asking = allCommands(commandList).flatMap(([path, { flags = {} }]) =>
+    "apiKeyFile" in flags ? [path.join(" ")] : [],
+  );
+  const tried = new Set(commandsThatAsk.map(([name = ""]) => name));
+  expect(asking.toSorted()).toEqual([...tried, ...Object.keys(others)].toSorted());
+});
 
 // The files of each place are searched for the key when this file's tests have ended.
 test("P21: no command prints or stores the key that a service repeats in its 401", async () => {

@@ -14,7 +14,7 @@ export async function readManifest(path: string, options: ReadOptions = {}): Pro
   return readWhole(await openManifest(path, options));
 }
 
-export async function readWhole({ parts, ...manifest }: Manifest): Promise<ReadManifest> {
+async function readWhole({ parts, ...manifest }: Manifest): Promise<ReadManifest> {
   const names = new ItemNames();
   const rows: Row[] = [];
   const problems: Problem[] = [];

@@ -126,7 +126,7 @@ export async function start(
   return run;
 }
 
-/** Where the books are with a balance that is read now; the service's clock is the one that nobody sets. */
+/** Where the spend log is with a balance that is read now; the service's clock is the one that nobody sets. */
 export async function markNow({ accounts, clock, sandbox }: World): Promise<BalanceMark> {
   const owner = { origin: "sandbox", fingerprint: fingerprint(sandbox.key), workspace: "workspace" };
   return { seq: await accounts.spendLog(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };

@@ -34,7 +34,7 @@ function loses(which: readonly number[], how: "answer" | "request" | Reply): voi
   };
 }
 
-/** Hears what is asked of the real books. */
+/** Hears what is asked of the real spend log. */
 function listenIn(heard: (spendLog: SpendLog) => Partial<SpendLog>): void {
   const real = world.accounts.spendLog;
   world.accounts.spendLog = (owner) => {
@@ -427,7 +427,7 @@ describe("a process that ended in the middle", () => {
       workspace: `${world.folder}/state.db`,
     });
 
-  test("P1: an entry of the books whose item was not submitted was not sent", async () => {
+  test("P1: an entry of the spend log whose item was not submitted was not sent", async () => {
     await open();
     const run = await start(world, pictures(1));
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
@@ -538,11 +538,11 @@ describe("a process that ended in the middle", () => {
     expect(posts()).toBe(0);
   });
 
-  test("P4: what its item knew and the books did not is brought to them", async () => {
+  test("P4: what its item knew and the spend log did not is brought to it", async () => {
     await open();
     const run = await start(world, pictures(2));
     const real = world.accounts.spendLog;
-    // The process ends before the books hear of any answer.
+    // The process ends before the spend log hears of any answer.
     world.accounts.spendLog = (owner) => ({
       ...real(owner),
       answered: async () => {},

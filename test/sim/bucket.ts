@@ -123,7 +123,7 @@ export class SimulatedBucket {
 }
 
 /** As it is when the run is planned. Some files have the same content. */
-export function plannedContent(file: string): Buffer {
+function plannedContent(file: string): Buffer {
   return Buffer.from(`photo ${file.split("-")[1]}`);
 }
 

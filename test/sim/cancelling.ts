@@ -1,6 +1,7 @@
 import type { Clock } from "../../src/clock.js";
 import type { Store } from "../../src/core/ports/store.js";
-import { applyRunOrder, type OrderPolling, pollOrders } from "../../src/job/orders/attend.js";
+import { applyRunOrder } from "../../src/job/orders/apply.js";
+import { type OrderPolling, pollOrders } from "../../src/job/orders/attend.js";
 import type { Session } from "../../src/run/ports.js";
 import type { Chance } from "./chance.js";
 import type { Process } from "./machine.js";

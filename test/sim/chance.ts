@@ -60,7 +60,7 @@ export class Chance implements Random {
 }
 
 /** Lets what is rare happen in about a third of all runs: what few runs have meets in fewer still. */
-export class Denser extends Chance {
+class Denser extends Chance {
   override is(probability: number): boolean {
     return super.is(probability < 0.25 ? Math.min(0.35, 4 * probability) : probability);
   }

@@ -15,7 +15,7 @@ const seedsMax = 600;
 const fleetSeedsMax = 150;
 
 /** Runs a mutant until it breaks a promise that the real runner keeps in the same scenario. */
-export async function hunt(mutant: Mutant, first = 1): Promise<Catch> {
+async function hunt(mutant: Mutant, first = 1): Promise<Catch> {
   const most = mutant.isFleet ? fleetSeedsMax : seedsMax;
   let runs = 0;
   for (let seed = first; runs < most; seed++) {

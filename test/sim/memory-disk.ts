@@ -236,6 +236,6 @@ function whole(node: FileNode): Buffer {
 }
 
 /** An error as the system gives it. */
-export function systemError(code: string, path: string): Error {
+function systemError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: ${path}`), { code });
 }

@@ -79,6 +79,7 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
       .filter(({ path }) => path !== exempt && path !== exemptInBrowser && !threads.includes(path))
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
+    ...sources.filter((file) => !file.path.startsWith("src/sandbox/")).flatMap(otherConnections),
     ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
     ...sources.filter((file) => importsOf(file).some(({ from }) => from === "../script.js")).flatMap(unasked),
   ];
@@ -125,6 +126,35 @@ function secondClients(file: SourceFile): Finding[] {
         file,
         start,
         `imports openHttp: only ${client} opens HTTP to the service, so that the key is removed from every answer`,
+      ),
+    );
+}
+
+/** Who opens connections, and to what. Only the first speaks to the service; the sandbox, which is one, stands aside. */
+const connecting: Readonly<Record<string, string>> = {
+  "src/client/http.ts": "the service",
+  "src/archive/download/download.ts": "the addresses of outputs",
+  "src/bucket/bucket.ts": "S3-compatible stores",
+  "src/notify/deliver.ts": "webhooks",
+  "src/store/postgres/connect.ts": "PostgreSQL",
+};
+
+const networkModules = /^(undici|(node:)?(https?|http2|net|tls|dgram))$/;
+
+/** Types, and what only reads an address, connect to nothing. */
+const harmless = new Set(["AddressInfo", "LookupFunction", "isIP"]);
+
+function otherConnections(file: SourceFile): Finding[] {
+  if (connecting[file.path] !== undefined) return [];
+  return importsOf(file)
+    .filter(
+      ({ from, names }) => networkModules.test(from ?? "") && !names.every((name) => harmless.has(name)),
+    )
+    .map(({ from, start }) =>
+      finding(
+        file,
+        start,
+        `imports ${from}: requests to the service go through ${client}, and connections to anything else are opened by the files that test/tidy/bans.ts names`,
       ),
     );
 }

@@ -42,6 +42,8 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
   job: ["workspace", "state-folder", "orders", "run", "rebuild", "doctor", "archive"],
+  report: [".", "gallery"],
+  dashboard: [".", "page"],
   cli: ["flags", "settings", "output", "commands", "."],
   sandbox: [
     "catalogue",
@@ -106,9 +108,9 @@ function objection(file: SourceFile, { from }: Import): string | undefined {
 
 /** Why one sub-folder of a room may not import from another. Folders below a sub-folder count as part of it. */
 function folderObjection(room: string, path: string, target: string): string | undefined {
-  const order = folders[room];
-  if (order === undefined || roomOf(target) !== room) return undefined;
+  if (roomOf(target) !== room) return undefined;
   const [own, other] = [folderOf(path), folderOf(target)];
+  const order = folders[room] ?? ["."];
   for (const folder of [own, other])
     if (!order.includes(folder)) return `the folder ${folder} of ${room} has no place in its order`;
   return order.indexOf(other) <= order.indexOf(own)

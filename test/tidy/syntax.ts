@@ -71,7 +71,7 @@ export function nameOf(node: unknown): string | undefined {
   return undefined;
 }
 
-export function lineAt(file: SourceFile, offset: number): number {
+function lineAt(file: SourceFile, offset: number): number {
   return file.text.slice(0, offset).split("\n").length;
 }
 

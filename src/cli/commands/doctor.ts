@@ -25,7 +25,7 @@ import {
   type ServiceSettings,
   serviceSettings,
 } from "../settings/env.js";
-import { configFiles, heldSettings } from "../settings/settings.js";
+import { configFiles, effectiveSettings } from "../settings/settings.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -47,7 +47,7 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const countable = here.every(({ name, state }) => name !== "accounts" || state === "ok");
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);
-  const settings = heldSettings([], await configFiles(workspace.root, env), env);
+  const settings = effectiveSettings([], await configFiles(workspace.root, env), env);
   const shown = checks.map(({ exit: _, ...check }) => check);
   const document = { ok: exit === "done", exit: exitCode(exit), exitName: exit, checks: shown, settings };
   print(

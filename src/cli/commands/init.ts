@@ -138,7 +138,7 @@ export interface ServiceAnswers {
 }
 
 /** Asks which service the workspace is for, except for what flags gave. Throws EarlyExit when it is interrupted. */
-export async function askService(given: ServiceAnswers, terminal: Terminal): Promise<ServiceAnswers> {
+async function askService(given: ServiceAnswers, terminal: Terminal): Promise<ServiceAnswers> {
   if (given.baseUrl === null && given.key === null) {
     const which = answered(
       await select({

@@ -26,7 +26,7 @@ import type {
 import { askPrice } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
-import { settledWorkspace } from "../settings/workspace.js";
+import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 import { onSlow, showCarried } from "./pause.js";
 
@@ -34,7 +34,7 @@ import { onSlow, showCarried } from "./pause.js";
  * Carries out an order about items: continues their run, or has the process with the workspace do it. `what` says what
  * the user pays for.
  */
-export async function orderItems(
+async function orderItems(
   findItems: FindItems,
   what: string,
   flags: ItemOrderFlags,
@@ -42,7 +42,7 @@ export async function orderItems(
 ): Promise<ExitName> {
   const { ifLocked } = flags;
   const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
-  const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
+  const prepared = await jobOptions(carry, machine, workspaceToChange(flags, machine));
   const consent = askedOnce((offer) => askPrice({ what, ...offer }, flags, prepared));
   const here = () =>
     followed(prepared, carry, (show) =>
@@ -195,7 +195,7 @@ async function changeOnly(
 ): Promise<ExitName | undefined> {
   const slow = onSlow(flags, machine);
   const options = {
-    workspace: settledWorkspace(flags, machine),
+    workspace: workspaceToChange(flags, machine),
     clock: machine.clock,
     signal: machine.interrupt(),
     onSlow: slow,

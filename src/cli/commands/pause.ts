@@ -12,16 +12,16 @@ import { terminalLines, terminalText } from "../../text/terminal.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { answerTo } from "../output/consent.js";
 import { print } from "../output/print.js";
-import { settledWorkspace } from "../settings/workspace.js";
+import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 /** Orders a run to pause or to cancel. Throws EarlyExit if several could be meant and no terminal can be asked. */
-export async function orderRun(
+async function orderRun(
   what: "pause" | "cancel",
   which: number | undefined,
   { flags, machine }: Pick<Call<WorkspaceFlags>, "flags" | "machine">,
 ): Promise<void> {
-  const workspace = settledWorkspace(flags, machine);
+  const workspace = workspaceToChange(flags, machine);
   const interrupt = machine.interrupt();
   mustHaveRuns(workspace);
   const number = which ?? (await chosenRun(what, workspace, { machine, interrupt })) ?? undefined;

@@ -6,7 +6,7 @@ import { pickedText, picksTable } from "../../report/picks.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { PickFlags } from "../flags/archive.js";
 import { print } from "../output/print.js";
-import { settledWorkspace, workspaceOf } from "../settings/workspace.js";
+import { workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function pick({
@@ -26,7 +26,7 @@ export async function pick({
     print(flags, machine, "picks", picked, (style) => picksTable(shown, sandbox, style));
     return;
   }
-  const workspace = settledWorkspace(flags, machine);
+  const workspace = workspaceToChange(flags, machine);
   const names =
     flags.from === undefined ? args.items : await reviewedNames(resolve(cwd, flags.from), ["pick"]);
   const items = await pickItems({ workspace, clock, names, cwd, also, undo });

@@ -17,7 +17,7 @@ import { changedOptions, type ResumeFlags } from "../flags/run.js";
 import { confirmed, isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
-import { settledWorkspace } from "../settings/workspace.js";
+import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function resume({
@@ -26,7 +26,7 @@ export async function resume({
   machine,
 }: Call<ResumeFlags, { run?: number }>): Promise<ExitName> {
   const changes = changedOptions(flags);
-  const prepared = await jobOptions(flags, machine, settledWorkspace(flags, machine));
+  const prepared = await jobOptions(flags, machine, workspaceToChange(flags, machine));
   const continuation = {
     choose: unfinishedRun(args.run),
     async change({ store, account }: WorkspaceSession, found: Run, now: number): Promise<Run> {

@@ -1,11 +1,6 @@
 import type { ExitName } from "../../core/exit.js";
-import {
-  type Depth,
-  type FolderReport,
-  removeStrays,
-  repair,
-  verifyWorkspace,
-} from "../../job/archive/verify.js";
+import { repair } from "../../job/archive/repair.js";
+import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../job/archive/verify.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
@@ -34,7 +29,7 @@ export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<Exi
     });
   const work = async () => {
     const before = await check(depthOf(flags));
-    const { reports, repaired } = await mended(before, flags, prepared, check);
+    const { reports, repaired } = await afterRepair(before, flags, prepared, check);
     const removed =
       flags.clean && flags.yes
         ? await removeStrays({ ...options, signal: options.interrupt }, reports)
@@ -51,7 +46,7 @@ function depthOf({ readData, subset }: VerifyFlags): Depth {
 }
 
 /** The reports after a repair, if one was asked for and is needed. */
-async function mended(
+async function afterRepair(
   reports: FolderReport[],
   { repair: isWanted }: VerifyFlags,
   { options }: PreparedRun,

@@ -45,7 +45,7 @@ export const workerFlags = {
   downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
   only: option(
     "<what>",
-    "archive: downloads alone, which needs no key; submit,poll: no downloads, only stand by for a run whose process is gone",
+    "archive: only download, which needs no key; submit,poll: download nothing, only take over a run whose process is gone",
     workerParts,
     { inFiles: "never" },
   ),

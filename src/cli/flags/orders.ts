@@ -5,7 +5,7 @@ import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags } from "./shar
 import { anyText, failureKindList, oneOf } from "./values.js";
 
 /** Flags of the commands that change items: they continue the run, or have the process that runs it do the work. */
-export const itemOrderFlags = {
+const itemOrderFlags = {
   yes: yesFlag,
   maxPrice: maxPriceFlag,
   ...serviceFlags,

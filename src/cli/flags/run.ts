@@ -1,7 +1,7 @@
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
 import { defaultRunOptions, type RunOptions } from "../../core/next/options.js";
-import type { SpendingOptions } from "../../job/run/prepare.js";
+import type { SpendingOptions } from "../../job/run/spending-caps.js";
 import { asChanges, type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { manifestFlags } from "./manifest.js";
 import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./shared.js";
@@ -22,7 +22,7 @@ import {
 } from "./values.js";
 
 /** Flags for paid requests that were not answered. */
-export const settleFlags = grouped("Lost answers:", {
+const settleFlags = grouped("Lost answers:", {
   settle: option(
     "<what>",
     "when answers were lost: stop at the end, or wait until it is known whether they were charged",
@@ -87,7 +87,7 @@ function twoDelays(text: string): [number, number] {
 }
 
 /** Flags that limit what is spent; `plan` prices by them too. */
-export const capFlags = {
+const capFlags = {
   ...grouped("Spending:", {
     maxCredits: option("<n>", "spend at most this many credits in this run", amount),
     maxCreditsPerModel: option(
@@ -248,7 +248,7 @@ function unlimitedOrphans(): EarlyExit {
 }
 
 /** The limits on spending that the flags set. */
-export function spendingOptions(flags: CapFlags): SpendingOptions {
+function spendingOptions(flags: CapFlags): SpendingOptions {
   return {
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
     ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),

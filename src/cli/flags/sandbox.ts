@@ -3,7 +3,7 @@ import { type FlagsOf, option, toggle } from "./definition.js";
 import { amount, anyText, FlagError, oneOf, portNumber } from "./values.js";
 
 /** Flags that say where the state of a sandbox is. */
-export const stateFlags = {
+const stateFlags = {
   state: option(
     "<file>",
     "the sandbox's state (default: .bulkgen/sandbox/service.db of the workspace)",

@@ -19,7 +19,7 @@ export const planFlags = {
   rows: toggle("list every item"),
   graph: option(
     "[mermaid]",
-    "draw the steps and what each takes of the others; mermaid prints a diagram for Markdown",
+    "draw the steps and which outputs each one uses; mermaid prints a diagram for Markdown",
     oneOf("text", "mermaid"),
     { alone: "text", inFiles: "never", conflicts: ["rows"] },
   ),

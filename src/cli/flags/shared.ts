@@ -110,21 +110,21 @@ const whileItRuns = grouped("While it runs:", {
 });
 
 /** Where local inputs are put for the service to read. */
-export const publishFlags = grouped("Local inputs:", {
+const publishFlags = grouped("Local inputs:", {
   publish: option(
     "<where>",
-    "put local input files there for the service: s3://bucket/prefix, or the https:// address under which they are",
+    "put local input files there for the service: s3://bucket/prefix, or the https:// address where they already are",
     publishTarget,
   ),
   publishCommand: option(
     "<command>",
-    "publish each local input with this command: it is told BULKGEN_FILE, and prints the address",
+    "publish each local input with this command: it gets the path in BULKGEN_FILE and prints the address",
     anyText,
     { inFiles: "own files" },
   ),
   publishFor: option(
     "<time>",
-    "how long the addresses have to be good (default: what the job says, else 24h)",
+    "how long the addresses must stay valid (default: what the job says, else 24h)",
     duration,
   ),
 });

@@ -192,7 +192,7 @@ export function flagAsGiven(
 }
 
 /** A setting with its value, for people. */
-export interface Held {
+export interface EffectiveSetting {
   name: string;
   value: string;
   /** A flag, a variable, a place in a file, or `default`. */
@@ -200,11 +200,11 @@ export interface Held {
 }
 
 /** Every setting of a run with a value. Parts of addresses that may be secret are not shown. Throws EarlyExit. */
-export function heldSettings(
+export function effectiveSettings(
   given: readonly Flag[],
   files: readonly ConfigFile[],
   environment: Environment,
-): Held[] {
+): EffectiveSetting[] {
   const line = lineOf(given);
   checkLine(runFlags, line);
   return Object.entries(runFlags as FlagSet).flatMap(([attribute, flag]) => {

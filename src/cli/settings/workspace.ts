@@ -36,7 +36,7 @@ export function elsewhere(
  * The workspace for a command that changes it. Its state moves to a disk where databases are safe if it is not on one.
  * Throws EarlyExit.
  */
-export function settledWorkspace(
+export function workspaceToChange(
   flags: PlaceFlags,
   machine: Machine,
   { manifest, make = false }: { manifest?: string; make?: boolean } = {},

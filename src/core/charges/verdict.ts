@@ -40,7 +40,7 @@ export interface ChargeFinding {
 }
 
 /** A verdict on one unknown POST. Null while there is none. */
-export function judge(facts: ChargeEvidence, entry: SpendLogEntry): ChargeFinding | null {
+function judge(facts: ChargeEvidence, entry: SpendLogEntry): ChargeFinding | null {
   if (entry.intendedSeq <= facts.baseline.seq) {
     return undecided(unreadBefore);
   }
@@ -58,7 +58,7 @@ export function judge(facts: ChargeEvidence, entry: SpendLogEntry): ChargeFindin
 /** The evidence when no reading precedes a POST. */
 export const unreadBefore = "the key's counters were not read before it was sent";
 
-export function undecided(evidence: string): ChargeFinding {
+function undecided(evidence: string): ChargeFinding {
   return { verdict: "undecided", evidence, seq: null };
 }
 

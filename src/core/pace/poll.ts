@@ -9,7 +9,7 @@ import { ageWhen, chanceDone, type DurationEstimate, survival } from "./pace.js"
  * stays alive and is polled rarely.
  */
 export const pollMsMin = 2_000;
-export const pollMsMax = 10_000;
+const pollMsMax = 10_000;
 export const pollWindowMs = 10 * 60_000;
 const overdueMsMax = 60 * 60_000;
 /**

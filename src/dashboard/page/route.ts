@@ -6,7 +6,7 @@ export interface ViewRoute {
   query: URLSearchParams;
 }
 
-export function routeOf(hash: string): ViewRoute {
+function routeOf(hash: string): ViewRoute {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   return {
     parts: path.split("/").filter(Boolean).map(decoded),

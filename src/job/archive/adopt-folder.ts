@@ -14,8 +14,9 @@ import type { NewItem, Run } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
-import { manifestProblems, prepare, type SheetOptions, unfinishedOf } from "../run/prepare.js";
+import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
+import { unfinishedOf } from "../run/run-owner.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {

@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { terminalText } from "../../text/terminal.js";
-import { itemNamed } from "../orders/resolve.js";
+import { itemNamed } from "../orders/item-named.js";
 import { type ItemName, placed } from "../orders/review.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";

@@ -55,7 +55,7 @@ const scarceBytes = 2_000_000_000;
 const fullBytes = 50_000_000;
 
 /** A scratch folder inside the nearest existing one; or why it cannot be made. */
-export function scratchFolder(
+function scratchFolder(
   folder: string,
 ): { path: string; at: string } | { path: null; at: string; reason: string } {
   const at = nearest(folder);
@@ -104,7 +104,7 @@ export function placeOfState(workspace: Workspace, mounts: string | null): Check
 }
 
 /** Whether this workspace is a copy of another. */
-export function onlyOne(workspace: Workspace): Check {
+function onlyOne(workspace: Workspace): Check {
   const expected = "no copy of another workspace";
   const identity = readIdentity(workspace.markerFolder);
   const other = identity && claimedBy(identity.id, workspace);
@@ -115,7 +115,7 @@ export function onlyOne(workspace: Workspace): Check {
 }
 
 /** Whether the output folder is writable. */
-export function writable(folder: string): Check {
+function writable(folder: string): Check {
   const expected = "a writable output folder";
   const code = refusalToWrite(folder);
   if (code === null)
@@ -134,7 +134,7 @@ function refusalToWrite(folder: string): string | null {
   }
 }
 
-export async function diskSpace(folder: string): Promise<Check> {
+async function diskSpace(folder: string): Promise<Check> {
   const expected = `${gigabytes(scarceBytes)} free`;
   try {
     const { bavail, bsize } = await statfs(nearest(folder));
@@ -160,7 +160,7 @@ const rebuild = "it records what was paid for: restore it from a backup, or run 
 const restore = "set BULKGEN_DATABASE_URL to that address; if the database is lost, restore it from a backup";
 
 /** Whether the history exists, is readable, and is the newest. What to do otherwise depends on the reason. */
-export async function history(workspace: Workspace, clock: Clock): Promise<Check> {
+async function history(workspace: Workspace, clock: Clock): Promise<Check> {
   const { stateFile } = workspace;
   const expected = "a readable history, or none yet";
   const lost = lostHistory(workspace);
@@ -313,7 +313,7 @@ function lock(folder: string, locks: (folder: string) => LockTrouble): Check {
 }
 
 /** Whether what accounts share, in a database beside no workspace, can be read and written. */
-export async function accountsData(
+async function accountsData(
   { accountsFile, stateFile, database }: Pick<Workspace, "accountsFile" | "stateFile" | "database">,
   clock: Clock,
 ): Promise<Check> {

@@ -5,9 +5,9 @@ import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
+import { itemNamed } from "./item-named.js";
 import { newestRunOf, variantsOf } from "./redo.js";
 import { eachOnce, type FindItems, selectItems } from "./request.js";
-import { itemNamed } from "./resolve.js";
 import { type ItemName, placed } from "./review.js";
 
 /** A person's decision about archived items: approve them, reject them, or reject them and make new variants. */

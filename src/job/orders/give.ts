@@ -10,16 +10,9 @@ import { type LockOwner, lockOwnerOf, takeWorkspaceLock, type WorkspaceLock } fr
 import type { WorkspaceSession } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./attend.js";
-import {
-  agreedTo,
-  type FindItems,
-  factsFor,
-  type ItemRequest,
-  needsFacts,
-  type PriceConsent,
-  plannedRest,
-} from "./request.js";
+import { applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./apply.js";
+import { factsFor, needsFacts } from "./facts.js";
+import { agreedTo, type FindItems, type ItemRequest, type PriceConsent, plannedRest } from "./request.js";
 
 export interface GiveOptions {
   workspace: Workspace;

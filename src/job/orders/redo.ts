@@ -11,8 +11,8 @@ import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { isUnfinished, newestRun } from "../workspace/find-run.js";
 import { whoIsHere } from "../workspace/lock.js";
+import { itemNamed } from "./item-named.js";
 import { eachOnce, type FindItems, type Offered, selectItems } from "./request.js";
-import { itemNamed } from "./resolve.js";
 import type { ItemName } from "./review.js";
 
 /** An order to submit a run's failed items again: the selected ones of these kinds. Failed items cost nothing. */

@@ -4,7 +4,7 @@ import { openSource } from "../../manifest/read.js";
 import { count } from "../../text/amounts.js";
 
 /** What a review file says of an item: a sheet with the columns `id` and `decision`, such as a gallery writes. */
-export const reviewDecisions = ["approve", "pick", "reject", "redo"] as const;
+const reviewDecisions = ["approve", "pick", "reject", "redo"] as const;
 export type ReviewDecision = (typeof reviewDecisions)[number];
 
 /** A name in a review file. */

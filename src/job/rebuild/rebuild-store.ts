@@ -14,7 +14,7 @@ import type { Workspace } from "../workspace/workspace.js";
 import type { ArchivedLine, FoundItem } from "./rebuild-items.js";
 
 /** The spend log's verdicts on paid requests without an answer. */
-export interface BookVerdicts {
+export interface LoggedVerdicts {
   /** `undecided` if the spend log has no verdict: a request that may have been charged counts as charged. */
   on(spendLogId: number | null): Promise<Verdict>;
   close(): Promise<void>;
@@ -24,7 +24,7 @@ export interface BookVerdicts {
 export function openVerdicts(
   { accountsFile, stateFile }: Pick<Workspace, "accountsFile" | "stateFile">,
   clock: Clock,
-): BookVerdicts {
+): LoggedVerdicts {
   const accounts = readable(accountsFile, clock);
   const spendLog = accounts?.spendLog({ origin: "", fingerprint: "", workspace: stateFile });
   return {
@@ -63,7 +63,7 @@ export interface RebuildTarget {
 export interface RebuildContext {
   clock: Clock;
   unsaid: Unsaid;
-  verdicts: Pick<BookVerdicts, "on">;
+  verdicts: Pick<LoggedVerdicts, "on">;
 }
 
 /** Writes the items in their final states: one run for each job, edition, output folder and account. */
@@ -184,14 +184,14 @@ function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid):
 export interface RestoreOptions {
   /** UTC ms. */
   now: number;
-  verdicts: Pick<BookVerdicts, "on">;
+  verdicts: Pick<LoggedVerdicts, "on">;
   /** How many outputs a task of this item has. */
   outputs: number;
   /** The row ids of the requests that tasks belong to. Tasks of this item are added. */
   owners: Map<string, string>;
 }
 
-export async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<RestoredItem> {
+async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<RestoredItem> {
   const { item } = found;
   const attempts = attemptsOf(found, options);
   const lines = archivedLines(found, attempts, options);
@@ -320,7 +320,7 @@ function collect(
  */
 async function giveUp(
   attempts: readonly RestoredAttempt[],
-  verdicts: Pick<BookVerdicts, "on">,
+  verdicts: Pick<LoggedVerdicts, "on">,
 ): Promise<void> {
   for (const attempt of attempts) {
     if (attempt.outcome === "unanswered") attempt.verdict = await verdicts.on(attempt.spendLogId);

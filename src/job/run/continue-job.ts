@@ -7,8 +7,8 @@ import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
-import { isOwn } from "./prepare.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
+import { isOwn } from "./run-owner.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.

@@ -6,29 +6,18 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, noCredits, plus } from "../../core/money.js";
 import { deadlineOf, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
-import type { BalanceMark } from "../../core/ports/spend-log.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
-import { dayOf, type OwnLimits } from "../../core/quota/quota.js";
+import type { OwnLimits } from "../../core/quota/quota.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type {
-  Duplicates,
-  Finding,
-  OnMissing,
-  Plan,
-  PlanInput,
-  Selection,
-  SpendingCaps,
-  SubmitOrder,
-} from "../../plan/plan.js";
+import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
 import {
   isPublishTarget,
   type PublishSettings,
@@ -38,10 +27,11 @@ import {
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
-import { resumeCommand } from "../workspace/find-run.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
 import { archivedBefore, paidBefore } from "./paid-before.js";
+import { madeForOthers, othersRun, unfinishedOf } from "./run-owner.js";
+import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
 export interface SheetOptions {
@@ -260,106 +250,6 @@ export function manifestProblems(problems: Iterable<Problem>, notes: readonly st
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
   const hints = notes.filter((note) => note.includes("did you mean")).map((note) => `. Note: ${note}`);
   return new EarlyExit("usage", `${count}; nothing was submitted${hints.join("")}`, digest);
-}
-
-/** What a run may spend, as its flags say. */
-export type SpendingOptions = Pick<RunOptions, "maxCredits" | "modelCaps" | "keepCredits" | "dailyCredits">;
-
-interface Where {
-  run: SpendingOptions;
-  account: OpenAccount;
-  store: Store | null;
-  /** Part of the balance that the plan calculates with. */
-  mark: BalanceMark;
-}
-
-/** The same with what counts against it: of the run to be continued, of the day, and of the balance. */
-export async function spendingCaps(
-  { run, account, store, mark }: Where,
-  runId: number | null,
-): Promise<SpendingCaps> {
-  const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = run;
-  const spent = async (of?: { model: string }): Promise<Credits> => {
-    if (store === null || runId === null) return noCredits;
-    const { charged, pending } = await store.spending(runId, of);
-    return plus(charged, pending);
-  };
-  const models = Object.entries(modelCaps).map(
-    async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
-  );
-  const taken = async () => {
-    const { since, before } = await account.accounts.takenFrom(account.accountId(), mark);
-    return plus(since, before);
-  };
-  const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
-  return {
-    total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
-    models: new Map(await Promise.all(models)),
-    keep: keepCredits === null ? null : plus(keepCredits, await taken()),
-    daily: dailyCredits === undefined ? null : { most: dailyCredits, spent: await today() },
-  };
-}
-
-/** A cap for a model that does not exist would have no effect. Throws EarlyExit. */
-export function checkModels({ modelCaps = {} }: SpendingOptions, models: readonly Model[]): void {
-  const names = models.map(({ model_key: name }) => name);
-  const unknown = Object.keys(modelCaps).find((name) => !names.includes(name));
-  if (unknown === undefined) return;
-  const near = nearest(unknown, names);
-  const hint = near === undefined ? "." : `; did you mean ${near}?`;
-  throw new EarlyExit(
-    "usage",
-    `--max-credits-per-model: expected a model of the service, got ${JSON.stringify(unknown)}${hint} Nothing was submitted.`,
-  );
-}
-
-/** The run that the next run of this job and edition would continue, of any user. */
-export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {
-  return runs.findLast(
-    (run) =>
-      run.jobName === jobName &&
-      run.edition === edition &&
-      run.state !== "finished" &&
-      run.state !== "cancelled",
-  );
-}
-
-/** An account: a user at a service. */
-interface Who {
-  user: string;
-  origin: string;
-}
-
-/** Whether a run belongs to this user. The service gives its tasks to no other user. */
-export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: Who): boolean {
-  return run.accountId === user && run.origin === origin;
-}
-
-/**
- * Reports an unfinished run of another user or service: continuing it could not fetch its tasks, and would pay for its
- * items again. Null if there is none.
- */
-export function othersRun(run: Run | undefined, who: Who): Finding | null {
-  if (run === undefined || isOwn(run, who)) return null;
-  const whose = run.accountId === who.user ? "of another service" : "another user's";
-  const expected = `expected user ${run.accountId} at ${run.origin}, got user ${who.user} at ${who.origin}`;
-  return {
-    kind: "others_run",
-    message:
-      `Run ${run.id} of ${run.jobName} is unfinished and ${whose}: ${expected}. ` +
-      `To collect its tasks, run \`${resumeCommand(run, false)}\` with a key of that user. ` +
-      `To make and pay for the items as user ${who.user}, use --edition NAME or another --workspace, ` +
-      `or end that run first with \`bulkgen cancel ${run.id}\`; its tasks can still be collected.`,
-  };
-}
-
-/** Warns that what a finished run made for another user or service does not count: a key may have been mistaken. */
-function madeForOthers(newest: Run | undefined, who: Who): Finding[] {
-  if (newest === undefined || isOwn(newest, who)) return [];
-  const message =
-    `Run ${newest.id} of ${newest.jobName} was made as user ${newest.accountId} at ${newest.origin}, and this key is of user ${who.user} at ${who.origin}: ` +
-    "what was made there is made and paid for again here. If that is not meant, set a key and an address of that user.";
-  return [{ kind: "others_run", message }];
 }
 
 /** The numbers of the files, by item key, that are missing from all folders that the job's runs wrote to. */

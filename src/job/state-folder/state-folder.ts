@@ -46,7 +46,7 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
   if (!options.make && !existsSync(workspace.markerFolder)) return workspace;
   refuseLost(workspace);
   try {
-    return settled(workspace, options);
+    return placed(workspace, options);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof EarlyExit || code === undefined) throw error;
@@ -60,7 +60,7 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
   }
 }
 
-function settled(workspace: Workspace, options: PlaceOptions): Workspace {
+function placed(workspace: Workspace, options: PlaceOptions): Workspace {
   const { markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
   if (workspace.database !== null) return onServer(workspace, workspace.database.shown, options);
@@ -70,7 +70,7 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   }
   makeFolder(markerFolder);
   const why = troubleAt(markerFolder, options);
-  const moves = why !== null && canHold(workspace, why, options);
+  const moves = why !== null && canKeep(workspace, why, options);
   if (!moves && isRehearsal(workspace)) return workspace;
   const first = { id: options.random.uuid(), state: null, host: hostname(), why: null };
   const own = identity ?? createIdentity(markerFolder, first);
@@ -112,7 +112,7 @@ function troubleAt(folder: string, { mounts, locks = tryLock }: PlaceOptions): s
  * Whether the local state folder is better. If the home folder is on a network too, the state stays, provided its locks
  * work. Throws EarlyExit if no folder is good enough.
  */
-function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: PlaceOptions): boolean {
+function canKeep({ markerFolder, sharedFolder }: Workspace, why: string, options: PlaceOptions): boolean {
   const { locks = tryLock } = options;
   const elsewhere = workspacesFolder(sharedFolder);
   mkdirSync(elsewhere, { recursive: true });
@@ -161,7 +161,7 @@ const texts = ["receipts.jsonl"];
  * identity is written; afterwards the old files are renamed, so that they are not taken for a state. Throws EarlyExit
  * if a run is in progress here.
  */
-export function moveState(
+function moveState(
   markerFolder: string,
   identity: WorkspaceIdentity & { state: string },
   clock: Clock,
@@ -178,7 +178,7 @@ export function moveState(
 }
 
 /** Copies a state from one folder to another; returns the copied files. */
-export function copyState(from: string, to: string): string[] {
+function copyState(from: string, to: string): string[] {
   return ["", "sandbox"].flatMap((name) => copyPart(join(from, name), join(to, name)));
 }
 

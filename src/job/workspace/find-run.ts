@@ -41,7 +41,7 @@ export function unfinishedRun(which: number | undefined): FindRun {
 }
 
 /** Only decisions of a person are left. */
-export function stillHeld(run: Run, held: readonly WaitingItem[]): EarlyExit {
+function stillHeld(run: Run, held: readonly WaitingItem[]): EarlyExit {
   const { id, options } = run;
   const lines = reasonLines(held, statusCommand(run)).map((line) => `  ${line}`);
   return new EarlyExit(
@@ -63,7 +63,7 @@ export function newestRun(which: number | undefined): FindRun {
   };
 }
 
-export async function runNumbered(store: Store, which: number): Promise<Run> {
+async function runNumbered(store: Store, which: number): Promise<Run> {
   const run = await store.run(which);
   if (run) return run;
   // Rehearsals have a store of their own.

@@ -105,6 +105,7 @@ const claimSchema = z.object({
   /** Absolute path of the folder. */
   root: z.string(),
 });
+
 type Claim = z.infer<typeof claimSchema>;
 
 type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
@@ -258,7 +259,7 @@ function refuseStrangeState(
 }
 
 /** The files in a state folder. */
-export function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
+function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
   return { stateFile: join(state, "state.db"), receiptsFile: join(state, "receipts.jsonl") };
 }
 

@@ -8,7 +8,7 @@ import { type HeaderRow, headerOf } from "./header.js";
 import { SheetReader } from "./sheet.js";
 
 /** The delimiters of cells. */
-export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const;
+const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const;
 export type DelimiterName = keyof typeof delimiters;
 
 /** All three line ends: csv-parse's guess takes the first one for the whole file. */

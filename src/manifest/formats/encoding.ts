@@ -23,7 +23,7 @@ export interface Encoded {
 }
 
 /** The first pass, over bytes: are they text, are they all UTF-8, do they contain NUL bytes? */
-export class FirstLook {
+class FirstLook {
   private start: Uint8Array = new Uint8Array();
   private length = 0;
   private utf8 = true;
@@ -73,7 +73,7 @@ export class FirstLook {
 }
 
 /** The second pass, over decoded text: finds invalid characters and their lines. */
-export class SecondLook {
+class SecondLook {
   private readonly decoder: TextDecoder;
   private line = 1;
   private blank = true;
@@ -120,7 +120,7 @@ const windows = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”�
 const c1 = /[\x80-\x9f]/g;
 
 /** Decoded text with the characters of Windows-1252. */
-export function asMeant(text: string, encoding: Encoding): string {
+function asMeant(text: string, encoding: Encoding): string {
   if (encoding !== "windows-1252") return text;
   return text.replace(c1, (one) => windows[one.charCodeAt(0) - 0x80] ?? one);
 }

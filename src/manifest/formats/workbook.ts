@@ -1,6 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
-import { heldRows, type SheetForm, type Source, unreadSource } from "../shape/source.js";
+import { rowsInMemory, type SheetForm, type Source, unreadSource } from "../shape/source.js";
 import { headerOf } from "./header.js";
 import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
@@ -68,7 +68,7 @@ export async function readWorkbook(
   const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
   const notes = [...sheet.notes(), ...others];
   const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
-  const batches = heldRows(sheet.take());
+  const batches = rowsInMemory(sheet.take());
   const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
 }

@@ -34,7 +34,7 @@ const fields = {
 const optional = Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, shape.optional()]));
 const output = text("wanted name of the output file; / makes folders");
 
-export const row = z
+const row = z
   .looseObject({ params: params.optional() }, "an object with the row's fields")
   .catchall(cell)
   .describe("a row: the fields that are known, and any other as a variable for templates");
@@ -102,7 +102,7 @@ const publish = z
   )
   .describe("where local input files are put for the service to read");
 
-export const job = z.strictObject(
+const job = z.strictObject(
   {
     $schema: z.string("an address").describe("this schema, for editors").optional(),
     name: z.string("a name").describe("name of the job; otherwise that of the file").optional(),

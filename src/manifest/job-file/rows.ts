@@ -1,6 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { type Document, isObject, type Language, type Plain, parsed } from "../formats/document.js";
-import { heldRows, type Source, type SourceRow, unreadSource } from "../shape/source.js";
+import { rowsInMemory, type Source, type SourceRow, unreadSource } from "../shape/source.js";
 import { jobOf } from "./job.js";
 import { checkJob, checkRow } from "./job-shape.js";
 import { writtenAt } from "./written.js";
@@ -64,7 +64,7 @@ function sourceOf(read: readonly Read[]): Source {
   const rows = read.flatMap(({ row }) => row ?? []);
   const columns = new Set(rows.flatMap(({ cells }) => Object.keys(cells)));
   const problems = read.flatMap((each) => each.problems);
-  return { columns: [...columns], problems: [], notes: [], batches: heldRows({ rows, problems }) };
+  return { columns: [...columns], problems: [], notes: [], batches: rowsInMemory({ rows, problems }) };
 }
 
 function rowsIn(document: Document, rows: readonly Plain[], path: readonly PropertyKey[]): Read[] {

@@ -105,7 +105,7 @@ export function unreadSource(problem: Problem): Source {
 const batchRows = 1_000;
 
 /** Rows in memory, such as those of a document. */
-export function heldRows({ rows, problems, notes = [] }: SourceBatch): Source["batches"] {
+export function rowsInMemory({ rows, problems, notes = [] }: SourceBatch): Source["batches"] {
   return async function* () {
     yield { rows: [], problems, notes };
     for (let from = 0; from < rows.length; from += batchRows)

@@ -30,7 +30,7 @@ const fieldNames = [
 ];
 
 /** The column `Product name` is `product_name` in templates, where names have no spaces. */
-export function variableName(column: string): string {
+function variableName(column: string): string {
   return column
     .trim()
     .toLowerCase()

@@ -83,12 +83,12 @@ const taken = [
   "at_most",
 ] as const;
 
-export const filterNames: readonly string[] = [...taken, "slug", "pad", "date", "column"].toSorted();
+const filterNames: readonly string[] = [...taken, "slug", "pad", "date", "column"].toSorted();
 
 /**
  * Registers these filters in an engine and removes all others. `used` collects the columns that are named by values.
  */
-export function useFilters(engine: Liquid, used: Set<string>): void {
+function useFilters(engine: Liquid, used: Set<string>): void {
   const own = { slug, pad, date: dateFilter(engine), column: columnFilter(used) } as Record<
     string,
     FilterImplOptions

@@ -21,7 +21,7 @@ import {
  */
 const reserveBytes = 1024 * 1024;
 
-export class Reserve {
+class Reserve {
   private isTaken = false;
 
   constructor(

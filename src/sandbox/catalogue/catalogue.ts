@@ -16,7 +16,7 @@ import {
 const imageMs = { min: 500, max: 1_800 };
 
 /** The image models. */
-export const imageModels: readonly SandboxModel[] = [
+const imageModels: readonly SandboxModel[] = [
   {
     key: "aurora-image",
     name: "Aurora Image",
@@ -104,7 +104,7 @@ export const imageModels: readonly SandboxModel[] = [
 const videoMs = { min: 3_000, max: 8_000 };
 
 /** The video models. */
-export const videoModels: readonly SandboxModel[] = [
+const videoModels: readonly SandboxModel[] = [
   {
     key: "reel-text",
     name: "Reel from Text",
@@ -161,7 +161,7 @@ export const videoModels: readonly SandboxModel[] = [
 const audioMs = { min: 800, max: 2_500 };
 
 /** The audio models. */
-export const audioModels: readonly SandboxModel[] = [
+const audioModels: readonly SandboxModel[] = [
   {
     key: "voice-clear",
     name: "Voice Clear",

@@ -177,7 +177,7 @@ function wholeNumber(text: string | undefined): number | null {
  * request has to name this machine as its host, which no name can that was bent to mean 127.0.0.1; to come, if it says
  * from where, from this very origin; and, if it changes anything, to carry a token that only our own pages hold.
  */
-export class Access {
+class Access {
   private readonly cookieValue: string;
   /** What every form carries. */
   readonly formToken: string;

@@ -13,28 +13,28 @@ const decimals = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 const days = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" });
 
 /** `1,234.5` */
-export function amount(number: number): string {
+function amount(number: number): string {
   return decimals.format(number);
 }
 
 /** `1 request`, `3 requests` */
-export function counted(number: number, noun: string): string {
+function counted(number: number, noun: string): string {
   return `${amount(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** `20 November 2026` */
-export function day(ms: number): string {
+function day(ms: number): string {
   return days.format(ms);
 }
 
 /** `just now`, `4 minutes ago` */
-export function ago(ms: number, now: number): string {
+function ago(ms: number, now: number): string {
   const age = now - ms;
   return age < 1_000 ? "just now" : `${prettyMilliseconds(age, { compact: true, verbose: true })} ago`;
 }
 
 /** The exact time, also machine-readable. */
-export function stamp(ms: number): string {
+function stamp(ms: number): string {
   return new Date(ms).toISOString();
 }
 
@@ -171,7 +171,7 @@ export interface KeysPanel {
 }
 
 /** The API keys: what there is, a new one, an old one revoked. */
-export function keysPanel({ keys, made, refused, hidden, now }: KeysPanel): Piece {
+function keysPanel({ keys, made, refused, hidden, now }: KeysPanel): Piece {
   return html`<section class="panel" aria-labelledby="keys">
 <div class="head">
 <h2 id="keys">API keys</h2>

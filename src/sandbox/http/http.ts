@@ -162,7 +162,7 @@ export interface FileDelivery {
 }
 
 /** Writes an answer piece by piece, as slowly and as far as it is meant to come. Resolves when no more will be sent. */
-export async function deliver(
+async function deliver(
   outgoing: ServerResponse,
   delivery: FileDelivery,
   sleep: (ms: number) => Promise<void>,

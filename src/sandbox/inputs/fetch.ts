@@ -147,6 +147,6 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /** Whether a media field's value is a path and not a URL. */
-export function isLocalPath(value: string): boolean {
+function isLocalPath(value: string): boolean {
   return !scheme.test(value);
 }

@@ -18,7 +18,7 @@ export interface Span {
 }
 
 /** The start of the window that contains `now`. */
-export function windowStart(span: Span, now: number): number {
+function windowStart(span: Span, now: number): number {
   return Math.floor((now - span.alignMs) / span.ms) * span.ms + span.alignMs;
 }
 

@@ -140,7 +140,7 @@ async function withMusic(job: MediaJob, made: Film): Promise<Uint8Array> {
 
 /** Films of a still picture: a camera moves over it, with an overlay in each frame. */
 
-export const framesPerSecond = 12;
+const framesPerSecond = 12;
 
 interface Still {
   /** A PNG, at least as large as the film. */
@@ -271,7 +271,7 @@ interface Track {
 }
 
 /** The reel as one file: the same parts make the same bytes. */
-export async function reelFile(reel: Reel): Promise<Uint8Array> {
+async function reelFile(reel: Reel): Promise<Uint8Array> {
   const films = await Promise.all(reel.films.map((bytes) => readTrack(bytes, "video")));
   const sound = reel.sound && (await readTrack(reel.sound, "audio").catch(() => null));
   const target = new BufferTarget();

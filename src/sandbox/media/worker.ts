@@ -11,7 +11,7 @@ interface ThreadJob extends MediaJob {
  * Makes one sound or film. Throws with a plain message when the media it was given cannot be used. Makers are loaded when
  * they are first needed, because the encoders of one medium are dead weight for the others.
  */
-export async function make(job: ThreadJob): Promise<Uint8Array> {
+async function make(job: ThreadJob): Promise<Uint8Array> {
   switch (job.maker) {
     case "speak":
     case "compose":

@@ -4,7 +4,7 @@ import { plans, subscriptionStatuses } from "../../api/plans.js";
 import * as records from "../../api/records.js";
 
 /** What each field of the service's records means. */
-export const fieldNotes: Readonly<Record<string, string>> = {
+const fieldNotes: Readonly<Record<string, string>> = {
   GenerateRequest: "A generation to make.",
   "GenerateRequest.model": "A model_key of the model list.",
   "GenerateRequest.prompt": "Text; required when the model's input_type is text or text+image.",

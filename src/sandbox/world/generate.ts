@@ -168,7 +168,7 @@ function outcomeOf(prompt: string, fetched: boolean): Pick<TaskRecord, "outcome"
 }
 
 /** What one generation is charged, in millionths of a credit: the listed cost, unless the switches say otherwise. */
-export function priceMicro({ price }: Switches, model: SandboxModel, outputs: number): number {
+function priceMicro({ price }: Switches, model: SandboxModel, outputs: number): number {
   const listed = Object.hasOwn(price.models, model.key) ? price.models[model.key] : undefined;
   const credits = listed ?? model.credits * price.factor;
   return toMicro(credits) * (price.perOutput ? outputs : 1);
@@ -178,7 +178,7 @@ export function priceMicro({ price }: Switches, model: SandboxModel, outputs: nu
  * The id of a new task: a version 7 UUID (RFC 9562), which begins with the instant. Ids that grow with time go to the
  * end of the index of tasks; purely random ones would each dirty a page of their own.
  */
-export function newTaskId(random: Random, now: number): string {
+function newTaskId(random: Random, now: number): string {
   const time = Math.max(0, now).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
 }
@@ -198,7 +198,7 @@ export function withOutputs(models: readonly SandboxModel[], { outputs }: Switch
 }
 
 /** How many files these (complete) params ask for. */
-export function outputsAskedFor({ outputs }: Switches, params: Readonly<Record<string, string>>): number {
+function outputsAskedFor({ outputs }: Switches, params: Readonly<Record<string, string>>): number {
   const asked = Number(outputs.parameter === null ? Number.NaN : params[outputs.parameter]);
   return Number.isInteger(asked) && asked >= 1 && asked <= 4 ? asked : outputs.number;
 }

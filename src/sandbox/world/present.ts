@@ -44,7 +44,7 @@ export function creationView(task: TaskRecord, remainingMicro: number) {
 }
 
 /** The answer of GET models; parameters are shown, or left out in one of two ways. */
-export function modelListView(models: readonly SandboxModel[], parameters: "shown" | "empty" | "absent") {
+function modelListView(models: readonly SandboxModel[], parameters: "shown" | "empty" | "absent") {
   const keysOf = (category: Category) =>
     models.filter((model) => model.category === category).map((model) => model.key);
   return {

@@ -256,7 +256,7 @@ type Refund = Extract<Change, { kind: "task refunded" }>;
  * The refunds of an account that are due at `now`. Failed tasks are refunded with the first request of the account
  * at or after the moment when the refund is due, of any kind: the balance cannot be seen earlier.
  */
-export function dueRefunds(
+function dueRefunds(
   state: WorldState,
   switches: Switches["refund"],
   accountId: string,
@@ -268,18 +268,13 @@ export function dueRefunds(
 }
 
 /** The credits of a failed task given back. */
-export function refundOf(task: TaskRecord, { lowersUsed }: Switches["refund"]): Refund {
+function refundOf(task: TaskRecord, { lowersUsed }: Switches["refund"]): Refund {
   const { id: taskId, accountId, keyId, costMicro: micro } = task;
   return { kind: "task refunded", taskId, accountId, keyId, micro, lowersUsed };
 }
 
 /** The 429 of a request that may pass in `waitMs` milliseconds, in the form that the switches give it. */
-export function tooMany(
-  switches: Switches["tooMany"],
-  waitMs: number,
-  now: number,
-  why: string,
-): SandboxRefusal {
+function tooMany(switches: Switches["tooMany"], waitMs: number, now: number, why: string): SandboxRefusal {
   const { status, code } = refuse("RATE_LIMITED", why);
   const headers = retryAfter(switches.retryAfter, waitMs, now);
   return new SandboxRefusal(status, code, why, headers, switches.body);

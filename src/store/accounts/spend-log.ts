@@ -268,7 +268,7 @@ export interface SpendLogKeyRow {
   foreign_at: number | null;
 }
 
-export function asLearned(row: SpendLogKeyRow): LearnedCounting {
+function asLearned(row: SpendLogKeyRow): LearnedCounting {
   return {
     hypotheses: row.hypotheses === "" ? [] : (row.hypotheses.split(",") as Hypothesis[]),
     trusted: row.trusted === 1,
@@ -287,16 +287,7 @@ export interface ReadingRow {
   over: number;
 }
 
-export function asReading({
-  id,
-  seq,
-  at,
-  served_at,
-  used,
-  requests,
-  sent,
-  over,
-}: ReadingRow): CounterReading {
+function asReading({ id, seq, at, served_at, used, requests, sent, over }: ReadingRow): CounterReading {
   return { id, seq, at, servedAt: served_at, used: used as Credits, requests, sent, over };
 }
 
@@ -321,7 +312,7 @@ export interface EntryRow {
   evidence: string | null;
 }
 
-export function asEntry(row: EntryRow): SpendLogEntry {
+function asEntry(row: EntryRow): SpendLogEntry {
   return {
     id: row.id,
     intendedSeq: row.intended_seq,
@@ -349,6 +340,6 @@ const numberedUntilMs = 8e12;
  * The lowest number for an entry made now. Workspaces know their entries by number, and a spend log may be lost,
  * restored from a copy, or left behind on another machine: a number must never come to mean somebody else's request.
  */
-export function firstNumber(now: number): number {
+function firstNumber(now: number): number {
   return Math.min(Math.max(0, now), numberedUntilMs) * 1_000;
 }

@@ -34,7 +34,7 @@ function withoutOpened(tables: string): string {
 }
 
 /** Where a state is that was moved out of a database, or is being moved in: until it is there, nobody uses the database. */
-export const movedTable = "CREATE TABLE IF NOT EXISTS moved (place TEXT NOT NULL)";
+const movedTable = "CREATE TABLE IF NOT EXISTS moved (place TEXT NOT NULL)";
 
 export interface MigrateOptions {
   schema: string;

@@ -45,7 +45,7 @@ interface Before {
  */
 export const releasedFirst = 10_000;
 const isRaised = `items.priority >= ${releasedFirst / 2}`;
-export const rowPriority = `(items.priority - CASE WHEN ${isRaised} THEN ${releasedFirst} ELSE 0 END)`;
+const rowPriority = `(items.priority - CASE WHEN ${isRaised} THEN ${releasedFirst} ELSE 0 END)`;
 
 /** Most items have no parents, which their inputs show. */
 const parentsColumn = `CASE WHEN instr(items.inputs, '"@') > 0 THEN (

@@ -17,7 +17,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   const paid = entry(1, 2, 1);
   const unknown = lost(2, 6, 2);
 
-  it("a charge that the books do not explain shows with the first clear reading", () => {
+  it("a charge that the spend log does not explain shows with the first clear reading", () => {
     const readings = [reading(2, 10, 2, 108)];
     expect(verdicts({ entries: [paid, unknown], readings })).toEqual([[2, "charged"]]);
   });
@@ -121,7 +121,7 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(awaited([{ ...open, intendedSeq: 13 }])).toEqual([]);
   });
 
-  it("is news only when something was found that the books do not hold", () => {
+  it("is news only when something was found that the spend log does not have", () => {
     const isNewsOf = (change: Partial<ChargeEvidence>) => isNews(judged(change), evidenceOf(change));
     const entries = [paid, unknown];
     expect(isNewsOf({ entries, readings: [] })).toBe(false);
@@ -131,7 +131,7 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(isNewsOf({ entries: [paid], readings: [reading(2, 10, 2, 104)], trusted: true })).toBe(true);
   });
 
-  it("is held when the counters were never seen to match the books", () => {
+  it("is held when the counters were never seen to match the spend log", () => {
     const readings = [reading(2, 10, 6, 100), reading(3, 11, 17, 100)];
     expect(verdicts({ entries: [unknown], readings })).toEqual([[2, "undecided"]]);
     expect(verdicts({ entries: [unknown], readings, trusted: true })).toEqual([[2, "not_charged"]]);

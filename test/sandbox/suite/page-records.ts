@@ -58,7 +58,7 @@ const parameter = z.looseObject({
   default: text,
 });
 
-export const model = z.looseObject({
+const model = z.looseObject({
   model_key: text.min(1),
   model_name: text.min(1),
   category,

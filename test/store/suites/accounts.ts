@@ -287,7 +287,7 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
     expect(await accounts.accountOf(origin, "f1")).toEqual({ id, origin, userId: "user-1" });
   });
 
-  test("P5: what one workspace writes in a key's books, a verdict too, moves the number by which others see that there is news", async () => {
+  test("P5: what one workspace writes in a key's spend log, a verdict too, moves the number by which others see that there is news", async () => {
     const [one, other] = ["here", "elsewhere"].map((workspace) =>
       accounts.spendLog({ origin, fingerprint: "f1", workspace }),
     ) as [SpendLog, SpendLog];

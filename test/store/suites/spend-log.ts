@@ -113,8 +113,8 @@ export function spendLogSuite(open: OpenDatabase): void {
   });
 
   test.each([
-    ["is in the books", "accepted"],
-    ["is in the books as lost", "unknown"],
+    ["is in the spend log", "accepted"],
+    ["is in the spend log as lost", "unknown"],
     ["was never booked", null],
   ] as const)(
     "P2: what a task of a process that was killed gives back hides no charge: its answer %s",

@@ -4,7 +4,7 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Run } from "../../../core/ports/store.js";
 import { continueJob } from "../../../job/run/continue-job.js";
 import { runWorker } from "../../../job/run/fleet-worker.js";
-import { isOwn } from "../../../job/run/prepare.js";
+import { isOwn } from "../../../job/run/run-owner.js";
 import { openAccount } from "../../../job/workspace/account.js";
 import { withStore } from "../../../job/workspace/state.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
@@ -16,7 +16,7 @@ import { followed } from "../../output/follow.js";
 import { jobOptions } from "../../output/job-options.js";
 import { openLog } from "../../output/log.js";
 import { connect } from "../../settings/connect.js";
-import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
 /** `bulkgen worker`. */
@@ -25,7 +25,7 @@ export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<Exi
   const isDownloading = flags.only !== "submit,poll";
   const workspace = isArchiving
     ? workspaceOf(flags, machine)
-    : settledWorkspace(flags, machine, { make: true });
+    : workspaceToChange(flags, machine, { make: true });
   const { clock, stderr } = machine;
   const say = (line: string) => {
     if (!flags.quiet) stderr.write(`bulkgen: ${terminalLines(line)}\n`);

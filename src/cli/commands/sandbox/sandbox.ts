@@ -15,7 +15,7 @@ import { readSwitches } from "../../../sandbox/state/switches.js";
 import type { SandboxFlags } from "../../flags/sandbox.js";
 import { print } from "../../output/print.js";
 import { fileTrouble } from "../../settings/file-trouble.js";
-import { settledWorkspace } from "../../settings/workspace.js";
+import { workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { administer, memory, stateFile } from "./administer.js";
 
@@ -65,7 +65,7 @@ function stateToServe(flags: SandboxFlags, machine: Machine): string {
   if (flags.state !== undefined) return stateFile(flags, machine);
   const { workspace } = flags;
   const place = { sandbox: true, ...(workspace === undefined ? {} : { workspace }) };
-  return settledWorkspace(place, machine, { make: true }).serviceFile;
+  return workspaceToChange(place, machine, { make: true }).serviceFile;
 }
 
 /** Models, switches and faults of the flags. Throws EarlyExit for a file that cannot be used. */

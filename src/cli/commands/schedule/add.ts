@@ -10,7 +10,7 @@ import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
-import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "./place.js";
 import { showSchedules } from "./show.js";
@@ -54,7 +54,7 @@ export async function addSchedule({
   scheduledEnd(schedule, now);
   await checkManifest(path, flags, machine);
   if (flags.notify) targetsOf(flags, env);
-  const place = settledWorkspace(real, machine, { manifest, make: true });
+  const place = workspaceToChange(real, machine, { manifest, make: true });
   const schedules = openSchedules(schedulesFile(place), clock);
   try {
     if (!(await schedules.add(schedule)))

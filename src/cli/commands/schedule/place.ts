@@ -7,7 +7,7 @@ import { openSchedules, type Schedule, type Schedules } from "../../../store/sch
 import { nearest } from "../../../text/nearest.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
-import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 
 /** The schedules of a workspace, real ones and rehearsals together: the flags of each say which it is. */
 export function schedulesFile({ stateFile }: Pick<Workspace, "stateFile">): string {
@@ -25,7 +25,7 @@ export async function withSchedules<Result>(
   machine: Machine,
   use: (schedules: Schedules, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = settledWorkspace(flags, machine);
+  const workspace = workspaceToChange(flags, machine);
   const file = schedulesFile(workspace);
   if (!existsSync(file)) {
     throw new EarlyExit(

@@ -14,8 +14,8 @@ import type { Schedule, Schedules } from "../../../store/schedules.js";
 import type { TerminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
-import { configFiles, heldSettings } from "../../settings/settings.js";
-import { settledWorkspace } from "../../settings/workspace.js";
+import { configFiles, effectiveSettings } from "../../settings/settings.js";
+import { workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules, workspaceOfRuns } from "./place.js";
 
@@ -76,7 +76,7 @@ async function upcomingOf(
 ): Promise<UpcomingRun> {
   const { clock, env } = machine;
   const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
-  const settings = heldSettings(schedule.flags, await configFiles(root, env), env);
+  const settings = effectiveSettings(schedule.flags, await configFiles(root, env), env);
   const workspace = await workspaceOfRuns(schedule, root, machine);
   const since = scheduledRuns.at(-1)?.dueAt ?? clock.now();
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock, since) : [];
@@ -84,7 +84,7 @@ async function upcomingOf(
 }
 
 export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
-  const { root } = settledWorkspace(flags, machine);
+  const { root } = workspaceToChange(flags, machine);
   const [node, main] = machine.program;
   const [systemd, cron] = [systemdService({ node, main, root }), cronLine({ node, main, root })];
   const hint = "# Or, without systemd, one line for crontab -e:";

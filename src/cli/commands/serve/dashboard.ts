@@ -5,7 +5,7 @@ import type { Machine } from "../../../machine.js";
 import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/dashboard.js";
 import { print } from "../../output/print.js";
-import { settledWorkspace } from "../../settings/workspace.js";
+import { workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "../schedule/place.js";
 
@@ -13,9 +13,9 @@ import { schedulesFile } from "../schedule/place.js";
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {
   const { clock, random, env, program } = machine;
   const sandbox = flags.sandbox ?? false;
-  const workspace = settledWorkspace(flags, machine);
+  const workspace = workspaceToChange(flags, machine);
   // Rehearsals have a state of their own, but not their own schedules.
-  const file = schedulesFile(settledWorkspace({ ...flags, sandbox: false }, machine));
+  const file = schedulesFile(workspaceToChange({ ...flags, sandbox: false }, machine));
   const signal = machine.interrupt();
   const served = await serveDashboard({
     workspace,

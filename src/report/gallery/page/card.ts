@@ -20,7 +20,7 @@ export interface ShownCard {
   close(): void;
 }
 
-export const choiceNames: Readonly<Record<FileChoice, string>> = {
+const choiceNames: Readonly<Record<FileChoice, string>> = {
   pick: "Pick",
   reject: "Reject",
   redo: "Redo",

@@ -198,7 +198,7 @@ function stageOf(card: GalleryCard): HTMLElement {
 }
 
 /** A click shows the picture's own pixels, and again the whole. */
-export function pictureStage(file: GalleryFile): HTMLElement {
+function pictureStage(file: GalleryFile): HTMLElement {
   const picture = el("img", { src: address(file.path), alt: "", draggable: "false" });
   const frame = el(
     "button",

@@ -14,7 +14,7 @@ export function kindOf({ mime, address }: GalleryFile): MediaKind {
 /** The first frame of many clips is black. */
 const posterSeconds = 0.1;
 
-export function clipElement(file: GalleryFile): HTMLVideoElement {
+function clipElement(file: GalleryFile): HTMLVideoElement {
   const clip = el("video", {
     src: `${address(file.path)}#t=${posterSeconds}`,
     preload: "metadata",

@@ -32,9 +32,9 @@ async function untilArchived(run: Run, count: number): Promise<void> {
 }
 
 describe.each([
-  ["stay with it", false],
-  ["were left behind on another machine", true],
-])("a run goes on with an open task while its account's books %s", (_, isMoved) => {
+  ["stays with it", false],
+  ["was left behind on another machine", true],
+])("a run goes on with an open task while its account's spend log %s", (_, isMoved) => {
   test("P2: what the task gives back does not hide the charge of a lost request", async () => {
     const run = await start(world, [picture("fails", 1, { prompt: "[[moderation]] a long one" })]);
     let path = "";

@@ -1,0 +1,247 @@
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import { offeredPrice } from "../../core/identity.js";
+import type { ItemState } from "../../core/item.js";
+import { type Credits, inCredits, showCredits, sumOf } from "../../core/money.js";
+import type { ItemOrder, OrderOutcome, RunOrder } from "../../core/ports/orders.js";
+import type { SpendLog } from "../../core/ports/spend-log.js";
+import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
+import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
+import { resumeCommand } from "../workspace/find-run.js";
+import { mustBeAsked } from "./decide.js";
+import type { Facts } from "./facts.js";
+import { addVariants, todaysPrices, variantsOf } from "./redo.js";
+import type { Offered } from "./request.js";
+import { adopt, mustBeHeld, mustHaveTask, refetch } from "./resolve.js";
+
+/** The run has something to do again. */
+export function* leaveOpen(
+  changes: Changes,
+  clock: Clock,
+  { id, state, endedAt }: Run,
+): TransactionPart<void> {
+  if (state === "cancelled") return;
+  yield* changes.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? clock.now() });
+}
+
+/** An order is applied by the process that has the workspace's lock. */
+export interface RunOrderContext {
+  clock: Clock;
+  /** The items with a request in flight; null if no process carries on the order's run. */
+  atWork: ReadonlySet<number> | null;
+}
+
+/** Changes the run as ordered and returns the outcome. A refused order changes nothing. */
+export function* applyRunOrder(
+  changes: Changes,
+  how: RunOrderContext,
+  run: Run,
+  order: RunOrder,
+): TransactionPart<OrderOutcome> {
+  const over = run.state === "finished" || (run.state === "cancelled" && !run.owes);
+  if (over)
+    return { kind: "refused", message: `run ${run.id} is ${run.state}; nothing is left to ${order.do}` };
+  const message = yield* order.do === "pause" ? pause(changes, how, run) : cancel(changes, how, run);
+  return { kind: "done", message };
+}
+
+function* pause(changes: Changes, { clock, atWork }: RunOrderContext, run: Run): TransactionPart<string> {
+  if (run.state !== "cancelled") yield* changes.setRun(run.id, { state: "paused" });
+  const goOn = `continue with \`${resumeCommand(run, false)}\``;
+  if (atWork)
+    return `run ${run.id} is paused: it finishes requests in flight and starts nothing new; ${goOn}`;
+  yield* closed(changes, clock, run);
+  return `run ${run.id} is paused (it was not in progress); ${goOn}`;
+}
+
+function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run): TransactionPart<string> {
+  const dropped = yield* changes.cancelRun(run.id, atWork ?? new Set());
+  const counts = yield* changes.counts(run.id);
+  const owed = paidFor.reduce((sum, state) => sum + counts[state], 0);
+  const nothing = dropped === 0 ? "no item was left to submit" : `${count(dropped, "item")} not submitted`;
+  const said = `run ${run.id} is cancelled: ${nothing}`;
+  if (!atWork) yield* closed(changes, clock, run);
+  if (owed === 0) return said;
+  return atWork
+    ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the running process`
+    : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which are or may be paid for`;
+}
+
+const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
+
+/** An interrupted process leaves its run without an end on record. */
+function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): TransactionPart<void> {
+  if (endedAt === null) yield* changes.setRun(id, { endedAt: clock.now() });
+}
+
+export interface ItemWork {
+  store: Store;
+  /** Null without an account, which only skipping an item does not need. */
+  spendLog: SpendLog | null;
+  facts: Facts;
+  /** The highest charges seen, by price group. */
+  charges: ReadonlyMap<string, Credits>;
+}
+
+/** Items at today's prices. Throws EarlyExit. */
+export function pricesNow<Priced extends Offered>(
+  items: readonly Priced[],
+  { models }: Facts,
+  charges: ReadonlyMap<string, Credits>,
+): Priced[] {
+  if (models) return todaysPrices(items, models, charges);
+  return items.map((item) => ({ ...item, price: offeredPrice(item, item.price, charges) }));
+}
+
+/** What an order to items has changed, in a few words. */
+export interface AppliedOrder {
+  /** The run that continues with the items: theirs, or the one started for them. */
+  run: Run;
+  done: string;
+  /** It has yet to continue with them. */
+  continues: boolean;
+}
+
+/**
+ * Checks an order to items and returns what applies it. Throws EarlyExit, and nothing is changed, if the items changed since
+ * the person saw them.
+ */
+export async function checkedOrder(
+  work: ItemWork,
+  run: Run,
+  order: ItemOrder,
+): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
+  const items = await Promise.all(order.items.map((id) => work.store.item(id)));
+  if (order.do === "redo") return redo(work, run, items, order);
+  if (order.do === "approve" || order.do === "reject") return decide(run, items, order.do);
+  const apply =
+    order.do === "retry" ? retry(work, run, items, order.agreed) : await resolve(work, items, order);
+  return function* (changes) {
+    const done = yield* apply(changes);
+    const changed = "agreed" in order ? yield* reopened(changes, run, order.items) : run;
+    return { run: changed, done, continues: order.do !== "skip" };
+  };
+}
+
+function decide(
+  run: Run,
+  items: readonly Item[],
+  what: "approve" | "reject",
+): (changes: Changes) => TransactionPart<AppliedOrder> {
+  for (const item of items) mustBeAsked(item);
+  const approval = what === "approve" ? "approved" : "rejected";
+  const [first] = items;
+  const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
+  return function* (changes) {
+    const released = yield* changes.approve(
+      items.map(({ id }) => id),
+      approval,
+    );
+    const next =
+      released === 0 ? "" : `, and ${count(released, "item that waited", "items that waited")} can be made`;
+    return { run, done: `${named} ${approval}${next}`, continues: released > 0 };
+  };
+}
+
+/** Reopens a cancelled run for these items; its other items are still not submitted. */
+function* reopened(changes: Changes, run: Run, items: readonly number[]): TransactionPart<Run> {
+  if (run.state !== "cancelled") return run;
+  yield* changes.cancelRun(run.id, new Set(items));
+  yield* changes.setRun(run.id, { state: "interrupted" });
+  return { ...run, state: "interrupted" };
+}
+
+async function redo(
+  { store, facts, charges }: ItemWork,
+  run: Run,
+  items: readonly Item[],
+  { agreed, rejects }: Extract<ItemOrder, { do: "redo" }>,
+): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
+  if (!facts.models) throw new Error("a redo without today's prices");
+  const variants = await variantsOf(store, run, pricesNow(items, facts, charges));
+  withinPrice(variants, agreed);
+  return function* (changes) {
+    if (rejects)
+      yield* changes.approve(
+        items.map(({ id }) => id),
+        "rejected",
+      );
+    return {
+      run: yield* addVariants(changes, run, variants),
+      continues: true,
+      done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
+    };
+  };
+}
+
+function retry(
+  { facts, charges }: ItemWork,
+  run: Run,
+  items: readonly Item[],
+  agreed: Credits,
+): (changes: Changes) => TransactionPart<string> {
+  const failed = pricesNow(
+    items.filter(({ state }) => state === "failed"),
+    facts,
+    charges,
+  );
+  if (failed.length === 0)
+    throw new EarlyExit("usage", `nothing to retry in run ${run.id}: these items are not failed any more`);
+  withinPrice(failed, agreed);
+  return function* (changes) {
+    for (const { id, price } of failed) yield* changes.apply(id, "retry", { nextAt: 0, price });
+    return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
+  };
+}
+
+async function resolve(
+  { store, spendLog, facts, charges }: ItemWork,
+  items: readonly Item[],
+  order: Exclude<ItemOrder, { do: "redo" | "approve" | "reject" }>,
+): Promise<(changes: Changes) => TransactionPart<string>> {
+  const [item] = items;
+  if (!item) throw new Error(`an order to ${order.do} nothing`);
+  for (const each of items) mustBeHeld(each);
+  const isOne = items.length === 1;
+  const what = isOne ? terminalText(item.rowId) : count(items.length, "item");
+  switch (order.do) {
+    case "skip":
+      return function* (changes) {
+        for (const { id } of items) yield* changes.apply(id, "skipped", { note: "skipped by a person" });
+        return `${what} ${isOne ? "is" : "are"} skipped; ${isOne ? "its" : "their"} possible cost stays counted`;
+      };
+    case "refetch":
+      for (const each of items) await mustHaveTask(store, each);
+      return function* (changes) {
+        for (const { id } of items) yield* refetch(changes, id);
+        return `the outputs of ${what} will be downloaded again`;
+      };
+    case "adopt": {
+      if (!spendLog || !facts.task) throw new Error("a task is adopted without its record");
+      const found = await adopt(store, spendLog, item, facts.task);
+      return function* (changes) {
+        yield* changes.adopt(item.id, found);
+        return `task ${order.task} is now the task of ${terminalText(item.rowId)}`;
+      };
+    }
+    default: {
+      const priced = pricesNow(items, facts, charges);
+      withinPrice(priced, order.agreed);
+      return function* (changes) {
+        for (const { id, price } of priced) yield* changes.apply(id, "resubmit", { nextAt: 0, price });
+        return `${what} will be submitted again`;
+      };
+    }
+  }
+}
+
+/** Refuses a higher price than the person agreed to: prices may have changed since. */
+function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits): void {
+  const price = sumOf(items.map((item) => item.price));
+  if (price <= agreed) return;
+  throw new EarlyExit(
+    "usage",
+    `the price has changed: expected at most ${showCredits(agreed)} as agreed to, got ${inCredits(price)}. Nothing was changed.`,
+  );
+}

@@ -1,0 +1,48 @@
+import { basename, relative, resolve } from "node:path";
+import { jobFolder } from "../../archive/disk/names.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
+import { type ItemName, placed } from "./review.js";
+
+/** The newest item with this row id, key, task id or file path (relative to `cwd`). */
+export async function itemNamed(store: Store, given: ItemName, cwd: string): Promise<Item> {
+  const name = typeof given === "string" ? given : given.name;
+  const [newest] = await itemsNamed(store, name, cwd);
+  if (newest) return newest;
+  throw new EarlyExit(
+    "usage",
+    placed(
+      given,
+      `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run`,
+    ),
+  );
+}
+
+/** Every item of this name, the newest run's first: editions and jobs may share row ids. */
+export async function itemsNamed(store: Store, name: string, cwd: string): Promise<Item[]> {
+  const found = await store.find(name);
+  if (found.length > 0) return found;
+  const ofRun = await namedInRun(store, name);
+  if (ofRun.length > 0) return ofRun;
+  const path = name.startsWith("s3://") ? name : resolve(cwd, name);
+  return namedByPath(store, await store.runs(), path);
+}
+
+/** `3:cup` is the cup of run 3. */
+async function namedInRun(store: Store, name: string): Promise<Item[]> {
+  const [, run, rest] = /^(\d+):(.+)$/s.exec(name) ?? [];
+  if (run === undefined || rest === undefined) return [];
+  return (await store.find(rest)).filter(({ runId }) => runId === Number(run));
+}
+
+/** Files of several jobs may have the same name: the folder distinguishes them, on the disk and in a bucket. */
+async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
+  const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
+  for (const [folder, job] of jobs) {
+    const [, inBucket = null] = path.startsWith("s3://") ? path.split(`/${basename(folder)}/`) : [];
+    const found = await store.find(inBucket ?? relative(folder, path));
+    const ofJob = found.filter(({ jobId }) => jobId === job);
+    if (ofJob.length > 0) return ofJob;
+  }
+  return [];
+}

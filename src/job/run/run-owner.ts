@@ -1,0 +1,52 @@
+import type { Run } from "../../core/ports/store.js";
+import type { Finding } from "../../plan/plan.js";
+import { resumeCommand } from "../workspace/find-run.js";
+
+/** The run that the next run of this job and edition would continue, of any user. */
+export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {
+  return runs.findLast(
+    (run) =>
+      run.jobName === jobName &&
+      run.edition === edition &&
+      run.state !== "finished" &&
+      run.state !== "cancelled",
+  );
+}
+
+/** An account: a user at a service. */
+interface Who {
+  user: string;
+  origin: string;
+}
+
+/** Whether a run belongs to this user. The service gives its tasks to no other user. */
+export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: Who): boolean {
+  return run.accountId === user && run.origin === origin;
+}
+
+/**
+ * Reports an unfinished run of another user or service: continuing it could not fetch its tasks, and would pay for its
+ * items again. Null if there is none.
+ */
+export function othersRun(run: Run | undefined, who: Who): Finding | null {
+  if (run === undefined || isOwn(run, who)) return null;
+  const whose = run.accountId === who.user ? "of another service" : "another user's";
+  const expected = `expected user ${run.accountId} at ${run.origin}, got user ${who.user} at ${who.origin}`;
+  return {
+    kind: "others_run",
+    message:
+      `Run ${run.id} of ${run.jobName} is unfinished and ${whose}: ${expected}. ` +
+      `To collect its tasks, run \`${resumeCommand(run, false)}\` with a key of that user. ` +
+      `To make and pay for the items as user ${who.user}, use --edition NAME or another --workspace, ` +
+      `or end that run first with \`bulkgen cancel ${run.id}\`; its tasks can still be collected.`,
+  };
+}
+
+/** Warns that what a finished run made for another user or service does not count: a key may have been mistaken. */
+export function madeForOthers(newest: Run | undefined, who: Who): Finding[] {
+  if (newest === undefined || isOwn(newest, who)) return [];
+  const message =
+    `Run ${newest.id} of ${newest.jobName} was made as user ${newest.accountId} at ${newest.origin}, and this key is of user ${who.user} at ${who.origin}: ` +
+    "what was made there is made and paid for again here. If that is not meant, set a key and an address of that user.";
+  return [{ kind: "others_run", message }];
+}
