@@ -104,6 +104,7 @@ function totalsOf(runs: readonly RunLine[]) {
     atService: credits((run) => run.atService),
     tasks: sum((run) => run.tasks),
     inDoubt: sum((run) => run.inDoubt),
+    inFlight: sum((run) => run.inFlight),
     lostCredits: credits((run) => run.lostCredits),
   };
 }

@@ -50,6 +50,27 @@ test("what takes an unapproved output is not made; the run goes on with everythi
   expect(paid(service)).toEqual(["a cup", "a jar"]);
 });
 
+test("a run that waits for approval alone is not called interrupted, and a row's id names the items of its steps", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  expect((await run(place, ["status"])).stdout).toMatch(
+    /^run +1 of set \(set\.yaml\): waits for approval$/m,
+  );
+  expect((await run(place, ["status", "--all"])).stdout).toMatch(/ waits for approval +\d{4}-/);
+  for (const line of [
+    ["approve", "cup"],
+    ["reject", "cup"],
+    ["redo", "cup", "--yes"],
+  ]) {
+    const refused = await run(place, line, service);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('; did you mean "cup-draft" or "cup-final"?'),
+    });
+  }
+  expect((await run(place, ["approve", "cup-drfat"])).stderr).toContain('; did you mean "cup-draft"?');
+});
+
 test("approve works offline, and resume makes what waited, with nothing paid twice", async () => {
   const [place, service] = await made();
   await run(place, ["run", "set.yaml", "--yes"], service);
