@@ -53,9 +53,7 @@ test("what takes an unapproved output is not made; the run goes on with everythi
 test("a run that waits for approval alone is not called interrupted, and a row's id names the items of its steps", async () => {
   const [place, service] = await made();
   await run(place, ["run", "set.yaml", "--yes"], service);
-  expect((await run(place, ["status"])).stdout).toMatch(
-    /^run +1 of set \(set\.yaml\): waits for approval$/m,
-  );
+  expect((await run(place, ["status"])).stdout).toMatch(/^run +1 of set \(set\.yaml\): waits for approval$/m);
   expect((await run(place, ["status", "--all"])).stdout).toMatch(/ waits for approval +\d{4}-/);
   for (const line of [
     ["approve", "cup"],
@@ -176,7 +174,10 @@ test("reject --again makes a priced variant, which takes the rejected one's plac
   expect((await run(place, ["status", "--json"])).stdout).toContain("waits for jar-draft, which waits");
   const again = await run(place, ["reject", "jar-draft", "--again", "--yes", "--json"], service);
   expect(again, again.stderr).toMatchObject({ code: 10 });
-  expect(JSON.parse(again.stdout).awaiting).toEqual(["jar-draft-v2"]);
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    awaiting: ["jar-draft-v2"],
+    blocked: [{ rowId: "jar-final", reason: "waits for jar-draft-v2, which waits for your approval" }],
+  });
   await run(place, ["approve", "jar-draft-v2"]);
   expect((await run(place, ["resume"], service)).code).toBe(0);
   // The variant and the approved row's second picture are submitted in either order.
