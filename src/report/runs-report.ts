@@ -171,7 +171,7 @@ function byText({ run: { options } }: RunLine): string {
 
 function endedText(facts: RunLine): string {
   const { exit } = facts.run;
-  return exit === null ? stateText(facts) : exit === "done" ? "done" : `${exitCode(exit)} ${exit}`;
+  return exit === null ? stateText(facts) : exit === "done" ? "done" : `${exit} (exit ${exitCode(exit)})`;
 }
 
 function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
