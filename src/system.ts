@@ -47,15 +47,21 @@ export const systemClock: AlarmClock = {
 
 export const systemRandom: Random = { next: () => Math.random(), uuid: () => randomUUID() };
 
+/** Something for standard output could not be written. */
+let resultsLost = false;
+
 /** The machine that this process runs on; `main` is the file that starts bulkgen once more. */
 function systemMachine(main: string): Machine {
   // The key is removed from the environment of the process: a crash report of Node lists the whole environment, and
   // every program started from here would inherit it.
   const env = { ...process.env };
   delete process.env["BULKGEN_API_KEY"];
-  // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run continues without its reader.
+  // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run continues without its reader. It
+  // also continues where the results go to a full disk, but then they are missing.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    if (error.code === "EPIPE" || resultsLost) return;
+    resultsLost = true;
+    process.stderr.write(`bulkgen: the results cannot be written to standard output: ${error.message}\n`);
   });
   // A run continues without its log too, which may be on the full disk itself.
   process.stderr.on("error", () => {});
@@ -92,7 +98,8 @@ export async function runOnSystem(
   program: (argv: readonly string[], machine: Machine) => Promise<number>,
   main: string,
 ): Promise<void> {
-  process.exitCode = await program(process.argv.slice(2), systemMachine(main));
+  const code = await program(process.argv.slice(2), systemMachine(main));
+  process.exitCode = code === 0 && resultsLost ? exitCode("crash") : code;
 }
 
 function interruption(onFirst: () => void = () => {}): AbortSignal {

@@ -10,7 +10,7 @@ import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sand
 import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
 import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlags } from "./flags/setup.js";
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
-import { percentOrZero, positive } from "./flags/values.js";
+import { numberOfRun, percentOrZero } from "./flags/values.js";
 
 /** The one definition of a command. Parsing, help, completion, settings and the README's tables all read it. */
 export interface CommandDefinition {
@@ -51,7 +51,7 @@ export interface Positional {
 const runNumber: Positional = {
   name: "run",
   describe: "number of the run (default: the newest)",
-  parse: positive,
+  parse: numberOfRun,
 };
 const manifest: Positional = {
   name: "manifest",
@@ -67,7 +67,7 @@ const scheduleName: Positional = { name: "name", describe: "name of the schedule
 const orderedRun: Positional = {
   name: "run",
   describe: "number of the run (default: the one in progress, else the only unfinished one)",
-  parse: positive,
+  parse: numberOfRun,
 };
 
 const scheduleCommands: readonly CommandDefinition[] = [

@@ -217,7 +217,7 @@ export function noModel(named: string, models: ReadonlyMap<string, Model>): Word
     keys.length > 0 && keys.length <= listedMax ? `one of: ${keys.join(", ")}` : "a model key of the service";
   return {
     message: named === "" ? "the row names no model" : `unknown model "${named}"`,
-    expected: named === "" ? `${expected} (in the row, or as a default)` : expected,
+    expected: named === "" ? `${expected} (as the row's model, or with --model)` : expected,
     got: named === "" ? "nothing" : named,
     ...(named !== "" && near ? { nearest: near } : {}),
   };

@@ -24,7 +24,7 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   const isOpen = isUnfinished(run);
   if (state === "cancelled") return isOpen ? `${resume} collects what is still at the service` : null;
   if (state === "paused" || exit === "interrupted")
-    return isOpen ? `${resume} continues; submitted tasks keep running at the service` : null;
+    return isOpen ? `${resume} continues${keepRunning(counts)}` : null;
   if (exit === "failed" && counts.failed + counts.planned > 0) return afterFailures(left, folder);
   if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
   if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
@@ -40,6 +40,10 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   if (exit === "cap") return afterCap(left, folder);
   if (exit === "unfinished") return whenToResume(left, resume);
   return `${resume} continues it`;
+}
+
+function keepRunning({ processing, overdue }: LeftToDo["counts"]): string {
+  return processing + overdue === 0 ? "" : "; submitted tasks keep running at the service";
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
+import type { RunOptions } from "../core/next/options.js";
 import type { ItemStanding, PlannedItem, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Plan } from "../plan/plan.js";
@@ -44,10 +45,22 @@ const linesMax = 20;
 
 /**
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
- * seen from `folder`, where that is shorter.
+ * seen from `folder`, where that is shorter. A balance that does not cover the plan blocks it only where it is to be
+ * refused then.
  */
-export function planText(plan: ShownPlan, folder: string, style: TerminalStyle = plainStyle): string {
+export function planText(
+  plan: ShownPlan,
+  folder: string,
+  style: TerminalStyle = plainStyle,
+  onInsufficient: RunOptions["onInsufficient"] = "refuse",
+): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
+  const isBlocking = ({ kind }: ShownPlan["blockers"][number]) =>
+    kind !== "insufficient_credits" || onInsufficient === "refuse";
+  const [blockers, passed] = [
+    plan.blockers.filter(isBlocking),
+    plan.blockers.filter((each) => !isBlocking(each)),
+  ];
   const facts: [string, Cell][] = [
     ...selected(plan),
     ["items", standings(plan)],
@@ -64,8 +77,8 @@ export function planText(plan: ShownPlan, folder: string, style: TerminalStyle =
     plan.problems.length === 0
       ? ""
       : `${paint("Problems:", "bad", style)}\n${problemsText(digestOf(plan.problems), folder)}`,
-    listed("Blocked by", messages(plan.blockers), "bad", style),
-    listed("Warnings", messages(plan.warnings), "warning", style),
+    listed("Blocked by", messages(blockers), "bad", style),
+    listed("Warnings", messages([...passed, ...plan.warnings]), "warning", style),
     listed("Notes", plan.notes, "dim", style),
   ];
   return blocks.filter((block) => block !== "").join("\n\n");

@@ -104,6 +104,7 @@ function totalsOf(runs: readonly RunLine[]) {
     atService: credits((run) => run.atService),
     tasks: sum((run) => run.tasks),
     inDoubt: sum((run) => run.inDoubt),
+    inFlight: sum((run) => run.inFlight),
     lostCredits: credits((run) => run.lostCredits),
   };
 }
@@ -170,7 +171,7 @@ function byText({ run: { options } }: RunLine): string {
 
 function endedText(facts: RunLine): string {
   const { exit } = facts.run;
-  return exit === null ? stateText(facts) : exit === "done" ? "done" : `${exitCode(exit)} ${exit}`;
+  return exit === null ? stateText(facts) : exit === "done" ? "done" : `${exit} (exit ${exitCode(exit)})`;
 }
 
 function notBegunText({ dueAt, state, exit, note }: NotBegun): string {

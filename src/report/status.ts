@@ -30,9 +30,14 @@ import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
 import { countedStates, itemsOf, stateWords } from "./state-words.js";
 
-/** The state in words: a run whose process is gone has crashed, although its record still says running. */
-export function stateText({ run, alive }: Pick<RunOverview, "run" | "alive">): string {
-  return run.state === "running" && !alive ? "crashed" : run.state;
+/**
+ * The state in words: a run whose process is gone has crashed, although its record still says running, and one that made
+ * everything that needs no approval was not interrupted.
+ */
+export function stateText({ run, alive, left }: Pick<RunOverview, "run" | "alive" | "left">): string {
+  if (run.state === "running" && !alive) return "crashed";
+  const waits = run.state === "interrupted" && run.exit === "held" && (left?.awaiting.length ?? 0) > 0;
+  return waits ? "waits for approval" : run.state;
 }
 
 /** A run for programs: credits as numbers, times as ISO 8601. */
@@ -185,7 +190,7 @@ export function resumedText(facts: Resumed, folder: string, style: TerminalStyle
     ["resuming", { text: `run ${nameOf(run, folder)}`, tone: "strong" }],
     ...beginningLines(run),
     ["items", `${counts.archived} of ${itemsOf(counts)} archived, ${counts.planned} ${stateWords.planned}`],
-    ["credits", creditsText(facts)],
+    ["credits", creditsText({ ...facts, inFlight: 0 })],
   ];
   return labelled(lines, style);
 }
@@ -224,14 +229,19 @@ function requestsLine({ requests, state, options }: Run): [string, Cell][] {
   return [["requests", isPart ? `at least ${requests}` : requests]];
 }
 
-/** Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming. */
-export function creditsText(facts: Omit<SpentIn, "lost">): string {
-  const { spent, pending, atService, tasks, inDoubt, lostCredits } = facts;
+/**
+ * Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming, and a
+ * request in flight is about to be answered.
+ */
+export function creditsText(facts: Omit<SpentIn, "lost"> & Pick<RunOverview, "inFlight">): string {
+  const { spent, pending, atService, tasks, inDoubt, inFlight, lostCredits } = facts;
   const open = tasks === 0 ? "" : `, ${showCredits(atService)} for ${count(tasks, "task")} at the service`;
+  const unanswered = [
+    ...(inFlight === 0 ? [] : [`${count(inFlight, "request")} in flight`]),
+    ...(inDoubt === inFlight ? [] : [`${count(inDoubt - inFlight, "request")} in doubt`]),
+  ].join(" and ");
   const doubt =
-    inDoubt === 0
-      ? ""
-      : `, up to ${showCredits(minus(pending, atService))} for ${count(inDoubt, "request")} in doubt`;
+    unanswered === "" ? "" : `, up to ${showCredits(minus(pending, atService))} for ${unanswered}`;
   const lost = lostCredits === 0 ? "" : `, up to ${showCredits(lostCredits)} lost`;
   return `${showCredits(spent)} spent${open}${doubt}${lost}`;
 }

@@ -23,6 +23,8 @@ export interface VerifyReport {
   repaired: number | null;
   /** Leftovers that were removed; null when that was not asked for. */
   removed: number | null;
+  /** A run was in progress: the partial downloads are, or may be, its own. */
+  inProgress: boolean;
   /** The command that repairs, and the one that cleans. */
   commands: { repair: string; clean: string };
 }
@@ -44,6 +46,8 @@ const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string]
   ["leftover", "dim", "partial downloads and files that failed their check"],
 ];
 
+const ownPartial = "downloads of the run in progress, or files that failed their check";
+
 const broken = ["missing", "damaged", "unindexed", "uncopied"];
 
 /** Whether every file is unchanged and in the index. */
@@ -52,7 +56,7 @@ export function isSound({ folders }: Pick<VerifyReport, "folders">): boolean {
 }
 
 export function verifyText(facts: VerifyReport, style: TerminalStyle = plainStyle): string {
-  const { folders, repaired, removed } = facts;
+  const { folders, repaired, removed, inProgress } = facts;
   const sum = (of: (folder: ExaminedFolder) => number) => folders.reduce((all, each) => all + of(each), 0);
   const [files, read] = [sum((folder) => folder.files), sum((folder) => folder.read)];
   const depth =
@@ -63,7 +67,8 @@ export function verifyText(facts: VerifyReport, style: TerminalStyle = plainStyl
     ["files", `${count(files, "file")} in ${count(folders.length, "folder")}, ${depth}`],
   ];
   if (isSound(facts)) lines.push(["sound", { text: "every file is intact", tone: "good" }]);
-  for (const [kind, tone, said] of kinds) lines.push(...findingLines(folders, kind, tone, said));
+  for (const [kind, tone, said] of kinds)
+    lines.push(...findingLines(folders, kind, tone, kind === "leftover" && inProgress ? ownPartial : said));
   if (repaired !== null) lines.push(["repaired", `${count(repaired, "file")} at no cost`]);
   if (removed !== null) lines.push(["removed", count(removed, "leftover")]);
   lines.push(...nextLines(facts));
@@ -91,19 +96,19 @@ function findingLines(
   });
   const more = found.length - shown.length;
   return [
-    [kind, { text: `${found.length}, ${said}`, tone }],
+    [said === ownPartial ? "partial" : kind, { text: `${found.length}, ${said}`, tone }],
     ...shown,
     ...(more > 0 ? [["", `and ${more} more: --json has every one`] as [string, Cell]] : []),
   ];
 }
 
 function nextLines(facts: VerifyReport): [string, Cell][] {
-  const { folders, repaired, removed, commands } = facts;
+  const { folders, repaired, removed, inProgress, commands } = facts;
   const has = (kind: string) => folders.some(({ findings }) => findings.some((each) => each.kind === kind));
   const lines: [string, Cell][] = [];
   if (!isSound(facts) && repaired === null)
     lines.push(["next", `\`${commands.repair}\` downloads again what the service still has, at no cost`]);
-  if (has("leftover") && removed === null)
+  if (has("leftover") && removed === null && !inProgress)
     lines.push(["next", `\`${commands.clean}\` removes the leftovers`]);
   return lines;
 }

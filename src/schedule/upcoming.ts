@@ -179,9 +179,11 @@ function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
   if (scheduledRun.state === "waiting" && scheduledRun.resumeAt !== null)
     return `${due}: continues at ${localText(scheduledRun.resumeAt, zone)}${note}`;
   if (scheduledRun.state !== "ended") return `${due}: ${scheduledRun.state}${note}`;
-  const name = exitNameOf(scheduledRun.exit) ?? "lost";
+  const { exit } = scheduledRun;
+  const name = exitNameOf(exit) ?? "lost";
+  const ended = exit === null || exit === 0 ? name : `${name} (exit ${exit})`;
   const spent = scheduledRun.credits === null ? "" : `, ${inCredits(scheduledRun.credits)}`;
-  return `${due}: ${scheduledRun.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
+  return `${due}: ${ended}${note}${spent}`;
 }
 
 /** A schedule as JSON: times in ISO 8601, credits as numbers. */

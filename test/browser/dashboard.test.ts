@@ -252,6 +252,19 @@ describe("trouble", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("a run whose items a later run took over says so, in the list and on its page, in place of an empty bar", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    for (const _ of ["paid", "free"])
+      expect(await run(place, ["run", "one.csv", "--yes"], { env })).toMatchObject({ code: 0 });
+    await open();
+    await page.getByRole("link", { name: /run 1 taken over by a later run of this job/ }).click();
+    await page.getByText("Its items were taken over by a later run of this job.").waitFor();
+    await page.goto(`${new URL(link).origin}/#/runs/2`);
+    await page.getByText("archived").first().waitFor();
+    expect(await page.getByText("taken over").count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
   it("hostile texts are shown as texts everywhere", async () => {
     const evil = `"><img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202Egpj.exe {{7*7}}`;
     const long = `${"long ".repeat(2_000)}end`;

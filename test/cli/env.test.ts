@@ -82,8 +82,18 @@ test("what is missing is named, with the places where it can be set", async () =
   settings(`BULKGEN_BASE_URL=${service.url}\n`);
   const { code, stderr } = await run(at, ["account"]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^bulkgen: missing: an API key .* or in \S+\/\.env, or add --sandbox/);
+  expect(stderr).toMatch(
+    /^bulkgen: missing: an API key .*\. Set it, in \S+\/\.env or in the environment\. Or add --sandbox/,
+  );
   expect(service.keys).toEqual([]);
+});
+
+test("where there is no file yet, the command that asks for what is missing is named", async () => {
+  const { code, stderr } = await run(at, ["account"]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(
+    /^bulkgen: missing: .* and an API key .*\. `bulkgen init` asks for them and writes \S+\/\.env; /,
+  );
 });
 
 test("other variables in the file change nothing in this process", async () => {

@@ -89,7 +89,10 @@ describe("the command line", () => {
     [["dashboard", "--port", "70000"], "--port: expected a port from 0 to 65535, got 70000"],
     [["schedule", "start", "--port", "70000"], "--port: expected a port from 0 to 65535, got 70000"],
     [["schedule", "lst"], 'unexpected argument "lst". Did you mean list? See'],
-    [["status", "first"], "run: expected a whole number"],
+    [
+      ["status", "first"],
+      'run: expected the number of a run, as `bulkgen status --all` lists them, got "first".',
+    ],
     [["schedule", "add", "nightly", "set.csv"], "--cron <line> is missing."],
     ...["poll", "submit,archive", "archive,walk", ""].map((parts): [string[], string] => [
       ["worker", "--only", parts],

@@ -50,6 +50,25 @@ test("what takes an unapproved output is not made; the run goes on with everythi
   expect(paid(service)).toEqual(["a cup", "a jar"]);
 });
 
+test("a run that waits for approval alone is not called interrupted, and a row's id names the items of its steps", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  expect((await run(place, ["status"])).stdout).toMatch(/^run +1 of set \(set\.yaml\): waits for approval$/m);
+  expect((await run(place, ["status", "--all"])).stdout).toMatch(/ waits for approval +\d{4}-/);
+  for (const line of [
+    ["approve", "cup"],
+    ["reject", "cup"],
+    ["redo", "cup", "--yes"],
+  ]) {
+    const refused = await run(place, line, service);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('; did you mean "cup-draft" or "cup-final"?'),
+    });
+  }
+  expect((await run(place, ["approve", "cup-drfat"])).stderr).toContain('; did you mean "cup-draft"?');
+});
+
 test("approve works offline, and resume makes what waited, with nothing paid twice", async () => {
   const [place, service] = await made();
   await run(place, ["run", "set.yaml", "--yes"], service);
@@ -155,7 +174,10 @@ test("reject --again makes a priced variant, which takes the rejected one's plac
   expect((await run(place, ["status", "--json"])).stdout).toContain("waits for jar-draft, which waits");
   const again = await run(place, ["reject", "jar-draft", "--again", "--yes", "--json"], service);
   expect(again, again.stderr).toMatchObject({ code: 10 });
-  expect(JSON.parse(again.stdout).awaiting).toEqual(["jar-draft-v2"]);
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    awaiting: ["jar-draft-v2"],
+    blocked: [{ rowId: "jar-final", reason: "waits for jar-draft-v2, which waits for your approval" }],
+  });
   await run(place, ["approve", "jar-draft-v2"]);
   expect((await run(place, ["resume"], service)).code).toBe(0);
   // The variant and the approved row's second picture are submitted in either order.

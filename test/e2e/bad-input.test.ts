@@ -130,6 +130,28 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     expectArchived(join(place.folder, "outputs", "set"), ids(2));
   });
 
+  test("credits for a later, cheaper item alone are refused with the order that submits it, and never as covering nothing", async () => {
+    const place = newPlace();
+    place.write("set.csv", "id,model,prompt\na,aurora-image,a jug\nb,aurora-image-mini,a cup\n");
+    place.write("first.csv", "id,model,prompt\nc,aurora-image-mini,a pot\n");
+    await run(place, ["run", "first.csv", "--sandbox", "--yes"]);
+    const words = ["run", "set.csv", "--sandbox", "--yes"];
+    for (const [balance, hint] of [
+      ["3", " --order cheapest --on-insufficient fit submits the cheaper items.\n"],
+      ["0", ""],
+    ] as const) {
+      await run(place, ["sandbox", "account", "--credits", balance]);
+      for (const more of [[], ["--on-insufficient", "fit"]]) {
+        const end = await run(place, [...words, ...more]);
+        expect(end, end.stderr).toMatchObject({ code: 7 });
+        expect(end.stderr).toContain(`does not cover the first item. Nothing was submitted.${hint}`);
+      }
+    }
+    await run(place, ["sandbox", "account", "--credits", "3"]);
+    const advised = await run(place, [...words, "--order", "cheapest", "--on-insufficient", "fit"]);
+    expect(advised.stdout).toMatch(/^archived +1 of /m);
+  });
+
   test("a file where the output folder should be is reported before any request is sent", async () => {
     const { end, service } = await tried({ "set.csv": good, outputs: "a file" }, ["run", "set.csv", "--yes"]);
     expectRefusal(end, 2, /output folder .*outputs cannot be written.*--out/);

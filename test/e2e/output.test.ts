@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -92,6 +93,19 @@ describe.concurrent("output", () => {
     expectArchived(join(place.folder, "outputs", "set"), ids(5));
     expect(service.made).toHaveLength(5);
   });
+
+  test.runIf(existsSync("/dev/full"))(
+    "on a full disk is missing, which is said, and the run is not ended by it",
+    async () => {
+      const { place, service } = await ready(2);
+      const end = await inShell(place, service, "run set.csv --yes --events --quiet", "> /dev/full");
+      expect(
+        end.stderr.match(/^bulkgen: the results cannot be written to standard output: ENOSPC/gm),
+      ).toHaveLength(1);
+      expect(end.stderr).toMatch(/^code 1\n$/m);
+      expectArchived(join(place.folder, "outputs", "set"), ids(2));
+    },
+  );
 });
 
 describe.concurrent("on a terminal of 60 columns", () => {

@@ -9,8 +9,8 @@ test("a night operator reads in the morning what ran, what failed and what to ty
   expect(stdout).toMatch(
     /^since +\S+ 00:00 \S+\ntotal +2 runs, 1 not begun, 2 archived, 2 failed\ncredits +4 spent$/m,
   );
-  expect(stdout).toMatch(/^ +1 .* night +schedule night +2 +0 +0 +4 +6 cap$/m);
-  expect(stdout).toMatch(/^ +2 .* day +\S+ +0 +2 +0 +0 +5 failed$/m);
+  expect(stdout).toMatch(/^ +1 .* night +schedule night +2 +0 +0 +4 +cap \(exit 6\)$/m);
+  expect(stdout).toMatch(/^ +2 .* day +\S+ +0 +2 +0 +0 +failed \(exit 5\)$/m);
   expect(stdout).toMatch(/^run 2 +2 × .*the seed must be a number \(a01, a02\)$/m);
   expect(stdout).toMatch(/^ +2 items are left: `bulkgen resume 1 --max-credits 8`$/m);
   expect(stdout).toMatch(/^run 2 +fix the failed rows, then `bulkgen run day\.csv`/m);
@@ -42,7 +42,7 @@ test("a report is readable on 60 columns", async () => {
   const { stdout } = await run(place, ["report"], { columns: 60, env: { NO_COLOR: "1" } });
 
   for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
-  expect(stdout).toMatch(/^run 1 +night: 6 cap$/m);
+  expect(stdout).toMatch(/^run 1 +night: cap \(exit 6\)$/m);
 });
 
 test("runs that ended before are left out, and a workspace without runs says so", async () => {

@@ -187,7 +187,7 @@ describe("what is said of a wrong name", () => {
     expect(noModel("zzz", byKey)).not.toHaveProperty("nearest");
     expect(noModel("", byKey)).toEqual({
       message: "the row names no model",
-      expected: "one of: paint, edit, animate, extend (in the row, or as a default)",
+      expected: "one of: paint, edit, animate, extend (as the row's model, or with --model)",
       got: "nothing",
     });
     expect(noModel("x", new Map())).toMatchObject({ expected: "a model key of the service" });

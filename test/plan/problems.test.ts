@@ -40,11 +40,11 @@ describe("a row is checked against the live models", () => {
       ]);
   });
 
-  test("a row without a model gets the advice to set a default", async () => {
+  test("a row without a model gets the advice to name one for all rows", async () => {
     expect(await problemsOf("id,prompt\na,x\n")).toMatchObject([
       {
         message: "the row names no model",
-        expected: expect.stringContaining("as a default"),
+        expected: expect.stringContaining("or with --model"),
         got: "nothing",
       },
     ]);

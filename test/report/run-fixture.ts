@@ -59,6 +59,7 @@ export const spentNow = {
   atService: noCredits,
   tasks: 0,
   inDoubt: 1,
+  inFlight: 0,
   lost: [],
   lostCredits: noCredits,
 };

@@ -108,6 +108,9 @@ describe("status", () => {
     expect(statusText(open, here)).toMatch(
       /^credits +112 spent, 80 for 20 tasks at the service, up to 4 for 1 request in doubt$/m,
     );
+    expect(statusText({ ...open, inDoubt: 3, inFlight: 2 }, here)).toMatch(
+      /, up to 4 for 2 requests in flight and 1 request in doubt$/m,
+    );
     const merely = { ...open, pending: credits(80), inDoubt: 0 };
     expect(statusText(merely, here)).toMatch(/^credits +112 spent, 80 for 20 tasks at the service$/m);
   });
@@ -208,6 +211,14 @@ describe("status", () => {
       .slice(-2);
     expect(last).toMatch(/^held +row 21 \(cover-9\): the POST was cut off;/);
     expect(rest).toMatch(/^ +and 3 more: `bulkgen status 3 --json` has every one$/);
+  });
+
+  test("says that submitted tasks keep running only where there are any", () => {
+    const run = { ...endedRun, exit: "interrupted" as const };
+    expect(nextStep(leftOf(run, { planned: 5 }))).toBe("`bulkgen resume` continues");
+    const running = "`bulkgen resume` continues; submitted tasks keep running at the service";
+    expect(nextStep(leftOf(run, { processing: 2 }))).toBe(running);
+    expect(nextStep(leftOf({ ...run, state: "paused" }, { overdue: 1 }))).toBe(running);
   });
 
   test("says of blocked items which command shows what they wait for, with the run and --sandbox", () => {

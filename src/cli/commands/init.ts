@@ -85,7 +85,9 @@ function report({ made, kept, ignored }: Started, lost: boolean): string[] {
     ...made.map((name) => `made   ${name}${name === ".env" ? " (only you can read it)" : ""}`),
     ...kept.map((name) => `kept   ${name} (it existed)`),
     ...(ignored.length === 0 ? [] : [`added  ${ignored.join(" ")} to .gitignore`]),
-    ...(lost ? ["note   address and key were not written because .env existed"] : []),
+    ...(lost
+      ? ["note   address and key were not written because .env existed: write them there yourself"]
+      : []),
   ];
 }
 

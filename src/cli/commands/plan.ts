@@ -95,7 +95,7 @@ async function print(made: Plan, flags: PlanFlags, { stdout, stderr, env, cwd }:
     stdout.write(`${workflowDiagram([...made.workflow])}\n`);
     return;
   }
-  stdout.write(`${planText(made, cwd, style)}\n`);
+  stdout.write(`${planText(made, cwd, style, flags.onInsufficient)}\n`);
   if (isDrawn) stdout.write(`\n${workflowText([...made.workflow], style)}\n`);
   if (flags.rows) stdout.write(`\n${rowsTable(made.items, style)}\n`);
 }

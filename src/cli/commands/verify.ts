@@ -1,6 +1,7 @@
 import type { ExitName } from "../../core/exit.js";
 import { repair } from "../../job/archive/repair.js";
 import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../job/archive/verify.js";
+import { lockOwnerOf } from "../../job/workspace/lock.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
@@ -27,14 +28,17 @@ export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<Exi
       signal: options.interrupt,
       onProgress: (done, all) => display.status(`${done} of ${all} files checked`),
     });
+  const isRunning = async () => (await lockOwnerOf(workspace))?.run != null;
   const work = async () => {
+    const ranBefore = await isRunning();
     const before = await check(depthOf(flags));
+    const inProgress = ranBefore || (await isRunning());
     const { reports, repaired } = await afterRepair(before, flags, prepared, check);
     const removed =
       flags.clean && flags.yes
         ? await removeStrays({ ...options, signal: options.interrupt }, reports)
         : null;
-    return { reports, repaired, removed };
+    return { reports, repaired, removed, inProgress };
   };
   const verified = await work().finally(display.end);
   return show(verified, flags, machine);
@@ -82,9 +86,14 @@ interface Verified {
   reports: readonly FolderReport[];
   repaired: number | null;
   removed: number | null;
+  inProgress: boolean;
 }
 
-function show({ reports, repaired, removed }: Verified, flags: VerifyFlags, machine: Machine): ExitName {
+function show(
+  { reports, repaired, removed, inProgress }: Verified,
+  flags: VerifyFlags,
+  machine: Machine,
+): ExitName {
   const workspace = flags.workspace === undefined ? "" : ` --workspace ${shellWord(flags.workspace)}`;
   const verifies = `bulkgen verify${workspace}${flags.sandbox ? " --sandbox" : ""}`;
   // A file may be damaged in its right size: a check of sizes would find nothing to repair. Another sample has other files.
@@ -94,6 +103,7 @@ function show({ reports, repaired, removed }: Verified, flags: VerifyFlags, mach
     folders: reports.map(({ path, examination }) => ({ path: shown(path), ...examination })),
     repaired,
     removed,
+    inProgress,
     commands,
   });
   const whole = facts((path) => path);

@@ -36,6 +36,15 @@ export function positive(text: string): number {
   return value;
 }
 
+/** The argument RUN, in whose place a job's name or an item's may be typed. */
+export function numberOfRun(text: string): number {
+  if (!/^\d+$/.test(text))
+    throw new FlagError(
+      `expected the number of a run, as \`bulkgen status --all\` lists them, got ${JSON.stringify(text)}`,
+    );
+  return positive(text);
+}
+
 /** A port of this machine; 0 stands for any that is free. */
 export function portNumber(text: string): number {
   const port = wholeNumber(text);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
@@ -62,9 +63,14 @@ function remote(
     ...(key?.value ? [] : ["an API key (BULKGEN_API_KEY or --api-key-file)"]),
   ];
   if (!baseUrl?.value || !key?.value) {
+    const file = envFile(workspace.root);
+    const them = missing.length === 1 ? "it" : "them";
+    const how = existsSync(file)
+      ? `Set ${them}, in ${file} or in the environment`
+      : `\`bulkgen init\` asks for ${them} and writes ${file}; a script sets ${them} in the environment`;
     throw new EarlyExit(
       "usage",
-      `missing: ${missing.join(" and ")}. Set it, in the environment or in ${envFile(workspace.root)}, or add --sandbox to rehearse without a key.`,
+      `missing: ${missing.join(" and ")}. ${how}. Or add --sandbox to rehearse without a key.`,
     );
   }
   const connection = { ...address(baseUrl.value), key: checkedKey(key), sandbox: false };

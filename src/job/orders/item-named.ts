@@ -2,6 +2,8 @@ import { basename, relative, resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import { nearest } from "../../text/nearest.js";
+import { terminalText } from "../../text/terminal.js";
 import { type ItemName, placed } from "./review.js";
 
 /** The newest item with this row id, key, task id or file path (relative to `cwd`). */
@@ -9,13 +11,30 @@ export async function itemNamed(store: Store, given: ItemName, cwd: string): Pro
   const name = typeof given === "string" ? given : given.name;
   const [newest] = await itemsNamed(store, name, cwd);
   if (newest) return newest;
+  const meant = await namesLike(store, name);
+  const hint = meant.length === 0 ? "" : `; did you mean ${meant.join(" or ")}?`;
   throw new EarlyExit(
     "usage",
     placed(
       given,
-      `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run`,
+      `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run${hint}`,
     ),
   );
+}
+
+const namesMax = 5;
+const runsMax = 10;
+
+/** The items that a row became in steps or combinations, else the nearest name; of the newest run that has any. */
+async function namesLike(store: Store, name: string): Promise<string[]> {
+  for (const run of (await store.runs()).toReversed().slice(0, runsMax)) {
+    const names = (await store.items(run.id)).map(({ rowId }) => rowId);
+    const ofRow = names.filter((each) => each.startsWith(`${name}-`)).slice(0, namesMax);
+    const near = ofRow.length === 0 ? nearest(name, names) : undefined;
+    const found = near === undefined ? ofRow : [near];
+    if (found.length > 0) return found.map((each) => JSON.stringify(terminalText(each)));
+  }
+  return [];
 }
 
 /** Every item of this name, the newest run's first: editions and jobs may share row ids. */

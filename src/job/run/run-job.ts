@@ -234,10 +234,9 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     if (paidForKinds.includes(blocker.kind))
       throw new EarlyExit("usage", `${blocker.message} Nothing was submitted.`);
     if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
-      throw new EarlyExit(
-        "credits",
-        `${blocker.message} Nothing was submitted; --on-insufficient fit submits what the balance covers.`,
-      );
+      const covers = "--on-insufficient fit submits what the balance covers";
+      const next = blocker.reaches.items === 0 ? `.${cheaperFirst(plan, blocker.balance)}` : `; ${covers}.`;
+      throw new EarlyExit("credits", `${blocker.message} Nothing was submitted${next}`);
     }
     if (
       onInsufficient === "fit" &&
@@ -247,10 +246,17 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     ) {
       throw new EarlyExit(
         "credits",
-        `the balance of ${inCredits(blocker.balance)} does not cover a single item. Nothing was submitted.`,
+        `the balance of ${inCredits(blocker.balance)} does not cover the first item. Nothing was submitted.${cheaperFirst(plan, blocker.balance)}`,
       );
     }
   }
+}
+
+/** What submits the items that the balance covers where it does not cover the first one. */
+function cheaperFirst(plan: Plan, balance: Credits): string {
+  for (const { due, price } of plan.items)
+    if (due && price <= balance) return " --order cheapest --on-insufficient fit submits the cheaper items.";
+  return "";
 }
 
 /** Whether no item of the plan is at the service or waits for its download. */

@@ -12,13 +12,29 @@ export interface BlockedReason {
 }
 
 /** The blocked items of a run. */
-export async function blockedIn(store: Pick<Store, "blocked">, runId: number): Promise<BlockedReason[]> {
-  return (await store.blocked(runId)).map((item) => {
+export async function blockedIn(
+  store: Pick<Store, "blocked" | "awaitingApproval">,
+  runId: number,
+): Promise<BlockedReason[]> {
+  const blocked = await store.blocked(runId);
+  const awaiting = blocked.length === 0 ? [] : await store.awaitingApproval(runId);
+  return blocked.map((item) => {
     const { rowId, rowNumber } = item;
     const parent = item.parents.find((each) => !isAtHand(each));
-    const { name, cause } = parent === undefined ? fromNote(item) : causeOf(parent);
+    const { name, cause } = parent === undefined ? fromNote(item) : causeOf(inPlaceOf(parent, awaiting));
     return { rowId, rowNumber, cause, reason: name === null ? cause : `waits for ${name}, ${cause}` };
   });
+}
+
+/** A rejected item, or the newest variant of it that waits for approval: approved, it takes the item's place. */
+function inPlaceOf(parent: ParentOutput, awaiting: readonly { rowId: string }[]): ParentOutput {
+  const { approval, rowId } = parent;
+  if (approval !== "rejected" || rowId === null) return parent;
+  const start = `${rowId.replace(/-v\d+$/, "")}-v`;
+  const variant = awaiting.findLast(
+    (each) => each.rowId.startsWith(start) && /^\d+$/.test(each.rowId.slice(start.length)),
+  );
+  return variant ? { ...parent, rowId: variant.rowId, approval: "waiting", state: "archived" } : parent;
 }
 
 function isAtHand({ field, state, approval, url }: ParentOutput): boolean {

@@ -147,13 +147,16 @@ async function overviewOf(
   const newest = runs.findLast(isUnfinished)?.id === run.id;
   const canResume = isUnfinished(run) && !alive;
   const isDone = run.exit === "done" && !canResume;
+  const spent = await spentIn(store, run.id);
+  const { submitting } = await store.counts(run.id);
   return {
     run,
     alive,
     lockOwner: alive || runs.at(-1)?.id === run.id ? current : null,
     resume: canResume ? resumeCommand(run, newest) : null,
     left: alive || isDone ? null : await leftToDo(store, run),
-    ...(await spentIn(store, run.id)),
+    ...spent,
+    inFlight: alive ? Math.min(submitting, spent.inDoubt) : 0,
   };
 }
 
@@ -168,6 +171,8 @@ export interface RunOverview extends SpentIn {
   resume: string | null;
   /** What may be left to do; null while it is in progress, and when all is done. */
   left: LeftToDo | null;
+  /** Of the requests in doubt, those whose answers its process still waits for; none if it is not in progress. */
+  inFlight: number;
 }
 
 /** An item that did not go as it should. */

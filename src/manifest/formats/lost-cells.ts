@@ -4,6 +4,15 @@ import { columnOf, entriesOf } from "./unpacked.js";
 /** Cells of a sheet whose value the reader of workbooks leaves out, by row and column, both counted from 1. */
 export type LostCells = ReadonlyMap<number, ReadonlyMap<number, LostCell>>;
 
+/** What the reader of workbooks does not say of a sheet. */
+export interface OfSheet {
+  lost: LostCells;
+  /** Numbers of rows that the spreadsheet does not show. */
+  hiddenRows: readonly number[];
+  /** The sheet itself is not shown. */
+  isHidden: boolean;
+}
+
 /** Parts of merged cells that are looked at: a sheet may merge whole columns. */
 const mergedMax = 100_000;
 
@@ -12,14 +21,15 @@ const mergedMax = 100_000;
  * were saved without their result, and merged cells other than the first, if that has a value. `index` is the sheet's
  * place in the workbook, `data` what was read of it.
  */
-export function lostCells(bytes: Uint8Array, index: number, data: readonly unknown[][]): LostCells {
-  const path = sheetPath(bytes, index);
-  for (const { name, content } of entriesOf(bytes)) if (name === path) return lostIn(content, data);
-  return new Map();
+export function lostCells(bytes: Uint8Array, index: number, data: readonly unknown[][]): OfSheet {
+  const { path, isHidden } = sheetAt(bytes, index);
+  for (const { name, content } of entriesOf(bytes))
+    if (name === path) return { lost: lostIn(content, data), hiddenRows: hiddenRowsIn(content), isHidden };
+  return { lost: new Map(), hiddenRows: [], isHidden };
 }
 
 /** The file of a sheet: the workbook names a relation for it, and the relation a path. */
-function sheetPath(bytes: Uint8Array, index: number): string | null {
+function sheetAt(bytes: Uint8Array, index: number): { path: string | null; isHidden: boolean } {
   let workbook = "";
   let relations = "";
   for (const { name, content } of entriesOf(bytes)) {
@@ -31,8 +41,23 @@ function sheetPath(bytes: Uint8Array, index: number): string | null {
   const id = sheet === undefined ? null : attribute(sheet, "\\w+:id");
   const relation = elements(relations, "Relationship").find((each) => attribute(each, "Id") === id);
   const target = relation === undefined ? null : attribute(relation, "Target");
-  if (target === null) return null;
-  return target.startsWith("/") ? target.slice(1) : `xl/${target}`;
+  const isHidden = sheet !== undefined && /idden$/.test(attribute(sheet, "state") ?? "");
+  if (target === null) return { path: null, isHidden };
+  return { path: target.startsWith("/") ? target.slice(1) : `xl/${target}`, isHidden };
+}
+
+/** Rows that a filter or a person has hidden. */
+function hiddenRowsIn(content: Buffer): number[] {
+  const rows = new Set<number>();
+  for (let at = 0; at < content.length; at += stepBytes) {
+    const text = content.toString("latin1", at, at + stepBytes + tagBytes);
+    if (!text.includes("hidden")) continue;
+    for (const row of elements(text, "row")) {
+      const number = Number(attribute(row, "r"));
+      if (/^(?:1|true)$/.test(attribute(row, "hidden") ?? "") && number > 0) rows.add(number);
+    }
+  }
+  return [...rows];
 }
 
 /** The attributes of all elements of a name, with or without a namespace. */
@@ -48,6 +73,8 @@ function attribute(attributes: string, name: string): string | null {
 }
 
 const stepBytes = 1_000_000;
+/** More than the longest tag of a row. */
+const tagBytes = 1_000;
 /** More than the longest cell with a formula. */
 const overlapBytes = 100_000;
 

@@ -1,6 +1,12 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
-import { rowsInMemory, type SheetForm, type Source, unreadSource } from "../shape/source.js";
+import {
+  rowsInMemory,
+  type SheetForm,
+  type Source,
+  type SourceBatch,
+  unreadSource,
+} from "../shape/source.js";
 import { headerOf } from "./header.js";
 import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
@@ -42,8 +48,7 @@ export async function readWorkbook(
   try {
     sheets = (await readExcelFile(Buffer.from(bytes), { trim: false })) as typeof sheets;
   } catch (error) {
-    const got = (error as Error).message || "another zip file";
-    return fail({ message: "the workbook cannot be read", expected, got });
+    return fail({ message: "the workbook cannot be read", expected, got: damageText(error as Error) });
   }
   const names = sheets.map(({ sheet }) => sheet);
   const found = named === undefined ? sheets[0] : sheets.find(({ sheet }) => sheet === named);
@@ -56,7 +61,7 @@ export async function readWorkbook(
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
-  const lost = lostCells(bytes, sheets.indexOf(found), found.data);
+  const { lost, hiddenRows, isHidden } = lostCells(bytes, sheets.indexOf(found), found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
   // The reader leaves out empty rows at the end, even if their formulas have errors.
   for (const [row, cells] of lost)
@@ -65,10 +70,18 @@ export async function readWorkbook(
   const at = headerRow === undefined ? headerOf(records) : { row: headerRow };
   const sheet = new SheetReader(file, at, null, lost);
   for (const record of records) sheet.add(record);
-  const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
-  const notes = [...sheet.notes(), ...others];
+  const others = named === undefined && names.length > 1 ? [otherSheets(names, isHidden)] : [];
+  const batch = sheet.take();
+  const isEmpty = batch.rows.length + batch.problems.length === 0 && sheet.missingHeader().length === 0;
+  if (isEmpty && others.length > 0)
+    return fail({
+      message: `the first sheet, "${found.sheet}", has no rows`,
+      expected: `rows in it, or --sheet with the name of another sheet (${names.slice(1).join(", ")})`,
+      got: "none",
+    });
+  const notes = [...sheet.notes(), ...hiddenNotes(hiddenRows, batch), ...others];
   const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
-  const batches = rowsInMemory(sheet.take());
+  const batches = rowsInMemory(batch);
   const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
 }
@@ -97,8 +110,31 @@ function squared(records: readonly string[][]): string[][] {
   return records.map((record) => [...record, ...Array<string>(width - record.length).fill("")]);
 }
 
-function otherSheets([first, ...others]: readonly string[]): string {
-  return `of the workbook the first sheet was read, "${first}"; --sheet names another (${others.join(", ")})`;
+function otherSheets([first, ...others]: readonly string[], isHidden: boolean): string {
+  const hidden = isHidden ? ", which is hidden" : "";
+  return `of the workbook the first sheet was read, "${first}"${hidden}; --sheet names another (${others.join(", ")})`;
+}
+
+const rowsShown = 5;
+
+/** Whoever filtered a sheet may mean the rows that it shows. */
+function hiddenNotes(hidden: readonly number[], { rows }: SourceBatch): string[] {
+  const hiddenRows = new Set(hidden);
+  const read = rows.filter(({ number }) => hiddenRows.has(number)).map(({ number }) => number);
+  if (read.length === 0) return [];
+  const more = read.length > rowsShown ? ` and ${read.length - rowsShown} more` : "";
+  const named = `${read.slice(0, rowsShown).join(", ")}${more}`;
+  return [
+    read.length === 1
+      ? `row ${named} is hidden in the spreadsheet, and is read like the others`
+      : `rows ${named} are hidden in the spreadsheet, and are read like the others`,
+  ];
+}
+
+/** What the reader's error says in words. */
+function damageText({ message }: Error): string {
+  if (/unzip/i.test(message)) return "a file that is damaged or not complete";
+  return /not found inside/.test(message) || message === "" ? "another kind of file" : message;
 }
 
 function cellText(value: unknown): string {

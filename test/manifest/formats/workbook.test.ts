@@ -51,6 +51,22 @@ test("another sheet is read by its name; without one, a note names those that we
   ]);
 });
 
+test("a first sheet without rows is named, with the sheets that may have been meant", async () => {
+  const path = await workbook({ Notes: [["Read me first"]], Rows: [["id"], ["a"]] });
+  expect(await readManifest(path)).toMatchObject({
+    rows: [],
+    problems: [
+      {
+        message: 'the first sheet, "Notes", has no rows',
+        expected: "rows in it, or --sheet with the name of another sheet (Rows)",
+      },
+    ],
+  });
+  expect((await readManifest(path, { sheet: "Rows" })).rows).toMatchObject([{ id: "a" }]);
+  const alone = await readManifest(await workbook({ Notes: [["Read me first"]] }));
+  expect(alone.problems).toMatchObject([{ message: "the manifest has no rows" }]);
+});
+
 test("title rows above the header are skipped with a note; --header-row names another header", async () => {
   const path = await workbook({
     Cups: [
@@ -70,14 +86,17 @@ test("title rows above the header are skipped with a note; --header-row names an
   expect((await readManifest(path, { headerRow: 4 })).columns).toEqual(["a", "paint", "x"]);
 });
 
-/** A workbook of two sheets, of which the second, "Data", has these rows of XML. Style 1 is a date with a time. */
-async function dataWorkbook(rows: string, after = ""): Promise<string> {
+/**
+ * A workbook of two sheets, of which the second, "Data", has these rows of XML. Style 1 is a date with a time. The first
+ * has these attributes, and then a row.
+ */
+async function dataWorkbook(rows: string, after = "", first = ""): Promise<string> {
   const { ZipFile } = await import("yazl");
   const zip = new ZipFile();
   const add = (name: string, xml: string) => zip.addBuffer(Buffer.from(xml), name);
   const space = "http://schemas.openxmlformats.org";
   const sheets = ["First", "Data"].map(
-    (name, at) => `<sheet name="${name}" sheetId="${at + 1}" r:id="r${9 - at}"/>`,
+    (name, at) => `<sheet name="${name}" sheetId="${at + 1}"${at === 0 ? first : ""} r:id="r${9 - at}"/>`,
   );
   const types = `${space}/officeDocument/2006/relationships`;
   add("xl/workbook.xml", `<workbook xmlns:r="${types}"><sheets>${sheets.join("")}</sheets></workbook>`);
@@ -87,7 +106,11 @@ async function dataWorkbook(rows: string, after = ""): Promise<string> {
   add("xl/_rels/workbook.xml.rels", `<Relationships>${relations.join("")}</Relationships>`);
   add("xl/styles.xml", `<styleSheet><cellXfs><xf numFmtId="0"/><xf numFmtId="22"/></cellXfs></styleSheet>`);
   const sheet = (data: string) => `<worksheet><sheetData>${data}</sheetData>${after}</worksheet>`;
-  add("xl/worksheets/sheet1.xml", sheet(`<row r="1"><c r="A1" t="e"><v>#N/A</v></c></row>`));
+  const own = `<row r="2">${text("A2", "z")}</row>`;
+  add(
+    "xl/worksheets/sheet1.xml",
+    sheet(first === "" ? `<row r="1"><c r="A1" t="e"><v>#N/A</v></c></row>` : header("id") + own),
+  );
   add("xl/worksheets/sheet2.xml", sheet(rows));
   zip.end();
   return fileWith("data.xlsx", await buffer(zip.outputStream));
@@ -117,6 +140,21 @@ test("a cell that shows a value which the file does not have is a problem where 
     [5, "product", "the cell has a formula that was saved without its result", "no result"],
     [7, "prompt", "the cell has the error of a formula", "#NAME?"],
   ]);
+});
+
+test("rows and a first sheet that the spreadsheet hides are read, and a note says so", async () => {
+  const rows = (hidden: string) =>
+    `${header("id")}<row r="2" ${hidden}>${text("A2", "a")}</row><row r="3">${text("A3", "b")}</row>
+    <row spans="1:1" r="4" ${hidden}>${text("A4", "c")}</row><row r="5" ${hidden}/>`;
+  const filtered = await readManifest(await dataWorkbook(rows('hidden="1"')), { sheet: "Data" });
+  expect(filtered.rows).toHaveLength(3);
+  expect(filtered.notes).toEqual(["rows 2, 4 are hidden in the spreadsheet, and are read like the others"]);
+  const shown = await readManifest(await dataWorkbook(rows('hidden="0"')), { sheet: "Data" });
+  expect(shown.notes).toEqual([]);
+  const first = await readManifest(await dataWorkbook(rows(""), "", ' state="hidden"'));
+  expect(first.notes).toContain(
+    'of the workbook the first sheet was read, "First", which is hidden; --sheet names another (Data)',
+  );
 });
 
 test("a formula whose result is an empty text is an empty cell", async () => {

@@ -19,3 +19,8 @@ export function runStateWords({ state, alive, exit, counts }: RunEntry): string 
   if (exit === "held" && (counts.held ?? 0) === 0) return "waits for approval";
   return endings[exit as ExitName] ?? state;
 }
+
+/** A run that ended and has no items left: a later run of its job has them. */
+export function isTakenOver({ endedAt, alive, counts }: RunEntry): boolean {
+  return endedAt !== null && !alive && Object.values(counts).every((items) => items === 0);
+}

@@ -7,7 +7,7 @@ import { Chart } from "../parts/charts.js";
 import { Beginning, Trouble, Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
-import { runStateWords } from "../parts/run-words.js";
+import { isTakenOver, runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { Words } from "../parts/words.js";
@@ -187,8 +187,14 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
           </span>
         </span>
         <span class="run-progress">
-          <Progress counts={counts} label={`Run ${id}`} />
-          <StateCountList counts={counts} />
+          {isTakenOver(run) ? (
+            <span class="quiet">taken over by a later run of this job</span>
+          ) : (
+            <>
+              <Progress counts={counts} label={`Run ${id}`} />
+              <StateCountList counts={counts} />
+            </>
+          )}
         </span>
         <span class="run-facts">
           <span>{credits(charged)}</span>
