@@ -78,16 +78,6 @@ export class KeyWatch {
   }
 }
 
-/** Keys of filters that no row has. */
-export function unknownKeys(
-  rows: readonly Selectable[],
-  selection: Selection,
-): ReturnType<KeyWatch["unknown"]> {
-  const watch = new KeyWatch(selection);
-  for (const { values } of rows) watch.see(values);
-  return watch.unknown();
-}
-
 /** The selection as it was asked for, in the words of the flags. */
 export function selectionText({ filters, onlyFailed, range, sample, seed, first }: Selection): string {
   return [

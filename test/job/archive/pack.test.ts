@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pack } from "../../../src/job/archive/export.js";
+import { pack } from "../../../src/job/archive/pack.js";
 import { ManualClock } from "../../manual-clock.js";
 
 test("a file that cannot be read ends the packing, and leaves no part of a ZIP", async () => {

@@ -1,0 +1,125 @@
+import { createWriteStream, statSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type PassThrough, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ZipFile } from "yazl";
+import { bucketAddress } from "../../archive/disk/bucket-disk.js";
+import { jobFolder } from "../../archive/disk/names.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { Indexes } from "../../archive/index-file.js";
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { MadeItem, Run } from "../../core/ports/store.js";
+import { shellWord } from "../../text/shell.js";
+
+export interface Pack {
+  /** Absolute path of the archive to write. */
+  zip: string;
+  /** Every run of the job, oldest first. */
+  runs: readonly Run[];
+  files: MadeItem["files"];
+  /** Name and content of the sheet to include beside the index; null for the files alone. */
+  sheet: { name: string; content: AsyncIterable<string | Uint8Array> } | null;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/**
+ * Streams files and their index lines into a ZIP: media do not fit into memory. The ZIP gets its final name only when it
+ * is complete. Throws EarlyExit, and writes nothing, when a file is missing or differs from what was archived.
+ */
+export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
+  const found = located(files, [...new Set(runs.map(jobFolder))].toReversed());
+  const { ZipFile: NewZip } = await import("yazl");
+  const archive = new NewZip();
+  const part = `${zip}.part`;
+  const over = new AbortController();
+  const written = pipeline(archive.outputStream, createWriteStream(part, { flush: true }), {
+    signal: AbortSignal.any([signal, over.signal]),
+  });
+  // It tells of a file that it cannot read by an event of its own.
+  archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
+  try {
+    addTo(archive, found, { sheet, mtime: new Date(clock.now()) });
+    await written;
+    await rename(part, zip);
+  } catch (error) {
+    over.abort();
+    await written.catch(() => undefined);
+    await rm(part, { force: true });
+    if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was packed");
+    throw error;
+  }
+}
+
+/** The files, their lines of the index, and the sheet: each is read when the ones before it are written. */
+function addTo(
+  archive: ZipFile,
+  found: readonly FoundFile[],
+  { sheet, mtime }: Pick<Pack, "sheet"> & { mtime: Date },
+): void {
+  // Media are compressed already.
+  for (const { folder, file } of found) archive.addFile(join(folder, file), file, { compress: false });
+  const add = (name: string, content: AsyncIterable<string | Uint8Array>) =>
+    archive.addReadStreamLazy(name, { mtime }, (give) => {
+      const stream = Readable.from(content);
+      stream.on("error", (error) => archive.emit("error", error));
+      give(null, stream);
+    });
+  if (sheet) {
+    add("index.jsonl", indexLines(found));
+    add(sheet.name, sheet.content);
+  }
+  archive.end();
+}
+
+async function* indexLines(found: readonly FoundFile[]): AsyncGenerator<string> {
+  const indexes = new Indexes(nodeDisk);
+  for (const { folder, file } of found) {
+    const index = await indexes.of(folder);
+    const identity = index.identityAt(file);
+    const line = typeof identity === "string" ? index.find(identity) : undefined;
+    if (line) yield `${JSON.stringify(line)}\n`;
+  }
+}
+
+interface FoundFile {
+  folder: string;
+  file: string;
+}
+
+/** The path of each file. */
+function located(files: Pack["files"], folders: readonly string[]): FoundFile[] {
+  const missing: string[] = [];
+  let inBucket: string | null = null;
+  const found = files.flatMap(({ file, bucket = null, bytes }) => {
+    const folder = folders.find((one) => sizeOf(join(one, file)) === bytes);
+    if (folder === undefined) {
+      missing.push(file);
+      inBucket ??= bucket;
+    }
+    return folder === undefined ? [] : [{ folder, file }];
+  });
+  if (missing.length === 0) return found;
+  const named = missing.slice(0, namesMax).join(", ");
+  const more = missing.length > namesMax ? ` and ${missing.length - namesMax} more` : "";
+  const [own = ""] = folders;
+  if (inBucket !== null)
+    throw new EarlyExit(
+      "usage",
+      `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} in ${inBucket} and not on this disk: ${named}${more}. ` +
+        `Nothing was packed. Download the folder first, such as with \`aws s3 sync ${bucketAddress(inBucket, own, "")} ${shellWord(own)}\`.`,
+    );
+  throw new EarlyExit(
+    "usage",
+    `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} missing or changed: ${named}${more}. ` +
+      "Nothing was packed. `bulkgen run MANIFEST --missing fetch` downloads lost files again, free of charge.",
+  );
+}
+
+const namesMax = 5;
+
+function sizeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+}
