@@ -56,7 +56,7 @@ export function matcherOf({
 }
 
 /** Finds out whether the keys of filters are those of some row. */
-class KeyWatch {
+export class KeyWatch {
   private readonly wanted: Map<string, string>;
   private readonly known = new Set<string>();
 
@@ -76,16 +76,6 @@ class KeyWatch {
   unknown(): { key: string; near: string | undefined }[] {
     return [...this.wanted.values()].map((key) => ({ key, near: nearest(key, this.known) }));
   }
-}
-
-/** Keys of filters that no row has. */
-export function unknownKeys(
-  rows: readonly Selectable[],
-  selection: Selection,
-): ReturnType<KeyWatch["unknown"]> {
-  const watch = new KeyWatch(selection);
-  for (const { values } of rows) watch.see(values);
-  return watch.unknown();
 }
 
 /** The selection as it was asked for, in the words of the flags. */

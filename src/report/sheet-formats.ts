@@ -1,4 +1,4 @@
-import type { FilledSheet } from "../job/archive/export.js";
+import type { FilledSheet } from "../job/archive/filled-sheet.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
 import { jsonText, textWidth } from "../text/terminal.js";
@@ -16,44 +16,57 @@ export class SheetTooLarge extends Error {
 }
 
 /**
- * The bytes of a sheet in a format. A table has the separator, the headers and the types of the manifest; programs get
- * columns by their known names. Throws SheetTooLarge.
+ * The text or the bytes of a sheet in a format, piece by piece. A table has the separator, the headers and the types of the
+ * manifest; programs get columns by their known names. A workbook is one piece, of lines that are all in memory. Throws
+ * SheetTooLarge.
  */
-export async function encodeSheet(
+export function encodeSheet(
   sheet: FilledSheet,
   format: SheetFormat,
   form: SheetForm = noForm,
-): Promise<Uint8Array> {
+): AsyncIterable<string | Uint8Array> {
   switch (format) {
     case "csv":
-      return Buffer.from(await csvText(sheet, form));
+      return csvPieces(sheet, form);
     case "xlsx":
       return workbook(sheet, form);
     case "json":
-      return Buffer.from(`${jsonText(objectsOf(sheet), 2)}\n`);
+      return jsonPieces(sheet);
     case "jsonl":
-      return Buffer.from(
-        objectsOf(sheet)
-          .map((line) => `${jsonText(line)}\n`)
-          .join(""),
-      );
+      return jsonLines(sheet);
   }
 }
 
 /** With a byte order mark, without which spreadsheets take accents for something else. */
-async function csvText(
+async function* csvPieces(
   { columns, lines, partOf }: FilledSheet,
   { delimiter, headers }: SheetForm,
-): Promise<string> {
+): AsyncGenerator<string> {
   const { stringify } = await import("csv-stringify/sync");
-  const header = columns.map((column) => headers.get(column) ?? column);
-  const rows = [...jobLine(partOf), header, ...lines].map((row) => row.map((cell) => safeCell(cell)));
-  return stringify(rows, {
-    bom: true,
+  const options = {
     record_delimiter: "windows",
     delimiter: delimiter ?? ",",
     quoted_match: /[\p{Cc}\p{Cf}]/u,
-  });
+  };
+  const textOf = (rows: readonly Line[]) => rows.map((row) => row.map((cell) => safeCell(cell)));
+  const header = columns.map((column) => headers.get(column) ?? column);
+  yield stringify(textOf([...jobLine(partOf), header]), { ...options, bom: true });
+  for await (const page of pagesOf(lines)) yield stringify(textOf(page), options);
+}
+
+type Line = readonly (string | number | null)[];
+
+const linesAtOnce = 1_000;
+
+async function* pagesOf(lines: FilledSheet["lines"]): AsyncGenerator<Line[]> {
+  let page: Line[] = [];
+  for await (const line of lines) {
+    page.push(line);
+    if (page.length < linesAtOnce) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }
 
 /** Names the job that the rows belong to, so that they are not bought for another one. */
@@ -66,24 +79,36 @@ function safeCell(cell: string | number | null): string | number | null {
 }
 
 /** Cells that say of themselves that they are text are never run as formulas. */
-async function workbook(
+async function* workbook(
   { columns, lines, partOf }: FilledSheet,
   { headers, types }: SheetForm,
-): Promise<Uint8Array> {
-  if (lines.length >= xlsxRowsMax) {
-    throw new SheetTooLarge(
-      `a workbook can have at most ${xlsxRowsMax} rows, and there are ${lines.length + 1}; use csv`,
-    );
-  }
+): AsyncGenerator<Uint8Array> {
   const { default: writeWorkbook } = await import("write-excel-file/node");
   const names = columns.map((column) => headers.get(column) ?? column);
   const header = names.map((name) => ({ ...textCell(name), fontWeight: "bold" as const }));
   const columnTypes = columns.map((column) => types.get(column));
-  const rows = lines.map((line) => line.map((cell, index) => typedCell(cell, columnTypes[index])));
-  const widths = names.map((name, index) => ({ width: widthOf(name, lines, index) }));
   const above = jobLine(partOf).map((line) => line.map(textCell));
-  const options = { sheet: "bulkgen", stickyRowsCount: 1 + above.length, columns: widths };
-  return (await writeWorkbook([...above, header, ...rows], options).toBuffer()) as Uint8Array;
+  const rows: ReturnType<typeof typedCell>[][] = [...above, header];
+  let widths = names.map((name) => textWidth(name));
+  let count = 0;
+  for await (const line of lines) {
+    count++;
+    if (count >= xlsxRowsMax) continue;
+    if (count <= 200)
+      widths = widths.map((width, index) => Math.max(width, textWidth(String(line[index] ?? ""))));
+    rows.push(line.map((cell, index) => typedCell(cell, columnTypes[index])));
+  }
+  if (count >= xlsxRowsMax) {
+    throw new SheetTooLarge(
+      `a workbook can have at most ${xlsxRowsMax} rows, and there are ${count + 1}; use csv`,
+    );
+  }
+  const options = {
+    sheet: "bulkgen",
+    stickyRowsCount: 1 + above.length,
+    columns: widths.map((width) => ({ width: Math.min(widthMax, Math.max(widthMin, width + 1)) })),
+  };
+  yield (await writeWorkbook(rows, options).toBuffer()) as Uint8Array;
 }
 
 const isoDate = /^\d{4}-\d{2}-\d{2}$/;
@@ -98,16 +123,9 @@ function typedCell(cell: string | number | null, type: "number" | "date" | undef
   return textCell(cell);
 }
 
+/** The width in characters that shows most cells whole. */
 const widthMin = 8;
 const widthMax = 60;
-
-/** The width in characters that shows most cells whole. */
-function widthOf(name: string, lines: FilledSheet["lines"], index: number): number {
-  const longest = lines
-    .slice(0, 200)
-    .reduce((most, line) => Math.max(most, textWidth(String(line[index] ?? ""))), textWidth(name));
-  return Math.min(widthMax, Math.max(widthMin, longest + 1));
-}
 
 function textCell(text: string): { type: StringConstructor; value: string } {
   if (text.length > xlsxCharactersMax) {
@@ -119,8 +137,25 @@ function textCell(text: string): { type: StringConstructor; value: string } {
   return { type: String, value: text.replace(/(?![\t\n\r])[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "\ufffd") };
 }
 
+async function* jsonPieces({ columns, lines }: FilledSheet): AsyncGenerator<string> {
+  let before = "[\n";
+  for await (const page of pagesOf(lines)) {
+    // Without the brackets of the page.
+    yield before + jsonText(objectsOf(columns, page), 2).slice(2, -2);
+    before = ",\n";
+  }
+  yield before === "[\n" ? "[]\n" : "\n]\n";
+}
+
+async function* jsonLines({ columns, lines }: FilledSheet): AsyncGenerator<string> {
+  for await (const page of pagesOf(lines))
+    yield objectsOf(columns, page)
+      .map((line) => `${jsonText(line)}\n`)
+      .join("");
+}
+
 /** Pairs and not assignments: a column may be called `__proto__`. */
-function objectsOf({ columns, lines }: FilledSheet): object[] {
+function objectsOf(columns: FilledSheet["columns"], lines: readonly Line[]): object[] {
   return lines.map((line) =>
     Object.fromEntries(columns.map((column, index) => [column, line[index] ?? null] as const)),
   );

@@ -111,6 +111,9 @@ function fillState(path, { archived, planned, submitting }) {
     copy("attempts", attempt, 3, archived);
     copy("outputs", output, 3, archived);
     copy("events", { id: "1000 + 10 * n + t.id % 10", item_id: "n" }, 3, archived);
+    db.exec(`WITH RECURSIVE numbers (n) AS (SELECT 3 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${Math.max(3, total)})
+      INSERT INTO sheet_rows (sheet_id, position, number, cells, keys) SELECT 1, n - 1, n + 1,
+        json_object('id', 'n-' || n, 'model', 'plain-image', 'prompt', prompt_of(n)), json_array(key_of(n)) FROM numbers`);
     copy("items", { ...unsent, state: "'submitting'" }, archived + 1, sent);
     const open = { outcome: "NULL", answered_at: "NULL", status: "NULL", charged: "NULL", remaining: "NULL" };
     const never = {

@@ -4,12 +4,12 @@ import type { Existing, Selection } from "../../src/plan/plan.js";
 import {
   everything,
   isEverything,
+  KeyWatch,
   lotOf,
   matcherOf,
   select,
   selectableItem,
   selectionText,
-  unknownKeys,
 } from "../../src/plan/select.js";
 import { planOf, type WholePlan } from "./account.js";
 
@@ -289,9 +289,12 @@ test("an item is selected by its cells, by what was made of them, and by what is
   const selected = (change: Partial<Selection>) => select([found], { ...everything, ...change }).length;
   expect([selected({ onlyFailed: true }), selected(filter(["STATE", "archived"]))]).toEqual([1, 0]);
   expect(select([{ ...found, failed: false }], { ...everything, onlyFailed: true })).toEqual([]);
-  expect(
-    unknownKeys([found], { ...everything, ...filter(["Product", "x"], ["produkt", "x"], ["zzz", "x"]) }),
-  ).toEqual([
+  const watch = new KeyWatch({
+    ...everything,
+    ...filter(["Product", "x"], ["produkt", "x"], ["zzz", "x"]),
+  });
+  watch.see(found.values);
+  expect(watch.unknown()).toEqual([
     { key: "produkt", near: "product" },
     { key: "zzz", near: undefined },
   ]);

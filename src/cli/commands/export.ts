@@ -1,9 +1,11 @@
 import { existsSync, realpathSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
 import { EarlyExit } from "../../core/exit.js";
 import { type Export, exportRun } from "../../job/archive/export.js";
+import { type FilledSheet, mappedLines } from "../../job/archive/filled-sheet.js";
 import { pack } from "../../job/archive/pack.js";
 import { reviewedNames } from "../../job/orders/review.js";
 import type { Machine } from "../../machine.js";
@@ -27,36 +29,40 @@ export async function exportSheet({
       "usage",
       `--failed: only csv and xlsx can name the job that the rows belong to, got ${format}. Nothing was written.`,
     );
-  const made = await exportRun({
+  const reviewed =
+    flags.from === undefined
+      ? null
+      : await reviewedNames(resolve(machine.cwd, flags.from), ["pick", "approve"]);
+  const options = {
     workspace: workspaceOf(flags, machine),
     run: args.run,
     selection: selectionOf(flags),
     failed: flags.failed ?? false,
     picked: flags.picked ?? false,
-    reviewed:
-      flags.from === undefined
-        ? null
-        : await reviewedNames(resolve(machine.cwd, flags.from), ["pick", "approve"]),
+    reviewed,
     cwd: machine.cwd,
     clock: machine.clock,
-  });
+  };
+  return exportRun(options, (made) => write(made, format, flags, machine));
+}
+
+async function write(
+  made: Export,
+  format: SheetFormat,
+  flags: ExportFlags,
+  machine: Machine,
+): Promise<undefined> {
   if (flags.failed) checkLocalInputs(made, flags, machine);
   if (flags.filesOnly && flags.zip === undefined)
     throw new EarlyExit("usage", "--files-only is for --zip. Add --zip FILE. Nothing was written.");
-  if (flags.columns) made.sheet = withColumns(made, flags.columns);
-  const content = await encodeSheet(made.sheet, format, made.form).catch((error: unknown) => {
-    if (error instanceof SheetTooLarge)
-      throw new EarlyExit("usage", `${error.message}. Nothing was written.`);
-    throw error;
-  });
-  const sheet = { format, content };
+  const sheet = flags.columns ? withColumns(made, flags.columns) : made.sheet;
   const targetOf = (file: string | undefined) =>
     file === undefined ? null : { file, path: checkTarget(file, made, flags, machine) };
   const zip = targetOf(flags.zip);
   const to = targetOf(flags.to);
-  if (zip !== null) await writeZip(made, sheet, zip, flags, machine);
-  if (to !== null) await writeSheet(made, content, to, flags, machine);
-  else if (zip === null) toStdout(sheet, machine);
+  if (zip !== null) await writeZip(made, { sheet, format }, zip, flags, machine);
+  if (to !== null) await writeSheet(made, { sheet, format }, to, flags, machine);
+  else if (zip === null) await toStdout(made, { sheet, format }, machine);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */
@@ -81,7 +87,7 @@ function formatOf({ format, json, to }: ExportFlags): SheetFormat {
 }
 
 /** The sheet with these columns alone, named as in the manifest's header or as bulkgen names them. */
-function withColumns({ sheet, form }: Export, wanted: readonly string[]): Export["sheet"] {
+function withColumns({ sheet, form }: Export, wanted: readonly string[]): FilledSheet {
   const indexes = wanted.map((name) => {
     const is = (other: string) => foldedName(other) === foldedName(name);
     const index = sheet.columns.findIndex((column) => is(column) || is(form.headers.get(column) ?? column));
@@ -95,26 +101,46 @@ function withColumns({ sheet, form }: Export, wanted: readonly string[]): Export
   });
   return {
     columns: indexes.map((index) => sheet.columns[index] ?? ""),
-    lines: sheet.lines.map((line) => indexes.map((index) => line[index] ?? null)),
+    lines: mappedLines(sheet.lines, (line) => indexes.map((index) => line[index] ?? null)),
   };
 }
 
-interface EncodedSheet {
+interface Formatted {
+  sheet: FilledSheet;
   format: SheetFormat;
-  content: Uint8Array;
 }
 
-function toStdout({ format, content }: EncodedSheet, { stdout }: Machine): void {
+/** The sheet in its format, piece by piece. */
+async function* piecesOf(
+  { form }: Export,
+  { sheet, format }: Formatted,
+): AsyncGenerator<string | Uint8Array> {
+  try {
+    yield* encodeSheet(sheet, format, form);
+  } catch (error) {
+    if (error instanceof SheetTooLarge)
+      throw new EarlyExit("usage", `${error.message}. Nothing was written.`);
+    throw error;
+  }
+}
+
+async function toStdout(made: Export, formatted: Formatted, { stdout }: Machine): Promise<void> {
+  const { format } = formatted;
   if (format === "xlsx" && stdout.isTTY) {
     throw new EarlyExit("usage", "a workbook cannot be shown on a terminal. Add --to FILE.xlsx.");
   }
-  stdout.write(stdout.isTTY && format === "csv" ? sheetOnTerminal(content) : content);
+  const pieces = piecesOf(made, formatted);
+  const isShown = stdout.isTTY === true && format === "csv";
+  const shown = isShown ? mappedLines(pieces, (piece) => sheetOnTerminal(String(piece))) : pieces;
+  await pipeline(shown, stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
+    // A reader that closes the pipe early wants no more.
+    if (error.code !== "EPIPE") throw error;
+  });
 }
 
 /** Cells may have sequences that change the terminal. The joiners that some scripts and emoji need stay. */
-function sheetOnTerminal(content: Uint8Array): string {
-  const text = stripVTControlCharacters(Buffer.from(content).toString());
-  return text.replace(/(?![\t\r\n\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "");
+function sheetOnTerminal(text: string): string {
+  return stripVTControlCharacters(text).replace(/(?![\t\r\n\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "");
 }
 
 /** A file to write, as it was named and with its absolute path. */
@@ -141,33 +167,41 @@ function checkTarget(file: string, { run }: Export, { force }: ExportFlags, { cw
 
 async function writeSheet(
   made: Export,
-  content: Uint8Array,
+  { sheet, format }: Formatted,
   { file, path }: Target,
   flags: ExportFlags,
   machine: Machine,
 ): Promise<void> {
+  let rows = 0;
+  const counted = mappedLines(sheet.lines, (line) => {
+    rows++;
+    return line;
+  });
+  const pieces = piecesOf(made, { sheet: { ...sheet, lines: counted }, format });
   try {
-    await writeFile(`${path}.part`, content, { flush: true });
+    await writeFile(`${path}.part`, pieces, { flush: true });
     await rename(`${path}.part`, path);
   } catch (error) {
     await rm(`${path}.part`, { force: true });
     throw error;
   }
-  const { columns, lines } = made.sheet;
-  report(flags, machine, `${file}: ${count(lines.length, "row")}, ${count(columns.length, "column")}`);
+  report(flags, machine, `${file}: ${count(rows, "row")}, ${count(sheet.columns.length, "column")}`);
 }
 
 async function writeZip(
   made: Export,
-  { format, content }: EncodedSheet,
+  formatted: Formatted,
   { file, path }: Target,
   flags: ExportFlags,
   machine: Machine,
 ): Promise<void> {
-  const { runs, files } = made;
+  const { runs } = made;
   const { clock } = machine;
+  const files = await made.files();
   const signal = machine.interrupt();
-  const sheet = flags.filesOnly ? null : { name: `sheet.${format}`, content };
+  const sheet = flags.filesOnly
+    ? null
+    : { name: `sheet.${formatted.format}`, content: piecesOf(made, formatted) };
   await pack({ zip: path, runs, files, sheet, clock, signal });
   report(
     flags,
@@ -177,14 +211,13 @@ async function writeZip(
 }
 
 /** Paths in a manifest start from its own folder. */
-function checkLocalInputs({ localInputs, run }: Export, { to }: ExportFlags, { cwd }: Machine): void {
-  const [local] = localInputs;
-  if (local === undefined || to === undefined) return;
+function checkLocalInputs({ localInput, run }: Export, { to }: ExportFlags, { cwd }: Machine): void {
+  if (localInput === null || to === undefined) return;
   const folder = resolve(run.manifest, "..");
   if (resolve(cwd, to, "..") === folder) return;
   throw new EarlyExit(
     "usage",
-    `the rows name local files (${local}) relative to the manifest's folder. Write the new manifest there too, in ${folder}. Nothing was written.`,
+    `the rows name local files (${localInput}) relative to the manifest's folder. Write the new manifest there too, in ${folder}. Nothing was written.`,
   );
 }
 

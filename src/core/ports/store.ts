@@ -54,6 +54,10 @@ export interface Store extends Orders {
   keepSheet(runId: number, sheet: Sheet): Promise<void>;
   /** The sheet of a run; null for a run that has none on record. */
   sheetOf(runId: number): Promise<KeptSheet | null>;
+  /** The job's items of these keys, as many as there are, with what was made of each; in no order. */
+  made(jobId: number, keys: readonly string[]): Promise<MadeItem[]>;
+  /** The highest number of a variant in the job: 1 where nothing was redone. */
+  variantsMax(jobId: number): Promise<number>;
   /** Adds items to a run, and touches no other. */
   add(runId: number, items: readonly NewItem[]): Promise<void>;
   /**
@@ -448,6 +452,13 @@ export interface ArchivedFile extends SavedFile {
   taskId: string;
 }
 
+/** An item with all its attempts, and if it is archived with its files, both in the order of their numbers. */
+export interface MadeItem {
+  item: Item;
+  files: readonly Pick<SavedFile, "file" | "bytes" | "bucket">[];
+  attempts: readonly Attempt[];
+}
+
 /** An archived file and its origin. */
 export interface ArchivedOutput extends SavedFile {
   item: Item;
@@ -492,9 +503,9 @@ export interface Sheet {
   rows: Iterable<SheetRow>;
 }
 
-/** A sheet that was kept, with all its rows in memory. */
-export interface KeptSheet extends Sheet {
-  rows: readonly SheetRow[];
+/** A sheet that was kept. Its rows are read page by page, whenever they are asked for: memory may not hold them all. */
+export interface KeptSheet extends Pick<Sheet, "columns"> {
+  pages(): AsyncIterable<readonly SheetRow[]>;
 }
 
 export interface SheetRow {

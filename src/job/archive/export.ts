@@ -1,176 +1,53 @@
-import { mediaFields } from "../../api/inputs.js";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { variantKey } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
-import { type Credits, toNumber } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import {
-  type ArchivedFile,
   filledColumns,
   type Item,
   type KeptSheet,
+  type MadeItem,
   type Run,
-  type Sheet,
+  type SheetRow,
   type Store,
 } from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import { openSource } from "../../manifest/read.js";
-import { exportedColumns, prefixedName } from "../../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
-import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "../orders/item-named.js";
-import { selectItems } from "../orders/request.js";
+import { ItemChoice } from "../orders/request.js";
 import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
+import {
+  between,
+  type FailedItem,
+  type FilledItem,
+  type FilledLine,
+  type FilledSheet,
+  failedManifest,
+  filledSheet,
+  type Lines,
+  linesOf,
+  mappedLines,
+  ownNames,
+  pickedCell,
+} from "./filled-sheet.js";
 import { nothingPicked } from "./picks.js";
 
-/** An item as an export shows it. */
-export interface FilledItem {
-  rowId: string;
-  state: ItemState;
-  reason: string | null;
-  /** Relative to the job's folder. */
-  files: readonly string[];
-  picked: boolean;
-  credits: Credits | null;
-  taskId: string | null;
-  externalTaskId: string | null;
-  /** Evidence for the provider's support about each request that is in doubt or lost. */
-  evidence: readonly string[];
-}
-
-/** One line of an export: the cells of a row as written, and the result of one of its items. */
-export interface FilledLine {
-  cells: Readonly<Record<string, string>>;
-  item: FilledItem | null;
-  /** Why there is no item. */
-  reason: string | null;
-}
-
-/** A table, for any output format. */
-export interface FilledSheet {
-  /** The job of which these are only some rows. */
-  partOf?: string;
-  columns: readonly string[];
-  lines: readonly (readonly (string | number | null)[])[];
-}
-
-/** Never part of a file name. */
-const between = " | ";
-
-/** The state of a row without an item: it was invalid or never selected. */
-const notMade = "not made";
-
 /**
- * The user's sheet with the results: all their columns in order, then ours. If a column of theirs has the name of one of
- * ours, ours gets a prefix. If the sheet is itself an export, its result columns are filled in again.
+ * An export reads the sheet page by page, each row with its items, and reads it again for each thing that it has to know
+ * before: which items are selected, which columns a manifest of failed items has. Only small values stay of each row, such
+ * as the numbers of selected items: a sheet may have more rows than memory holds.
  */
-export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLine[]): FilledSheet {
-  const own = ownNames(columns);
-  const theirs = columns.filter((column) => !own.includes(column));
-  return {
-    columns: [...theirs, ...own],
-    lines: lines.map(({ cells, item, reason }) => [
-      ...theirs.map((column) => cells[column] ?? null),
-      item?.rowId ?? null,
-      item === null || item.files.length === 0 ? null : item.files.join(between),
-      pickedCell(item?.picked ?? false),
-      item?.state ?? notMade,
-      told(item === null ? reason : item.reason),
-      item === null || item.credits === null ? null : toNumber(item.credits),
-      item?.taskId ?? null,
-      item?.externalTaskId ?? null,
-      item === null || item.evidence.length === 0 ? null : item.evidence.join(between),
-    ]),
-  };
-}
-
-/** Our columns, named so that none collides with a column of the sheet. */
-function ownNames(columns: Sheet["columns"]): string[] {
-  const exported = exportedColumns(columns);
-  if (exported) return exported;
-  const taken = new Set(columns.map((column) => column.toLowerCase()));
-  return filledColumns.map((name) => (taken.has(name) ? prefixedName(name) : name));
-}
-
-/** What a selection knows of an item besides its row: some of the columns of ours, as the export names them. */
-function ownValues(
-  columns: Sheet["columns"],
-  files: readonly ArchivedFile[],
-  picks: ReadonlySet<number>,
-): (item: Item) => Record<string, string> {
-  const own = ownNames(columns);
-  const nameOf = (name: (typeof filledColumns)[number]) => own[filledColumns.indexOf(name)] ?? name;
-  const names = byItem(files);
-  return ({ id, rowId }) => ({
-    [nameOf("item")]: rowId,
-    [nameOf("file")]: (names.get(id) ?? []).map(({ file }) => file).join(between),
-    [nameOf("picked")]: pickedCell(picks.has(id)) ?? "",
-  });
-}
-
-function pickedCell(isPicked: boolean): string | null {
-  return isPicked ? "yes" : null;
-}
-
-export interface FailedItem {
-  item: Pick<Item, "rowId" | "name" | "model" | "prompt" | "params" | "inputs" | "priority" | "cells">;
-  reason: string;
-}
-
-/**
- * A manifest of the failed items, with the reason, that can be run as it is: its cells hold the values that defaults,
- * templates and matrices produced, and each copy of a repeated row has its own line.
- */
-export function failedManifest(columns: Sheet["columns"], failed: readonly FailedItem[]): FilledSheet {
-  const lines = failed.map(({ item, reason }) => ({ cells: cellsOf(item, columns), reason }));
-  const kept = [
-    "id",
-    ...columns.filter((column) => column !== "id" && column !== "repeat" && column !== "reason"),
-  ];
-  const added = [...new Set(lines.flatMap(({ cells }) => [...cells.keys()]))].filter(
-    (column) => !kept.includes(column),
-  );
-  return {
-    columns: [...kept, ...added, "reason"],
-    lines: lines.map(({ cells, reason }) => [
-      ...[...kept, ...added].map((column) => cells.get(column) ?? null),
-      told(reason),
-    ]),
-  };
-}
-
-/** A reason for people; it may be the service's own text. */
-function told(reason: string | null): string | null {
-  return reason === null ? null : terminalText(reason);
-}
-
-function cellsOf(item: FailedItem["item"], columns: Sheet["columns"]): Map<string, string> {
-  const cells = new Map<string, string>(item.cells.filter(([column]) => columns.includes(column)));
-  for (const column of cells.keys()) if (column.startsWith("params.")) cells.delete(column);
-  const put = (column: string, value: string | null | undefined) => {
-    if (value !== null && value !== undefined && value !== "") cells.set(column, value);
-    else cells.delete(column);
-  };
-  put("id", item.rowId);
-  put("model", item.model);
-  put("prompt", item.prompt);
-  for (const [key, value] of Object.entries(item.params)) put(`params.${key}`, value);
-  for (const field of mediaFields) put(field, item.inputs[field]);
-  if (columns.includes("output") || item.name !== item.rowId) put("output", item.name);
-  if (item.priority !== 0) put("priority", String(item.priority));
-  for (const column of ["repeat", "reason"]) cells.delete(column);
-  return cells;
-}
 
 /** A run's sheet with the result of each row. */
 export interface Export {
@@ -180,10 +57,10 @@ export interface Export {
   sheet: FilledSheet;
   /** How the manifest is written, as far as it is still there. */
   form: SheetForm;
-  lines: readonly FilledLine[];
-  files: readonly ArchivedFile[];
-  /** Input files that the lines name by a path. */
-  localInputs: readonly string[];
+  /** The files of the items. */
+  files(): Promise<MadeItem["files"]>;
+  /** An input file that the failed items name by a path; null where there is none. */
+  localInput: string | null;
 }
 
 export interface ExportOptions {
@@ -201,79 +78,117 @@ export interface ExportOptions {
   clock: Clock;
 }
 
-/** Reads a run from the workspace, offline, without changing it. Throws EarlyExit if there is no run. */
-export async function exportRun(options: ExportOptions): Promise<Export> {
+/**
+ * Reads a run from the workspace, offline, without changing it, for as long as `use` takes. Throws EarlyExit if there is
+ * no run.
+ */
+export async function exportRun<Result>(
+  options: ExportOptions,
+  use: (made: Export) => Promise<Result>,
+): Promise<Result> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  return withStore(workspace, clock, (store) => read(store, options));
+  return withStore(workspace, clock, async (store) => use(await exportFrom(store, options)));
 }
 
-async function read(store: Store, options: ExportOptions): Promise<Export> {
+/** The same from an open store. */
+export async function exportFrom(
+  store: Store,
+  options: Omit<ExportOptions, "workspace" | "clock">,
+): Promise<Export> {
   const { selection, failed, picked } = options;
   const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
-  const items = (await store.itemsOf(run.jobName)).filter(({ edition }) => edition === run.edition);
-  const sheet = (await sheetOf(store, run, runs)) ?? sheetFrom(items.filter(({ variant }) => variant === 1));
-  const rows = rowsOf(sheet, items);
-  const all = rows.flatMap(({ item }) => item ?? []);
+  const sheet = (await sheetOf(store, run, runs)) ?? (await sheetFrom(store, run));
   const picks = await store.picks();
-  const reviewed = options.reviewed && (await reviewedIds(store, run, all, options.reviewed, options.cwd));
-  const wanted = all.filter(
-    ({ id, state }) =>
-      (!failed || state === "failed") && (!picked || picks.has(id)) && (reviewed?.has(id) ?? true),
-  );
-  if (picked && wanted.length === 0) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
-  if (failed && wanted.length === 0) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
-  const allFiles = await store.files(run.jobName);
-  const chosen = new Set(selectItems(run, wanted, selection, ownValues(sheet.columns, allFiles, picks)));
-  const ids = new Set([...chosen].map(({ id }) => id));
-  const files = allFiles.filter(({ itemId }) => ids.has(itemId));
-  const shown = rows.filter(({ item }) =>
-    item ? chosen.has(item) : isEverything(selection) && !picked && !reviewed,
-  );
-  const told = files.map((each) => ({ ...each, file: placeOf(run, each) }));
-  const lines = await linesOf(store, shown, told, picks);
-  const retried = failed ? await retriedOf(store, chosen, items) : [];
-  const named = failed ? retried.map(({ item }) => item) : [...chosen];
+  const variantsMax = await store.variantsMax(run.jobId);
+  const rows = linesOf(() => rowsOf(store, run, sheet, variantsMax));
+  const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
+  const isWhole = isEverything(selection) && !picked && options.reviewed === null;
+  const shown = linesOf(async function* () {
+    for await (const row of rows)
+      if (row.made === null ? isWhole : (chosen?.has(row.made.item.id) ?? true)) yield row;
+  });
+  const retried = linesOf(() => retriedOf(store, failed && chosen !== null ? chosen : new Set()));
   return {
     run,
     runs,
     sheet: failed
-      ? { ...failedManifest(sheet.columns, retried), partOf: run.jobName }
-      : filledSheet(sheet.columns, lines),
-    lines,
+      ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName }
+      : filledSheet(
+          sheet.columns,
+          mappedLines(shown, (row) => lineOf(run, row, picks)),
+        ),
     form: (await openSource(run.manifest, {})).form ?? noForm,
-    files,
-    localInputs: named.flatMap(({ inputs }) => Object.values(inputs).filter(isLocalPath)),
+    files: () => filesOf(shown),
+    localInput: await firstLocal(retried),
   };
 }
 
-/** A file as the sheet names it: within the job's folder, or by its address in the bucket that has it. */
-function placeOf(run: Run, { file, bucket }: ArchivedFile): string {
-  return bucket == null ? file : bucketAddress(bucket, jobFolder(run), file);
+interface Reading {
+  run: Run;
+  sheet: KeptSheet;
+  rows: Lines<RowOfItem>;
+  picks: ReadonlySet<number>;
 }
 
-/** Throws EarlyExit for an item that is not among those of the run. */
-async function reviewedIds(
+/** Ids of the items that are wanted; null for all. Throws EarlyExit if there is none. */
+async function chosenOf(
   store: Store,
-  run: Run,
-  items: readonly Item[],
+  { run, sheet, rows, picks }: Reading,
+  { selection, failed, picked, reviewed, cwd }: Parameters<typeof exportFrom>[1],
+): Promise<ReadonlySet<number> | null> {
+  if (isEverything(selection) && !failed && !picked && reviewed === null) return null;
+  const named = reviewed && (await namedIn(store, reviewed, cwd));
+  const elsewhere = new Map(named);
+  const choice = new ItemChoice(run, selection);
+  const own = ownValues(sheet.columns, picks);
+  let some = false;
+  for await (const { made } of rows) {
+    if (made === null) continue;
+    const { id, state } = made.item;
+    elsewhere.delete(id);
+    if ((failed && state !== "failed") || (picked && !picks.has(id)) || named?.has(id) === false) continue;
+    some = true;
+    choice.see(made.item, own(made));
+  }
+  for (const { name, rowId } of elsewhere.values())
+    throw new EarlyExit(
+      "usage",
+      placed(
+        name,
+        `${rowId} is not among the rows of run ${run.id}: it belongs to another job or edition, or is an earlier version of its row. Nothing was written.`,
+      ),
+    );
+  if (picked && !some) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
+  if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
+  return choice.ids();
+}
+
+/** What a selection knows of an item besides its row: some of the columns of ours, as the export names them. */
+function ownValues(
+  columns: KeptSheet["columns"],
+  picks: ReadonlySet<number>,
+): (made: MadeItem) => Record<string, string> {
+  const own = ownNames(columns);
+  const nameOf = (name: (typeof filledColumns)[number]) => own[filledColumns.indexOf(name)] ?? name;
+  return ({ item: { id, rowId }, files }) => ({
+    [nameOf("item")]: rowId,
+    [nameOf("file")]: files.map(({ file }) => file).join(between),
+    [nameOf("picked")]: pickedCell(picks.has(id)) ?? "",
+  });
+}
+
+/** The items of a review file by their ids. */
+async function namedIn(
+  store: Store,
   names: readonly ReviewedName[],
   cwd: string,
-): Promise<ReadonlySet<number>> {
-  const ids = new Set(items.map(({ id }) => id));
-  const found = new Set<number>();
+): Promise<Map<number, { name: ReviewedName; rowId: string }>> {
+  const found = new Map<number, { name: ReviewedName; rowId: string }>();
   for (const name of names) {
     const { id, rowId } = await itemNamed(store, name, cwd);
-    if (!ids.has(id))
-      throw new EarlyExit(
-        "usage",
-        placed(
-          name,
-          `${rowId} is not among the rows of run ${run.id}: it belongs to another job or edition, or is an earlier version of its row. Nothing was written.`,
-        ),
-      );
-    found.add(id);
+    if (!found.has(id)) found.set(id, { name, rowId });
   }
   return found;
 }
@@ -287,129 +202,165 @@ async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<Ke
   return null;
 }
 
+/** How many items are read at a time. */
+const itemsAtOnce = 1_000;
+
 /** For runs without a stored sheet: the rows as their items describe them. */
-function sheetFrom(items: readonly Item[]): KeptSheet {
-  const content = items.map(({ rowId, model, prompt, params, inputs }) => ({
+async function sheetFrom(store: Store, { jobId, jobName, edition }: Run): Promise<KeptSheet> {
+  const order: Pick<Item, "position" | "id" | "key">[] = [];
+  for await (const page of store.history(jobName))
+    for (const item of page)
+      if (item.edition === edition) order.push({ position: item.position, id: item.id, key: item.key });
+  order.sort((a, b) => a.position - b.position || a.id - b.id);
+  async function* pages() {
+    for (let from = 0; from < order.length; from += itemsAtOnce) {
+      const keys = order.slice(from, from + itemsAtOnce).map(({ key }) => key);
+      const made = byKey(await store.made(jobId, keys));
+      yield keys.flatMap((key) => made.get(key) ?? []).map(({ item }) => rowFrom(item));
+    }
+  }
+  const columns = new Set<string>();
+  for await (const page of pages())
+    for (const { cells } of page) for (const column of Object.keys(cells)) columns.add(column);
+  return { columns: [...columns], pages };
+}
+
+function rowFrom({ key, rowNumber, rowId, model, prompt, params, inputs }: Item): SheetRow {
+  const cells = {
     id: rowId,
     model,
     ...(prompt === null ? {} : { prompt }),
-    ...Object.fromEntries(Object.entries(params).map(([key, value]) => [`params.${key}`, value])),
+    ...Object.fromEntries(Object.entries(params).map(([name, value]) => [`params.${name}`, value])),
     ...inputs,
-  }));
-  return {
-    columns: [...new Set(content.flatMap((cells) => Object.keys(cells)))],
-    rows: items.map(({ key, rowNumber }, index) => ({
-      number: rowNumber,
-      cells: content[index] ?? {},
-      keys: [key],
-      problem: null,
-    })),
   };
+  return { number: rowNumber, cells, keys: [key], problem: null };
+}
+
+function byKey(made: readonly MadeItem[]): Map<string, MadeItem> {
+  return new Map(made.map((each) => [each.item.key, each]));
 }
 
 interface RowOfItem {
-  cells: KeptSheet["rows"][number]["cells"];
-  item: Item | null;
+  cells: SheetRow["cells"];
+  made: MadeItem | null;
   problem: string | null;
 }
 
 /** Each row with its items, each item followed by its variants. */
-function rowsOf(sheet: KeptSheet, items: readonly Item[]): RowOfItem[] {
-  const byKey = new Map(items.map((item) => [item.key, item]));
-  const variantsMax = items.reduce((most, { variant }) => Math.max(most, variant), 1);
-  const withVariants = (item: Item): Item[] => {
-    const keys = Array.from({ length: variantsMax - 1 }, (_, index) => variantKey(item.key, index + 2));
-    return [item, ...keys.flatMap((key) => byKey.get(key) ?? [])];
-  };
-  return sheet.rows.flatMap(({ cells, keys, problem }): RowOfItem[] => {
-    const made = keys.flatMap((key) => byKey.get(key) ?? []).flatMap(withVariants);
-    if (made.length === 0) return [{ cells, item: null, problem }];
-    return made.map((item) => ({ cells, item, problem: null }));
-  });
-}
-
-async function linesOf(
+async function* rowsOf(
   store: Store,
-  rows: readonly RowOfItem[],
-  files: readonly ArchivedFile[],
-  picks: ReadonlySet<number>,
-): Promise<FilledLine[]> {
-  const filesOf = byItem(files);
-  const lines: FilledLine[] = [];
-  for (const { cells, item, problem } of rows) {
-    const filled = item && (await filledItem(store, item, filesOf.get(item.id) ?? [], picks.has(item.id)));
-    lines.push({ cells, item: filled, reason: problem });
+  { jobId, edition }: Run,
+  sheet: KeptSheet,
+  variantsMax: number,
+): AsyncGenerator<RowOfItem> {
+  const withVariants = (key: string) => [
+    key,
+    ...Array.from({ length: variantsMax - 1 }, (_, index) => variantKey(key, index + 2)),
+  ];
+  for await (const page of sheet.pages()) {
+    // One row may have more items than are read at a time.
+    const asked = page.flatMap((row) =>
+      (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
+        row,
+        keys: key === null ? [] : withVariants(key),
+        isLast: index >= row.keys.length - 1,
+      })),
+    );
+    let isMade = false;
+    for (let from = 0; from < asked.length; from += itemsAtOnce) {
+      const now = asked.slice(from, from + itemsAtOnce);
+      const all = await store.made(
+        jobId,
+        now.flatMap(({ keys }) => keys),
+      );
+      const known = byKey(all.filter(({ item }) => item.edition === edition));
+      for (const { row, keys, isLast } of now) {
+        for (const made of keys.flatMap((key) => known.get(key) ?? [])) {
+          isMade = true;
+          yield { cells: row.cells, made, problem: null };
+        }
+        if (!isLast) continue;
+        if (!isMade) yield { cells: row.cells, made: null, problem: row.problem };
+        isMade = false;
+      }
+    }
   }
-  return lines;
 }
 
-function byItem(files: readonly ArchivedFile[]): Map<number, ArchivedFile[]> {
-  const filesOf = new Map<number, ArchivedFile[]>();
-  for (const file of files) {
-    const others = filesOf.get(file.itemId);
-    if (others) others.push(file);
-    else filesOf.set(file.itemId, [file]);
-  }
-  return filesOf;
+function lineOf(run: Run, { cells, made, problem }: RowOfItem, picks: ReadonlySet<number>): FilledLine {
+  return { cells, item: made && filledItem(run, made, picks.has(made.item.id)), reason: problem };
 }
 
-async function filledItem(
-  store: Store,
-  item: Item,
-  files: readonly ArchivedFile[],
-  picked: boolean,
-): Promise<FilledItem> {
-  const attempt = await store.attempt(item.id);
+function filledItem(run: Run, { item, files, attempts }: MadeItem, picked: boolean): FilledItem {
   const { rowId, state, note } = item;
+  const newest = attempts.at(-1);
   return {
     rowId,
     state,
     reason: note,
-    files: files.map(({ file }) => file),
+    files: files.map((file) => placeOf(run, file)),
     picked,
-    credits: attempt?.charged ?? null,
-    taskId: attempt?.taskId ?? null,
-    externalTaskId: attempt?.externalTaskId ?? null,
-    evidence: await evidenceTexts(store, item, attempt),
+    credits: newest?.charged ?? null,
+    taskId: newest?.taskId ?? null,
+    externalTaskId: newest?.externalTaskId ?? null,
+    evidence: evidenceTexts(item, attempts),
   };
+}
+
+/** A file as the sheet names it: within the job's folder, or by its address in the bucket that has it. */
+function placeOf(run: Run, { file, bucket }: MadeItem["files"][number]): string {
+  return bucket == null ? file : bucketAddress(bucket, jobFolder(run), file);
 }
 
 /** States that may need the provider's support. */
 const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue"];
 
 /** The newest request if it is in doubt, and all earlier lost requests, decided or not. */
-async function evidenceTexts(store: Store, { id, state }: Item, newest: Attempt | null): Promise<string[]> {
-  const lost = await store.orphans({ item: id });
-  const isOpen = newest !== null && inDoubt.includes(state) && !lost.some((one) => one.id === newest.id);
-  return [...lost, ...(isOpen ? [newest] : [])].map((attempt) => {
+function evidenceTexts({ state }: Item, attempts: readonly Attempt[]): string[] {
+  const newest = attempts.at(-1);
+  const told = attempts.filter((one) => isLost(one) || (one === newest && inDoubt.includes(state)));
+  return told.map((attempt) => {
     const evidence = evidenceIn(attempt);
     return evidenceText(evidence, evidence.bodySha256.length);
   });
+}
+
+/** It was or may have been charged, and its task is unknown. */
+function isLost({ outcome, verdict }: Attempt): boolean {
+  return outcome === "unanswered" && (verdict === "charged" || verdict === "undecided");
+}
+
+/** The files of the items, each once: several rows may have the same item. */
+async function filesOf(rows: Lines<RowOfItem>): Promise<MadeItem["files"]> {
+  const found = new Map<number, MadeItem["files"]>();
+  for await (const { made } of rows) if (made) found.set(made.item.id, made.files);
+  return [...found.values()].flat();
 }
 
 /**
  * The failed items, and after them the items whose outputs they take: without these their rows could not be run. Every
  * reference names an id, because the sheet has no steps.
  */
-async function retriedOf(
-  store: Store,
-  failed: ReadonlySet<Item>,
-  items: readonly Item[],
-): Promise<FailedItem[]> {
-  const byId = new Map(items.map((item) => [item.id, item]));
+async function* retriedOf(store: Store, failed: ReadonlySet<number>): AsyncGenerator<FailedItem> {
   const wanted = new Set(failed);
-  const retried: FailedItem[] = [];
   // The set grows while it is read.
-  for (const item of wanted) {
+  for (const itemId of wanted) {
+    const item = await store.item(itemId);
     const inputs = { ...item.inputs };
-    for (const { id, rowId, field, output } of await store.parentsOf(item.id)) {
-      const parent = byId.get(id ?? 0);
-      if (parent === undefined || field === "canary") continue;
-      wanted.add(parent);
+    for (const { id, rowId, field, output } of await store.parentsOf(itemId)) {
+      if (id === null || field === "canary") continue;
+      wanted.add(id);
       inputs[field] = `@${rowId}${output === 1 ? "" : `[${output}]`}`;
     }
-    const reason = failed.has(item) ? reasonOf(item) : `${item.state}; another row takes its output`;
-    retried.push({ item: { ...item, inputs }, reason });
+    const reason = failed.has(itemId) ? reasonOf(item) : `${item.state}; another row takes its output`;
+    yield { item: { ...item, inputs }, reason };
   }
-  return retried;
+}
+
+async function firstLocal(items: Lines<FailedItem>): Promise<string | null> {
+  for await (const { item } of items) {
+    const local = Object.values(item.inputs).find(isLocalPath);
+    if (local !== undefined) return local;
+  }
+  return null;
 }

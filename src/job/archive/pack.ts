@@ -1,7 +1,7 @@
 import { createWriteStream, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { PassThrough } from "node:stream";
+import { type PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ZipFile } from "yazl";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
@@ -10,7 +10,7 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { Indexes } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { ArchivedFile, Run } from "../../core/ports/store.js";
+import type { MadeItem, Run } from "../../core/ports/store.js";
 import { shellWord } from "../../text/shell.js";
 
 export interface Pack {
@@ -18,9 +18,9 @@ export interface Pack {
   zip: string;
   /** Every run of the job, oldest first. */
   runs: readonly Run[];
-  files: readonly ArchivedFile[];
+  files: MadeItem["files"];
   /** Name and content of the sheet to include beside the index; null for the files alone. */
-  sheet: { name: string; content: Uint8Array } | null;
+  sheet: { name: string; content: AsyncIterable<string | Uint8Array> } | null;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -41,7 +41,8 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
   // It tells of a file that it cannot read by an event of its own.
   archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
   try {
-    await Promise.all([written, addTo(archive, found, { sheet, mtime: new Date(clock.now()) })]);
+    addTo(archive, found, { sheet, mtime: new Date(clock.now()) });
+    await written;
     await rename(part, zip);
   } catch (error) {
     over.abort();
@@ -52,34 +53,44 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
   }
 }
 
-/** The files, their lines of the index, and the sheet. */
-async function addTo(
+/** The files, their lines of the index, and the sheet: each is read when the ones before it are written. */
+function addTo(
   archive: ZipFile,
-  found: readonly { folder: string; file: string }[],
+  found: readonly FoundFile[],
   { sheet, mtime }: Pick<Pack, "sheet"> & { mtime: Date },
-): Promise<void> {
-  const lines: string[] = [];
-  const indexes = new Indexes(nodeDisk);
-  for (const { folder, file } of found) {
-    // Media are compressed already.
-    archive.addFile(join(folder, file), file, { compress: false });
-    const index = await indexes.of(folder);
-    const identity = index.identityAt(file);
-    const line = typeof identity === "string" ? index.find(identity) : undefined;
-    if (line) lines.push(JSON.stringify(line));
-  }
+): void {
+  // Media are compressed already.
+  for (const { folder, file } of found) archive.addFile(join(folder, file), file, { compress: false });
+  const add = (name: string, content: AsyncIterable<string | Uint8Array>) =>
+    archive.addReadStreamLazy(name, { mtime }, (give) => {
+      const stream = Readable.from(content);
+      stream.on("error", (error) => archive.emit("error", error));
+      give(null, stream);
+    });
   if (sheet) {
-    archive.addBuffer(Buffer.from(lines.map((line) => `${line}\n`).join("")), "index.jsonl", { mtime });
-    archive.addBuffer(Buffer.from(sheet.content), sheet.name, { mtime });
+    add("index.jsonl", indexLines(found));
+    add(sheet.name, sheet.content);
   }
   archive.end();
 }
 
+async function* indexLines(found: readonly FoundFile[]): AsyncGenerator<string> {
+  const indexes = new Indexes(nodeDisk);
+  for (const { folder, file } of found) {
+    const index = await indexes.of(folder);
+    const identity = index.identityAt(file);
+    const line = typeof identity === "string" ? index.find(identity) : undefined;
+    if (line) yield `${JSON.stringify(line)}\n`;
+  }
+}
+
+interface FoundFile {
+  folder: string;
+  file: string;
+}
+
 /** The path of each file. */
-function located(
-  files: readonly ArchivedFile[],
-  folders: readonly string[],
-): { folder: string; file: string }[] {
+function located(files: Pack["files"], folders: readonly string[]): FoundFile[] {
   const missing: string[] = [];
   let inBucket: string | null = null;
   const found = files.flatMap(({ file, bucket = null, bytes }) => {

@@ -3,7 +3,15 @@ import { type Credits, noCredits, sumOf } from "../../core/money.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
-import { isEverything, select, selectableItem, selectionText, unknownKeys } from "../../plan/select.js";
+import {
+  isEverything,
+  KeyWatch,
+  matcherOf,
+  type Selectable,
+  select,
+  selectableItem,
+  selectionText,
+} from "../../plan/select.js";
 
 /** What a person wants done with items, found and checked before anything is locked, asked or changed. */
 export interface ItemRequest {
@@ -21,23 +29,52 @@ export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 /** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
-/** The selected items of a run, by the cells of their rows and by `more` columns. Throws EarlyExit if there is none. */
-export function selectItems(
-  run: Run,
-  items: readonly Item[],
-  selection: Selection,
-  more: (item: Item) => Readonly<Record<string, string>> = () => ({}),
-): Item[] {
+/** The selected items of a run, by the cells of their rows. Throws EarlyExit if there is none. */
+export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
   if (isEverything(selection)) return [...items];
-  const rows = items.map((item) => selectableItem(item, more(item)));
-  for (const { key, near } of unknownKeys(rows, selection)) {
-    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-    throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
-  }
-  const chosen = select(rows, selection);
-  if (chosen.length > 0) return chosen.map(({ item }) => item);
-  throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
+  const choice = new ItemChoice(run, selection);
+  for (const item of items) choice.see(item);
+  const chosen = choice.ids();
+  return items.filter(({ id }) => chosen.has(id));
 }
+
+/** Selects items of a run one by one: what is kept of each until the last was seen is little. */
+export class ItemChoice {
+  private readonly matches: ReturnType<typeof matcherOf>;
+  private readonly keys: KeyWatch;
+  private readonly matching: (Selectable & Pick<Item, "id">)[] = [];
+
+  constructor(
+    private readonly run: Run,
+    private readonly selection: Selection,
+  ) {
+    this.matches = matcherOf(selection);
+    this.keys = new KeyWatch(selection);
+  }
+
+  /** `more` are columns besides the cells of the item's row. */
+  see(item: Item, more: Readonly<Record<string, string>> = {}): void {
+    const { number, name, failed, values } = selectableItem(item, more);
+    this.keys.see(values);
+    if (this.matches({ number, values }))
+      this.matching.push({ id: item.id, number, name, failed, values: noValues });
+  }
+
+  /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. */
+  ids(): ReadonlySet<number> {
+    const { run, selection } = this;
+    for (const { key, near } of this.keys.unknown()) {
+      const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+      throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
+    }
+    const chosen = select(this.matching, { ...selection, filters: [], range: null });
+    if (chosen.length === 0)
+      throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
+    return new Set(chosen.map(({ id }) => id));
+  }
+}
+
+const noValues: Selectable["values"] = new Map();
 
 /** Items that a person named, each once: one item has several names, and an order is carried out once for each item. */
 export function eachOnce(named: readonly Item[]): Item[] {

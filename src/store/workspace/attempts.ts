@@ -119,7 +119,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     attemptOfEntry: (spendLogId) =>
       read(function* () {
-        const attempt = (yield* sql(`${select} WHERE a.spend_log_id = ?`).get(spendLogId)) as
+        const attempt = (yield* sql(`${selectAttempts} WHERE a.spend_log_id = ?`).get(spendLogId)) as
           | Attempt
           | undefined;
         if (!attempt) return null;
@@ -256,7 +256,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
 }
 
 function* newestOf({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<Attempt | undefined> {
-  const row = yield* sql(`${select} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId);
+  const row = yield* sql(`${selectAttempts} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId);
   return row as Attempt | undefined;
 }
 
@@ -345,7 +345,7 @@ function* address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy
 }
 
 /** Attempts under the names of their records. */
-const select = `
+export const selectAttempts = `
   SELECT a.id, a.item_id AS itemId, a.run_id AS runId, a.number, a.intended_at AS intendedAt, a.sent_at AS sentAt, a.price,
     a.body_sha256 AS bodySha256, a.answered_at AS answeredAt, a.outcome, a.verdict, a.spend_log_id AS spendLogId, a.status, a.message,
     a.task_id AS taskId, a.external_task_id AS externalTaskId, a.charged, a.created_at AS createdAt,
@@ -353,10 +353,10 @@ const select = `
   FROM attempts a`;
 
 const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
-const orphansOfItem = `${select} WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
+const orphansOfItem = `${selectAttempts} WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
 // The lost requests that the run sent, and those whose items the run paid for again or is about to.
 const orphansOfRun = `
-  ${select} JOIN items i ON i.id = a.item_id
+  ${selectAttempts} JOIN items i ON i.id = a.item_id
   WHERE ${isOrphan}
     AND (a.run_id = @run OR (i.run_id = @run AND i.state = 'planned') OR EXISTS (
       SELECT 1 FROM attempts again WHERE again.item_id = a.item_id AND again.number > a.number AND again.run_id = @run))

@@ -1,4 +1,6 @@
-import type { ArchivedOutput, ModelSize, Store } from "../../core/ports/store.js";
+import type { Attempt } from "../../core/ports/attempt.js";
+import type { ArchivedOutput, MadeItem, ModelSize, Store } from "../../core/ports/store.js";
+import { selectAttempts } from "./attempts.js";
 import { toldPath } from "./own-paths.js";
 import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transition.js";
 
@@ -25,12 +27,43 @@ const sizes = `
   SELECT i.model, i.category, count(DISTINCT i.id) AS items, count(*) AS files, sum(o.bytes) AS bytes
   FROM outputs o JOIN items i ON i.id = o.item_id WHERE o.file IS NOT NULL GROUP BY i.model, i.category`;
 
+const itemsOfKeys = `
+  SELECT ${itemColumns}, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted
+  FROM items WHERE job_id = @jobId AND key IN (SELECT value FROM json_each(@keys))`;
+const areNamed = "item_id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids))";
+const filesOfItems = `
+  SELECT item_id AS itemId, file, bytes, bucket FROM outputs WHERE ${areNamed} AND file IS NOT NULL
+  ORDER BY item_id, number`;
+const attemptsOfItems = `${selectAttempts} WHERE ${areNamed} ORDER BY item_id, number`;
+
+type FileRow = MadeItem["files"][number] & { itemId: number };
+
 export function archivedMethods({
   sql,
   read,
   root,
-}: RootedDatabase): Pick<Store, "archived" | "archivedSizes"> {
+}: RootedDatabase): Pick<Store, "made" | "variantsMax" | "archived" | "archivedSizes"> {
   return {
+    // Read together: the state of an item agrees with its files and attempts.
+    made: (jobId, keys) =>
+      read(function* () {
+        const rows = (yield* sql(itemsOfKeys).all({ jobId, keys: JSON.stringify(keys) })) as ItemRow[];
+        const ids = JSON.stringify(rows.map(({ id }) => id));
+        const files = byItem((yield* sql(filesOfItems).all({ ids })) as FileRow[]);
+        const attempts = byItem((yield* sql(attemptsOfItems).all({ ids })) as Attempt[]);
+        return rows.map((row) => ({
+          item: asItem(row),
+          files: row.state === "archived" ? (files.get(row.id) ?? []) : [],
+          attempts: attempts.get(row.id) ?? [],
+        }));
+      }),
+
+    variantsMax: (jobId) =>
+      read(function* () {
+        const sum = "SELECT coalesce(max(variant), 1) FROM items WHERE job_id = ?";
+        return (yield* sql(sum).value(jobId)) as number;
+      }),
+
     archivedSizes: () =>
       read(function* () {
         return (yield* sql(sizes).all()) as ModelSize[];
@@ -51,6 +84,16 @@ export function archivedMethods({
       }
     },
   };
+}
+
+function byItem<Row extends { itemId: number }>(rows: readonly Row[]): Map<number, Row[]> {
+  const found = new Map<number, Row[]>();
+  for (const row of rows) {
+    const others = found.get(row.itemId);
+    if (others) others.push(row);
+    else found.set(row.itemId, [row]);
+  }
+  return found;
 }
 
 function asOutput(row: ArchivedRow, root: string): ArchivedOutput {

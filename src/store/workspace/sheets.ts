@@ -1,9 +1,21 @@
 import { createHash } from "node:crypto";
-import type { Sheet, Store } from "../../core/ports/store.js";
+import type { Sheet, SheetRow, Store } from "../../core/ports/store.js";
 import type { Database, Queries, Script } from "../script.js";
 
 /** Sheets as runs read them. An unchanged sheet is stored once for all runs of a job. */
 type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
+
+const pageOfRows = `
+  SELECT position, number, cells, keys, problem FROM sheet_rows WHERE sheet_id = ? AND position > ?
+  ORDER BY position LIMIT 1000`;
+
+interface KeptRow {
+  position: number;
+  number: number;
+  cells: string;
+  keys: string;
+  problem: string | null;
+}
 
 export function sheetMethods({ atomic, read, sql }: Database): SheetMethods {
   return {
@@ -21,21 +33,34 @@ export function sheetMethods({ atomic, read, sql }: Database): SheetMethods {
         yield* sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
       }),
 
-    sheetOf: (runId) =>
-      read(function* () {
-        const found = (yield* sql(
+    async sheetOf(runId) {
+      const found = await read(function* () {
+        return (yield* sql(
           "SELECT sheets.id, sheets.columns FROM runs JOIN sheets ON sheets.id = runs.sheet_id WHERE runs.id = ?",
         ).get(runId)) as { id: number; columns: string } | undefined;
-        if (!found) return null;
-        const rows = (yield* sql(
-          "SELECT number, cells, keys, problem FROM sheet_rows WHERE sheet_id = ? ORDER BY position",
-        ).all(found.id)) as { number: number; cells: string; keys: string; problem: string | null }[];
-        return {
-          columns: JSON.parse(found.columns),
-          rows: rows.map((row) => ({ ...row, cells: JSON.parse(row.cells), keys: JSON.parse(row.keys) })),
-        };
-      }),
+      });
+      if (!found) return null;
+      const { id, columns } = found;
+      return {
+        columns: JSON.parse(columns),
+        async *pages() {
+          let last = -1;
+          for (;;) {
+            const page = await read(function* () {
+              return (yield* sql(pageOfRows).all(id, last)) as KeptRow[];
+            });
+            last = page.at(-1)?.position ?? last;
+            if (page.length === 0) return;
+            yield page.map(asRow);
+          }
+        },
+      };
+    },
   };
+}
+
+function asRow({ number, cells, keys, problem }: KeptRow): SheetRow {
+  return { number, cells: JSON.parse(cells), keys: JSON.parse(keys), problem };
 }
 
 function* put(sql: Queries, jobId: number, sha256: string, { columns, rows }: Sheet): Script<number> {

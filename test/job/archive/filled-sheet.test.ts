@@ -1,9 +1,29 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { credits } from "../../../src/core/money.js";
-import { type FilledItem, failedManifest, filledSheet } from "../../../src/job/archive/export.js";
+import {
+  type FilledItem,
+  type FilledSheet,
+  failedManifest,
+  filledSheet,
+} from "../../../src/job/archive/filled-sheet.js";
 import { encodeSheet, SheetTooLarge } from "../../../src/report/sheet-formats.js";
 import { newItem } from "../../store/item-fixture.js";
+
+/** A sheet with its lines read. */
+async function read({ lines, ...sheet }: FilledSheet) {
+  return { ...sheet, lines: await all(lines) };
+}
+
+async function all<Part>(parts: Iterable<Part> | AsyncIterable<Part>): Promise<Part[]> {
+  const found: Part[] = [];
+  for await (const part of parts) found.push(part);
+  return found;
+}
+
+async function encoded(...given: Parameters<typeof encodeSheet>): Promise<Buffer> {
+  return Buffer.concat((await all(encodeSheet(...given))).map((piece) => Buffer.from(piece)));
+}
 
 const made: FilledItem = {
   rowId: "a",
@@ -18,12 +38,12 @@ const made: FilledItem = {
 };
 
 describe("a filled sheet", () => {
-  test("has the team's columns in their order, then ours", () => {
+  test("has the team's columns in their order, then ours", async () => {
     const lines = [
       { cells: { id: "a", note: "n" }, item: made, reason: null },
       { cells: { id: "b" }, item: null, reason: "the row has too few cells" },
     ];
-    expect(filledSheet(["note", "id"], lines)).toEqual({
+    expect(await read(filledSheet(["note", "id"], lines))).toEqual({
       columns: [
         "note",
         "id",
@@ -44,11 +64,10 @@ describe("a filled sheet", () => {
     });
   });
 
-  test("leaves a column of theirs alone that is called like one of ours", () => {
-    const { columns, lines } = filledSheet(
-      ["id", "State", "file"],
-      [{ cells: { id: "a", State: "Ohio", file: "theirs" }, item: made, reason: null }],
-    );
+  test("leaves a column of theirs alone that is called like one of ours", async () => {
+    const cells = { id: "a", State: "Ohio", file: "theirs" };
+    const sheet = filledSheet(["id", "State", "file"], [{ cells, item: made, reason: null }]);
+    const { columns, lines } = await read(sheet);
     expect(columns.slice(0, 5)).toEqual(["id", "State", "file", "item", "bulkgen_file"]);
     expect(lines[0]?.slice(0, 3)).toEqual(["a", "Ohio", "theirs"]);
   });
@@ -60,7 +79,7 @@ describe("a filled sheet", () => {
 });
 
 describe("a manifest of what failed", () => {
-  test("says in each row what defaults made of it, once for each copy, and why it failed", () => {
+  test("says in each row what defaults made of it, once for each copy, and why it failed", async () => {
     const item = newItem("a-2", {
       name: "cups/a-2",
       params: { size: "1:1" },
@@ -72,7 +91,7 @@ describe("a manifest of what failed", () => {
       ],
     });
     const columns = ["id", "product", "repeat", "params.old"];
-    expect(failedManifest(columns, [{ item, reason: "no" }])).toEqual({
+    expect(await read(await failedManifest(columns, [{ item, reason: "no" }]))).toEqual({
       columns: ["id", "product", "params.old", "model", "prompt", "params.size", "output", "reason"],
       lines: [["a-2", "Cup", null, "picture", "a a-2", "1:1", "cups/a-2", "no"]],
     });
@@ -89,7 +108,7 @@ describe("formats", () => {
   };
 
   test("CSV opens in a spreadsheet: a byte order mark, quotes, and nothing that is run (P24)", async () => {
-    const bytes = Buffer.from(await encodeSheet(sheet, "csv"));
+    const bytes = await encoded(sheet, "csv");
     expect([...bytes.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
     expect(parse(bytes, { bom: true })).toEqual([
       ["id", "'=cmd", "__proto__"],
@@ -99,26 +118,37 @@ describe("formats", () => {
   });
 
   test("JSON and JSONL have an object a line, whatever a column is called", async () => {
-    const json = JSON.parse(Buffer.from(await encodeSheet(sheet, "json")).toString());
+    const json = JSON.parse((await encoded(sheet, "json")).toString());
     expect(Object.entries(json[0])).toEqual([
       ["id", "a"],
       ["=cmd", "=1+1"],
       ["__proto__", 'ö\n"x"'],
     ]);
-    const lines = Buffer.from(await encodeSheet(sheet, "jsonl"))
-      .toString()
-      .trimEnd()
-      .split("\n");
+    const lines = (await encoded(sheet, "jsonl")).toString().trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual(json);
+  });
+
+  test("many lines come in pieces, which are together what they would be at once", async () => {
+    const lines = Array.from({ length: 2_500 }, (_, at) => [`row ${at}`, at, null]);
+    const many = { columns: ["id", "n", "no"], lines };
+    const objects = lines.map(([id, n, no]) => ({ id, n, no }));
+    const csv = lines.map(([id, n]) => `${id},${n},\r\n`);
+    expect((await encoded(many, "csv")).toString()).toBe(`\ufeffid,n,no\r\n${csv.join("")}`);
+    expect((await encoded(many, "json")).toString()).toBe(`${JSON.stringify(objects, null, 2)}\n`);
+    const jsonl = objects.map((object) => `${JSON.stringify(object)}\n`);
+    expect((await encoded(many, "jsonl")).toString()).toBe(jsonl.join(""));
+    for (const format of ["csv", "json", "jsonl"] as const)
+      expect((await all(encodeSheet(many, format))).length).toBeGreaterThan(2);
+    expect((await encoded({ ...many, lines: [] }, "json")).toString()).toBe("[]\n");
   });
 
   test("a workbook refuses content that it would truncate", async () => {
     const long = { columns: ["id"], lines: [["x".repeat(32_768)]] };
-    await expect(encodeSheet(long, "xlsx")).rejects.toThrow(SheetTooLarge);
-    await expect(encodeSheet(long, "xlsx")).rejects.toThrow(
+    await expect(encoded(long, "xlsx")).rejects.toThrow(SheetTooLarge);
+    await expect(encoded(long, "xlsx")).rejects.toThrow(
       "can have at most 32767 characters, and one has 32768; use csv",
     );
     const controls = { columns: ["id"], lines: [["a\u0000\u001bb"]] };
-    expect((await encodeSheet(controls, "xlsx")).length).toBeGreaterThan(0);
+    expect((await encoded(controls, "xlsx")).length).toBeGreaterThan(0);
   });
 });

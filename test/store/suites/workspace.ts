@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { IllegalTransition, type ItemState, transitionList } from "../../../src/core/item.js";
 import { credits, noCredits } from "../../../src/core/money.js";
-import type { Item, Store } from "../../../src/core/ports/store.js";
+import type { Item, SheetRow, Store } from "../../../src/core/ports/store.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../item-fixture.js";
 import type { OpenDatabase, OpenedDatabase } from "./open.js";
@@ -352,17 +352,87 @@ export function workspaceSuite(open: OpenDatabase): void {
       ],
     };
 
+    const kept = async (run: number) => {
+      const { columns, pages } = (await store.sheetOf(run)) ?? {
+        columns: null,
+        pages: async function* () {},
+      };
+      const rows: SheetRow[][] = [];
+      for await (const page of pages()) rows.push([...page]);
+      return { columns, pages: rows };
+    };
+
     test("comes back as it was, and the same sheet is kept once", async () => {
       expect(await store.sheetOf(runId)).toBeNull();
       await store.keepSheet(runId, sheet);
       await store.setRun(runId, { state: "finished" });
       const second = (await store.startRun(1, runStart)).id;
       await store.keepSheet(second, sheet);
-      expect(await store.sheetOf(second)).toEqual(sheet);
+      expect(await kept(second)).toEqual({ columns: sheet.columns, pages: [sheet.rows] });
       expect(await ask("SELECT count(*) AS count FROM sheets")).toEqual([{ count: 1 }]);
       await store.keepSheet(second, { ...sheet, rows: sheet.rows.slice(0, 1) });
-      expect((await store.sheetOf(second))?.rows).toHaveLength(1);
-      expect((await store.sheetOf(runId))?.rows).toHaveLength(2);
+      expect((await kept(second)).pages).toEqual([sheet.rows.slice(0, 1)]);
+      expect((await kept(runId)).pages).toEqual([sheet.rows]);
+    });
+
+    test("comes page by page, as often as it is asked for", async () => {
+      const rows = Array.from({ length: 2_500 }, (_, at) => ({
+        number: at + 2,
+        cells: { id: `r${at}` },
+        keys: [`k1:r${at}`],
+        problem: null,
+      }));
+      await store.keepSheet(runId, { columns: ["id"], rows });
+      const { pages } = await kept(runId);
+      expect(pages.flat()).toEqual(rows);
+      expect(pages.map(({ length }) => length)).toEqual([1_000, 1_000, 500]);
+      expect((await kept(runId)).pages).toEqual(pages);
+    });
+  });
+
+  describe("what was made of some keys", () => {
+    test("are the items with their attempts, and the files of those that are archived", async () => {
+      await enrolled("a", "b", "c");
+      const { jobId } = (await store.run(runId)) as { jobId: number };
+      const a = await submitted("a", "t1");
+      await store.complete(a.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+      await store.saved(a.id, 1, savedFile);
+      const b = (await store.items(runId)).find(({ rowId }) => rowId === "b")?.id ?? 0;
+      await store.conclude((await store.intend(b, intent())).id, "unanswered", {});
+      await store.giveVerdict(b, "undecided", "lost");
+      await store.apply(b, "resubmit", { nextAt: 0 });
+      await store.intend(b, intent());
+      const made = async (...keys: string[]) =>
+        (await store.made(jobId, keys)).toSorted((x, y) => x.item.id - y.item.id);
+      const keys = ["k1:c", "k1:b", "k1:a", "k1:unknown"];
+      const [first, second, third] = await made(...keys);
+      expect(await made(...keys)).toHaveLength(3);
+      expect(first).toEqual({
+        item: await store.item(a.id),
+        files: [],
+        attempts: [await store.attempt(a.id)],
+      });
+      expect(second?.attempts.map(({ number, verdict }) => [number, verdict])).toEqual([
+        [1, "undecided"],
+        [2, null],
+      ]);
+      expect(second?.attempts.at(-1)).toEqual(await store.attempt(b));
+      expect(third).toMatchObject({ item: { rowId: "c" }, files: [], attempts: [] });
+      await store.saved(a.id, 2, { ...savedFile, file: "demo/b.png", bucket: "s3://b" });
+      expect((await made("k1:a"))[0]?.files).toMatchObject([
+        { file: "demo/a.png", bytes: 3, bucket: null },
+        { file: "demo/b.png", bytes: 3, bucket: "s3://b" },
+      ]);
+      expect(await store.made(jobId + 1, ["k1:a"])).toEqual([]);
+      expect(await made()).toEqual([]);
+    });
+
+    test("and variants up to the highest number of the job", async () => {
+      const { jobId } = (await store.run(runId)) as { jobId: number };
+      expect(await store.variantsMax(jobId)).toBe(1);
+      await enrolled("a");
+      await store.add(runId, [newItem("a-v3", { key: "k1:a-v3", variant: 3 })]);
+      expect(await store.variantsMax(jobId)).toBe(3);
     });
   });
 

@@ -150,6 +150,19 @@ test("a job's history is read page by page without reading its other items or so
   );
 });
 
+test("a kept sheet and what was made of its rows are read page by page, and no page reads those before it", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const store = workspaceOn(db, new ManualClock(), "/somewhere");
+  const { id: runId, jobId } = await store.startRun((await store.job("demo")).id, runStart);
+  await store.enroll(runId, [newItem("a")]);
+  await store.keepSheet(runId, { columns: ["id"], rows: [] });
+  const texts = preparedOn(db);
+  for await (const page of (await store.sheetOf(runId))?.pages() ?? []) expect(page).toEqual([]);
+  expect(await store.made(jobId, ["k1:a"])).toHaveLength(1);
+  expect([...texts].filter((text) => text.includes("LIMIT 1000"))).toHaveLength(1);
+  expect([...texts].filter((text) => growing(db, text).length > 0)).toEqual([]);
+});
+
 test("archived outputs are read page by page and in order, and no page sorts or reads those before it", async () => {
   const db = openDatabase(":memory:", workspaceMigrations);
   const clock = new ManualClock();
