@@ -26,6 +26,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   "bulkgen worker": "test/fleet/fleet.test.ts",
   "bulkgen worker --only archive --downloads 8 --out /mnt/outputs": "test/fleet/fleet.test.ts",
   "bulkgen worker --only archive --downloads 8 --out /scratch": "test/fleet/archive-only.test.ts",
+  "bulkgen worker --only submit,poll": "test/fleet/fleet.test.ts",
   "bulkgen run sheet.csv --no-work --archive s3://team/autumn --archive-only":
     "test/fleet/archive-only.test.ts",
   "bulkgen run sheet.csv --archive s3://team/autumn --archive-only": "test/e2e/archive-only.test.ts",
