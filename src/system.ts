@@ -61,6 +61,8 @@ function systemMachine(main: string): Machine {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE" || resultsLost) return;
     resultsLost = true;
+    // The last line may fail once the program has ended.
+    if (process.exitCode === 0) process.exitCode = exitCode("crash");
     process.stderr.write(`bulkgen: the results cannot be written to standard output: ${error.message}\n`);
   });
   // A run continues without its log too, which may be on the full disk itself.

@@ -295,18 +295,22 @@ function itemsText({ run, counts, results }: RunStatus): string {
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */
-function forecastLine({ forecast, run }: RunStatus): [string, Cell][] {
+function forecastLine({ forecast, run, alive }: RunStatus): [string, Cell][] {
   const { startedAt, endedAt, requests } = run;
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
-  return [["forecast", `${forecastText(forecast)}; until ${localTime(startedAt + forecast.ms)}`]];
+  const until = alive ? `; until ${localTime(startedAt + forecast.ms)}` : "";
+  return [["forecast", `${forecastText(forecast)}${until}`]];
 }
 
 function endText({ endedAt, exit, ending }: Run): [string, Cell][] {
   if (endedAt === null || exit === null) return [];
   return [
     ["ended", `${localTime(endedAt)} as ${exit} (exit ${exitCode(exit)})`],
-    ...(ending?.reasons ?? []).map((reason): [string, Cell] => ["why", reason]),
+    // Ctrl-C is both how the run ended and why.
+    ...(ending?.reasons ?? []).flatMap((reason): [string, Cell][] =>
+      reason === exit ? [] : [["why", reason]],
+    ),
   ];
 }
 

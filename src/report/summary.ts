@@ -26,6 +26,7 @@ import { comparedText } from "./forecast.js";
 import { nextStep as nextStepOf } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
 import { itemsOf, stateWords } from "./state-words.js";
+import { creditsText as spentText } from "./status.js";
 
 const states: readonly [ItemState, Tone | null][] = [
   ["failed", "bad"],
@@ -205,13 +206,11 @@ function grouped(items: readonly Reason[]): [string, Cell][] {
   return groupedReasons(items, reasonsMax).map((line) => ["", line]);
 }
 
-function creditsText({ spent, pending, lostCredits, left, lastLeft }: RunSummary): string {
-  const pieces = [`${showCredits(spent)} spent`];
-  if (pending > 0) pieces.push(`${showCredits(pending)} in flight or held`);
-  if (lostCredits > 0) pieces.push(`up to ${showCredits(lostCredits)} lost`);
-  if (left !== null) pieces.push(`${showCredits(left)} left`);
-  else if (lastLeft !== null) pieces.push(`about ${showCredits(lastLeft)} left`);
-  return pieces.join(", ");
+function creditsText(facts: RunSummary): string {
+  const { left, lastLeft } = facts;
+  const spent = spentText({ ...facts, inFlight: 0 });
+  if (left !== null) return `${spent}, ${showCredits(left)} left`;
+  return lastLeft === null ? spent : `${spent}, about ${showCredits(lastLeft)} left`;
 }
 
 /** Nothing if the key's counter moved by exactly what the items cost. */

@@ -189,6 +189,8 @@ describe("status", () => {
     expect(text).toMatch(/^run +3 of demo \(jobs\/demo\.csv\): crashed\nstarted +2026-11-21 02:42 UTC /);
     expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
     expect(text).toMatch(/^items +none\ncredits +112 spent\n/m);
+    expect(text).toMatch(/^forecast +about 53 requests.*$/m);
+    expect(text).not.toContain("; until");
     expect(statusText({ ...facts, run: begun, alive: true }, here)).toMatch(/^run +3 of demo .*: running\n/);
   });
 
@@ -211,6 +213,13 @@ describe("status", () => {
       .slice(-2);
     expect(last).toMatch(/^held +row 21 \(cover-9\): the POST was cut off;/);
     expect(rest).toMatch(/^ +and 3 more: `bulkgen status 3 --json` has every one$/);
+  });
+
+  test("does not give Ctrl-C as the reason for a run that was interrupted", () => {
+    const ending = { ...endedRun.ending!, reasons: ["interrupted", "the disk is full"] };
+    const run = { ...endedRun, exit: "interrupted" as const, ending };
+    const text = statusText({ ...facts, run, left: leftOf(run) }, here);
+    expect(text.match(/^why .*$/gm)).toEqual(["why       the disk is full"]);
   });
 
   test("says that submitted tasks keep running only where there are any", () => {

@@ -18,7 +18,7 @@ describe("the closing summary", () => {
       overdue   1, still at the service after 10 minutes; never submitted again
                 1 × still processing (clip-3)
       dropped   2, not in the manifest, skipped, or cancelled
-      credits   112.5 spent, 8 in flight or held, 0.25 left
+      credits   112.5 spent, 4 for 1 task at the service, up to 4 for 1 request in doubt, 0.25 left
       requests  58, 2.9 for each archived item
       time      37.2s
       files     20 files, 41.2 MB
@@ -44,7 +44,8 @@ describe("the closing summary", () => {
                 submitted again
                 1 × still processing (clip-3)
       dropped   2, not in the manifest, skipped, or cancelled
-      credits   112.5 spent, 8 in flight or held, 0.25 left
+      credits   112.5 spent, 4 for 1 task at the service, up to 4
+                for 1 request in doubt, 0.25 left
       requests  58, 2.9 for each archived item
       time      37.2s
       files     20 files, 41.2 MB
@@ -62,6 +63,9 @@ describe("the closing summary", () => {
       held: [],
       stops: [],
       pending: noCredits,
+      atService: noCredits,
+      tasks: 0,
+      inDoubt: 0,
       nextStep: null,
       made: 1,
       files: 1,
@@ -102,13 +106,17 @@ describe("the closing summary", () => {
       requests: 1,
     });
     expect(text).toContain("archived   0 of 2 items\nto submit  2\n");
-    expect(text).toContain("credits    112.5 spent, 8 in flight or held\nrequests   1\n");
+    expect(text).toContain(
+      "credits    112.5 spent, 4 for 1 task at the service, up to 4 for 1 request in doubt\nrequests   1\n",
+    );
     expect(text).toContain("files      none\n");
   });
 
   test("says about how much is left when the balance could not be read at the end", () => {
     const text = summarise({ ...runFacts, left: null });
-    expect(text).toContain("credits   112.5 spent, 8 in flight or held, about 0.25 left\n");
+    expect(text).toContain(
+      "credits   112.5 spent, 4 for 1 task at the service, up to 4 for 1 request in doubt, about 0.25 left\n",
+    );
     expect(summaryJson({ ...runFacts, left: null }).credits).toMatchObject({ left: null });
   });
 
@@ -117,7 +125,9 @@ describe("the closing summary", () => {
     const lost = [{ rowId: "cover-7", reason: "given up", evidence }];
     const facts = { ...runFacts, lost, lostCredits: credits(2.5) };
     const text = summarise(facts, { width: 400, colour: false });
-    expect(text).toContain("112.5 spent, 8 in flight or held, up to 2.5 lost, 0.25 left");
+    expect(text).toContain(
+      "112.5 spent, 4 for 1 task at the service, up to 4 for 1 request in doubt, up to 2.5 lost, 0.25 left",
+    );
     expect(text).toMatch(/^lost +1 request, possibly charged, task id never received$/m);
     expect(text).toMatch(/^ +1 × given up \(cover-7\)$/m);
     expect(text).toMatch(/^ +cover-7: POST 2026-11-21 02:42:59 UTC, answer 502/m);

@@ -36,6 +36,10 @@ export interface RunSummary {
   spent: Credits;
   /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
+  /** Of these, for tasks that the service accepted, how many they are, and how many requests are in doubt. */
+  atService: Credits;
+  tasks: number;
+  inDoubt: number;
   /** Requests that were or may have been charged, and whose items were submitted again or skipped. */
   lost: readonly WaitingItem[];
   /** Their maximum cost. */

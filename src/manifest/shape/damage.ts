@@ -3,8 +3,9 @@ import type { LostCell } from "./source.js";
 
 /**
  * Finds text that a spreadsheet or a wrong encoding destroyed, before it is paid for: characters that became question
- * marks, UTF-8 that was read as Windows-1252 or Mac Roman (`GrÃ¶ÃŸe`), and errors of formulas (`#REF!`). Good text must pass
- * in every language, so what may be meant passes as well: `What???`, `Quoi ???`, `“CAFÉ”`, `IRMÃ…`.
+ * marks, UTF-8 that was read as Windows-1252 or Mac Roman (`GrÃ¶ÃŸe`), errors of formulas (`#REF!`), and the hashes of a
+ * narrow column. Good text must pass in every language, so what may be meant passes as well: `What???`, `Quoi ???`,
+ * `“CAFÉ”`, `IRMÃ…`.
  */
 export function damageIn(text: string): Omit<Problem, "place"> | null {
   if (!suspicious.test(text)) return null;
@@ -39,6 +40,11 @@ const damages = [
     find: (text: string) => text.search(formulaError),
     message: "the text has the error of a formula",
     expected: `${formulaResult}, ${orAllow}`,
+  },
+  {
+    find: (text: string) => (/^\s*#{3,}\s*$/.test(text) ? 0 : -1),
+    message: "the text is what a spreadsheet shows in place of a value where a column is too narrow",
+    expected: `the value (widen the column in the spreadsheet and save the sheet again), ${orAllow}`,
   },
 ];
 

@@ -72,6 +72,7 @@ test.each([
   ["a mug â€“ red", "wrong encoding"],
   ["Gr√∂√üe", "wrong encoding"],
   ["#REF!", "error of a formula"],
+  [" #### ", "a column is too narrow"],
   ["a mug, #NAME?", "error of a formula"],
   ["#N/A", "error of a formula"],
   ["#VALUE!", "error of a formula"],
