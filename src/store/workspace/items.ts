@@ -5,7 +5,7 @@ import type { RunGroup } from "../../core/next/next.js";
 import type { Item, ItemChange, Spending, Store } from "../../core/ports/store.js";
 import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
 import { countsOf, countsOfAll, due, waiting } from "./due.js";
-import { enroll, put } from "./enroll.js";
+import { enroll, itemOfRun, put } from "./enroll.js";
 import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
 
 /** Items: reading them, what is due, and their transitions. */
@@ -133,12 +133,7 @@ export function itemMethods(connection: Database): ItemMethods {
     supply: async (runId, item, file) =>
       atomic(function* () {
         yield* put(connection, runId, [item]);
-        const { id } = (yield* sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(
-          runId,
-          item.key,
-        )) as {
-          id: number;
-        };
+        const { id } = (yield* sql(itemOfRun).get(runId, item.key)) as { id: number };
         yield* sql(
           `INSERT INTO outputs (item_id, number, url, file, bucket, bytes, sha256, mime, checked, saved_at)
            VALUES (?, 1, '', ?, ?, ?, ?, ?, ?, ?)

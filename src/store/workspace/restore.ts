@@ -2,7 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { NewItem, SavedFile } from "../../core/ports/store.js";
 import type { InTransaction, Script } from "../script.js";
-import { put } from "./enroll.js";
+import { itemOfRun, put } from "./enroll.js";
 import { applyTransition } from "./transition.js";
 
 /** An attempt as it ended. Its number is its place among the attempts of its item, from 1. */
@@ -41,9 +41,7 @@ export function* restoreItem(connection: InTransaction, runId: number, restored:
   const { item, attempts, files, events, note, failureKind } = restored;
 
   yield* put(connection, runId, [item]);
-  const { id } = (yield* sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key)) as {
-    id: number;
-  };
+  const { id } = (yield* sql(itemOfRun).get(runId, item.key)) as { id: number };
   for (const [index, attempt] of attempts.entries()) {
     yield* sql(
       `INSERT INTO attempts (item_id, run_id, number, price, spend_log_id, intended_at, sent_at, answered_at, body_sha256,

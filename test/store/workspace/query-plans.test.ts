@@ -4,8 +4,9 @@ import { itemStates } from "../../../src/core/item.js";
 import { credits } from "../../../src/core/money.js";
 import type { Sqlite } from "../../../src/sqlite.js";
 import { browserOn } from "../../../src/store/browse/browser.js";
-import { sqliteDatabase } from "../../../src/store/on-sqlite.js";
+import { finish, sqliteDatabase, sqliteQueries } from "../../../src/store/on-sqlite.js";
 import { openDatabase } from "../../../src/store/open.js";
+import { restoreItem } from "../../../src/store/workspace/restore.js";
 import { workspaceOn } from "../../../src/store/workspace/workspace.js";
 import { workspaceMigrations } from "../../../src/store/workspace/workspace-schema.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -123,6 +124,25 @@ test("a command that names an item reads no table whole", async () => {
   await store.approve([second], "approved");
 
   expect([...texts].filter((text) => growing(db, text).length > 0)).toEqual([]);
+});
+
+test("an item that is restored or supplied is found without reading the others of its run", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const clock = new ManualClock();
+  const store = workspaceOn(db, clock, "/somewhere");
+  const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+  const texts = preparedOn(db);
+  const file = { file: "a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
+  await store.supply(runId, newItem("a"), file);
+  const restored = { attempts: [], files: [], events: [], note: null, failureKind: null };
+  finish(restoreItem({ sql: sqliteQueries(db), clock }, runId, { item: newItem("b"), ...restored }));
+  expect((await store.items(runId)).map(({ rowId, state }) => [rowId, state])).toEqual([
+    ["a", "archived"],
+    ["b", "planned"],
+  ]);
+  const ofRun = [...texts].filter((text) => text.includes("CROSS JOIN items"));
+  expect(ofRun).toHaveLength(1);
+  expect(ofRun.flatMap((text) => growing(db, text))).toEqual([]);
 });
 
 test("an item's page reads no table whole", async () => {
