@@ -4,6 +4,7 @@ import { streamSSE } from "hono/streaming";
 import type { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
+import { dayMs } from "../core/quota/quota.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { spentStepMs } from "../store/accounts/quota-reader.js";
@@ -31,7 +32,7 @@ import type { PageFiles } from "./page-files.js";
 import { Refused } from "./refused.js";
 import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "./shapes.js";
 import { Sheets } from "./sheets.js";
-import type { WorkspaceWatch } from "./standing.js";
+import type { WorkspaceWatch } from "./workspace-watch.js";
 import { Zips } from "./zips.js";
 
 export interface DashboardAppOptions {
@@ -60,7 +61,6 @@ const patienceMs = 2_000;
 /** So many steps of time at most in a chart, none shorter than this (ms). */
 const stepsMax = 300;
 const stepMsMin = 5_000;
-const dayMs = 24 * 60 * 60_000;
 const accountMs = 7 * dayMs;
 const scheduledRunsShown = 10;
 

@@ -8,7 +8,7 @@ const problemsMax = 2_000;
 const fixesMax = 40;
 
 /** What `bulkgen plan --json` prints, as far as the page shows it. */
-interface PlanDocument {
+interface ParsedPlan {
   job: string;
   problems: {
     place: { row: number | null; column?: string; id?: string; line?: number };
@@ -37,7 +37,7 @@ interface PlanDocument {
 export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<SheetCheck> {
   const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
   if (stdout.trim() === "") throw new Refused(message);
-  const plan = JSON.parse(stdout) as PlanDocument;
+  const plan = JSON.parse(stdout) as ParsedPlan;
   const due = plan.models.reduce((sum, model) => sum + model.due, 0);
   return {
     job: plan.job,
@@ -64,7 +64,7 @@ function problemOf({
   got,
   nearest,
   repair,
-}: PlanDocument["problems"][number]): SheetProblem {
+}: ParsedPlan["problems"][number]): SheetProblem {
   const [, choices] = /^one of: ([^()]*)/.exec(expected) ?? [];
   const fixes = [repair, nearest, ...(choices?.split(", ").map((each) => each.trim()) ?? [])];
   return {

@@ -7,7 +7,7 @@ import { type DashboardAppOptions, dashboardApp } from "./app.js";
 import { Commands } from "./commands.js";
 import { FleetWatch } from "./fleet-watch.js";
 import { PageFiles } from "./page-files.js";
-import { WorkspaceWatch } from "./standing.js";
+import { WorkspaceWatch } from "./workspace-watch.js";
 
 export interface ServeOptions extends Omit<DashboardAppOptions, "watch" | "fleet" | "commands" | "page"> {
   sandbox: boolean;

@@ -4,7 +4,7 @@ import type { BrowsedFile, Browser } from "../store/browse/pages.js";
 import type { Zipped } from "./asked.js";
 import { existing } from "./files.js";
 import { Refused } from "./refused.js";
-import type { WorkspaceWatch } from "./standing.js";
+import type { WorkspaceWatch } from "./workspace-watch.js";
 
 /** Lists that can still be loaded; older ones are forgotten. */
 const keptMax = 20;

@@ -5,7 +5,7 @@ import type { Log } from "../core/ports/send.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import { planJob } from "../job/run/plan-job.js";
 import { refuseUnusable } from "../job/state-folder/state-folder.js";
-import { findWorkspace, forLooking, type WorkspaceHints } from "../job/workspace/workspace.js";
+import { findWorkspace, forReading, type WorkspaceHints } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
@@ -56,7 +56,7 @@ export async function planManifest(on: Host, manifest: string, settings: PlanSet
   refuseUnusable(found);
   return planJob(
     {
-      workspace: forLooking(found, sandbox),
+      workspace: forReading(found, sandbox),
       manifest: resolve(on.cwd, manifest),
       connect: async () => ({ connection, close: async () => {} }),
       ...sheetOptionsOf(on, settings),

@@ -1,7 +1,7 @@
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/ports/send.js";
 import type { ServiceConnection } from "../job/workspace/account.js";
-import { address, checkedKey } from "../job/workspace/connection.js";
+import { checkedAddress, checkedKey } from "../job/workspace/connection.js";
 import { sandboxKey } from "../sandbox/state/state.js";
 
 /** Which service, with which key. What `createSandbox` returns is one. */
@@ -19,7 +19,7 @@ export interface ServiceAddress {
 
 /** Throws EarlyExit for an address or a key that nothing may be sent to. */
 export function connectionOf({ baseUrl, apiKey, sandbox = false }: ServiceAddress): ServiceConnection {
-  const where = address(baseUrl);
+  const where = checkedAddress(baseUrl);
   const key = checkedKey({ value: apiKey, from: "apiKey" });
   if (!sandbox) return { ...where, key, sandbox };
   const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(new URL(where.baseUrl).hostname);

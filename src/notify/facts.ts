@@ -2,7 +2,7 @@ import { type ExitName, exitCode } from "../core/exit.js";
 import type { ItemState } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
-import { groupedReasons } from "../job/workspace/evidence.js";
+import { groupedReasons } from "../text/reasons.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 /** The subject of a notification: how a run ended, or what the daemon noticed about a scheduled run. */

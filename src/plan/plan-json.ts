@@ -1,5 +1,6 @@
 import { toNumber } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
+import { isoOrNull } from "../text/iso.js";
 import { type Listing, mapped } from "../text/listing.js";
 import type { ExpectedFiles, Finding, Fit, ModelCost, Plan, Requests } from "./plan.js";
 import type { WorkflowStep } from "./workflow.js";
@@ -68,7 +69,7 @@ export function planJson(plan: Plan, withGraph = false): PlanDocument {
       ? { graph: { steps: Array.from(workflow, (step) => ({ ...step, credits: toNumber(step.credits) })) } }
       : {}),
     unselected: unselected.length,
-    requests: { ...plan.requests, finishAt: iso(plan.requests.finishAt) },
+    requests: { ...plan.requests, finishAt: isoOrNull(plan.requests.finishAt) },
     items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
     models: plan.models.map((model) => ({
       ...model,
@@ -92,8 +93,4 @@ export function planJson(plan: Plan, withGraph = false): PlanDocument {
     blockers: plan.blockers.map(({ kind, message }) => ({ kind, message })),
     warnings: plan.warnings.map(({ kind, message }) => ({ kind, message })),
   };
-}
-
-function iso(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

@@ -1,10 +1,10 @@
 import { isAbsolute, join } from "node:path";
 import { showCredits } from "../core/money.js";
 import type { Window } from "../core/quota/quota.js";
-import { someOf } from "../job/workspace/evidence.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
 import { count } from "../text/amounts.js";
+import { someOf } from "../text/reasons.js";
 import { paint, type TerminalStyle, type Tone } from "../text/table.js";
 import {
   cutStartToWidth,

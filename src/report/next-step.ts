@@ -7,11 +7,10 @@ import { afterText, heldAdvice } from "../job/workspace/evidence.js";
 import { isUnfinished, resumeCommand, statusCommand } from "../job/workspace/find-run.js";
 import type { LeftToDo } from "../job/workspace/left-to-do.js";
 import { count } from "../text/amounts.js";
+import { someOf } from "../text/reasons.js";
 import { shellWord } from "../text/shell.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
-
-const namesMax = 5;
 
 /**
  * What to do next with a run that is not in progress, with the command to type; null if nothing is left to do. The
@@ -59,7 +58,7 @@ export function nextStepFrom(left: LeftToDo, folder: string, elsewhere: string |
 function decisionAdvice({ run, awaiting }: LeftToDo): string {
   const sandbox = run.options.sandbox ? " --sandbox" : "";
   const items = awaiting.length === 1 ? awaiting[0] : "ITEM…";
-  return `look at ${namesOf(awaiting)}, then \`bulkgen approve ${items}${sandbox}\` or \`bulkgen reject ${items} --again${sandbox}\``;
+  return `look at ${someOf(awaiting)}, then \`bulkgen approve ${items}${sandbox}\` or \`bulkgen reject ${items} --again${sandbox}\``;
 }
 
 /** When an unfinished run can continue, and what for. */
@@ -74,7 +73,7 @@ function whenToResume({ run, counts, overdue, nextPollAt, decidesAt }: LeftToDo,
       : `${resume} ${afterText(resumeAt)} checks again, and decides by ${laterTime(decidesAt, resumeAt)} ${question}`;
   }
   if (nextPollAt !== null && reasons.length === 0)
-    return `${resume} ${afterText(nextPollAt)}, when ${namesOf(overdue)} can be polled again`;
+    return `${resume} ${afterText(nextPollAt)}, when ${someOf(overdue)} can be polled again`;
   return `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)}`;
 }
 
@@ -136,10 +135,4 @@ function runAgain({ manifest, edition, options }: Run, folder: string | null): s
     until: until?.includes("T") ? null : until,
   };
   return `\`${[...words, ...changedFlags(own)].join(" ")}\``;
-}
-
-/** The first few row ids, and how many more there are. */
-function namesOf(rowIds: readonly string[]): string {
-  const named = rowIds.slice(0, namesMax).join(", ");
-  return rowIds.length <= namesMax ? named : `${named} and ${rowIds.length - namesMax} more`;
 }

@@ -1,11 +1,11 @@
 import { exitCode, exitNameOf } from "../core/exit.js";
 import { localMinute, localTime } from "../core/local-time.js";
 import { type Credits, showCredits, sumOf, toNumber } from "../core/money.js";
-import { groupedReasons } from "../job/workspace/evidence.js";
 import type { RunLine } from "../job/workspace/status.js";
 import type { ScheduledRun } from "../store/schedules.js";
 import { count } from "../text/amounts.js";
 import { iso } from "../text/iso.js";
+import { groupedReasons } from "../text/reasons.js";
 import {
   type Cell,
   type Column,

@@ -7,13 +7,14 @@ import {
   evidenceJson,
   evidenceText,
   reasonLines,
-  type SpentIn,
   waitingJson,
 } from "../job/workspace/evidence.js";
 import { statusCommand } from "../job/workspace/find-run.js";
+import type { SpentIn } from "../job/workspace/spent.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
 import { iso, isoOrNull } from "../text/iso.js";
+import { reasonCharactersMax } from "../text/reasons.js";
 import {
   type Cell,
   type Column,
@@ -247,7 +248,6 @@ export function creditsText(facts: Omit<SpentIn, "lost"> & Pick<RunOverview, "in
 }
 
 const troubleShown = 20;
-const reasonCharactersMax = 240;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
 /**

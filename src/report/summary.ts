@@ -5,21 +5,15 @@ import { showCredits, toNumber } from "../core/money.js";
 import type { Outcome } from "../job/run/run-job.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { blockedIn } from "../job/workspace/blocked.js";
-import {
-  evidenceLines,
-  groupedReasons,
-  type Reason,
-  spentIn,
-  type WaitingItem,
-  waitingIn,
-  waitingJson,
-} from "../job/workspace/evidence.js";
+import { evidenceLines, type WaitingItem, waitingIn, waitingJson } from "../job/workspace/evidence.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
 import { outputsPlace } from "../job/workspace/outputs-place.js";
+import { spentIn } from "../job/workspace/spent.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { isoOrNull } from "../text/iso.js";
+import { groupedReasons, type Reason } from "../text/reasons.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";

@@ -12,6 +12,7 @@ import {
   scheduledCommand,
   scheduledEnd,
 } from "./scheduled-run.js";
+import { dueKey } from "./standing.js";
 
 /**
  * The daemon starts a process for each scheduled run. It claims the run in the database first, so no crash makes a run
@@ -190,11 +191,11 @@ export class Daemon {
     const last = missed.at(-1);
     if (first === undefined || last === undefined) return;
     const { name, zone } = schedule;
-    const scheduledRuns =
+    const what =
       missed.length === 1
         ? `the scheduled run of ${localText(first, zone)}`
         : `${missed.length} scheduled runs, ${localText(first, zone)} to ${localText(last, zone)},`;
-    const message = `${name}: ${scheduledRuns} ${missed.length === 1 ? "was" : "were"} missed: ${why}`;
+    const message = `${name}: ${what} ${missed.length === 1 ? "was" : "were"} missed: ${why}`;
     log.warn({ schedule: name, missed: missed.length }, message);
     notify(schedule, { event: "missed", dueAt: last, message });
   }
@@ -318,29 +319,24 @@ class Writing {
     dueAt: number,
     work: () => Promise<void>,
   ): Promise<boolean> {
-    const scheduledRun = `${schedule.name} ${dueAt}`;
+    const key = dueKey(schedule.name, dueAt);
     try {
       await work();
     } catch (error) {
       if (!refusedByDisk(error) && !(error instanceof DatabaseTrouble)) throw error;
-      if (!this.refused.has(scheduledRun)) this.tell(schedule, dueAt, scheduledRun, error);
+      if (!this.refused.has(key)) this.tell(schedule, dueAt, key, error);
       return false;
     }
-    if (this.refused.delete(scheduledRun) && this.refused.size === 0)
+    if (this.refused.delete(key) && this.refused.size === 0)
       this.log.info({}, "scheduled runs can be recorded again");
     return true;
   }
 
-  private tell(
-    schedule: Pick<Schedule, "name"> | Schedule,
-    dueAt: number,
-    scheduledRun: string,
-    error: Error,
-  ): void {
+  private tell(schedule: Pick<Schedule, "name"> | Schedule, dueAt: number, key: string, error: Error): void {
     const due = "zone" in schedule ? localText(dueAt, schedule.zone) : new Date(dueAt).toISOString();
     const todo = wayOut(error);
     const message = `${schedule.name}: could not record the scheduled run of ${due} (${error.message}); retrying until it is recorded${todo === null ? "" : `. To continue: ${todo}`}`;
-    this.refused.set(scheduledRun, message);
+    this.refused.set(key, message);
     this.log.error({ schedule: schedule.name }, message);
     // A removed schedule has no targets for notifications.
     if ("zone" in schedule) this.notify(schedule, { event: "trouble", dueAt, message });

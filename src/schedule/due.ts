@@ -14,7 +14,7 @@ export interface LocalTime {
   zone: string;
 }
 
-export function localTime(at: number, zone: string): LocalTime {
+export function timeIn(at: number, zone: string): LocalTime {
   const parts = new Intl.DateTimeFormat("en-GB", {
     timeZone: zone,
     hourCycle: "h23",
@@ -37,7 +37,7 @@ export function localTime(at: number, zone: string): LocalTime {
 
 /** `Sat 2026-11-21 02:00 CET` */
 export function localText(at: number, zone: string): string {
-  const local = localTime(at, zone);
+  const local = timeIn(at, zone);
   return `${local.weekday} ${local.date} ${local.time} ${local.zone}`;
 }
 

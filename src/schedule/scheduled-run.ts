@@ -3,7 +3,7 @@ import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
 import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
-import { localTime, nextDue } from "./due.js";
+import { nextDue, timeIn } from "./due.js";
 
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
 export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string | null {
@@ -34,7 +34,7 @@ export function scheduledEdition(
   if (flagOf(schedule, "--fresh") !== null) return `${new Date(dueAt).toISOString().slice(0, 16)}Z`;
   const template = flagOf(schedule, "--edition");
   if (template === null) return null;
-  const { date, time } = localTime(dueAt, schedule.zone);
+  const { date, time } = timeIn(dueAt, schedule.zone);
   const engine = boundedLiquid();
   try {
     return engine.parseAndRenderSync(template, { date, time, schedule: schedule.name });

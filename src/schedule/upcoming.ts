@@ -5,7 +5,7 @@ import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
 import { iso, isoOrNull } from "../text/iso.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
-import { localText, localTime, nextDue } from "./due.js";
+import { localText, nextDue, timeIn } from "./due.js";
 import { scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 
 /** A setting of the scheduled run, and where it comes from. */
@@ -52,7 +52,7 @@ export function upcomingText(
           .map((at) => localText(at, zone))
           .join(", "),
       ]);
-    lines.push(["makes", editionText(schedule, next)], ["ends", endText(schedule, next, value)]);
+    lines.push(["makes", editionText(schedule, next)], ["ends", whenItEnds(schedule, next, value)]);
   }
   lines.push(
     ["spends", capText(value)],
@@ -79,11 +79,11 @@ function editionText(schedule: Schedule, dueAt: number): string {
   return `all items again, once, as edition ${edition}`;
 }
 
-function endText(schedule: Schedule, dueAt: number, value: (name: string) => string | null): string {
+function whenItEnds(schedule: Schedule, dueAt: number, value: (name: string) => string | null): string {
   const end = scheduledEnd(schedule, dueAt);
   const most = value("max-duration");
   const after = [
-    ...(end === null ? [] : [`${localTime(end, schedule.zone).time} (${localText(end, schedule.zone)})`]),
+    ...(end === null ? [] : [`${timeIn(end, schedule.zone).time} (${localText(end, schedule.zone)})`]),
     ...(most === null ? [] : [`${most} of work`]),
   ];
   if (after.length === 0) return "when all items are done: no --until, no --max-duration";

@@ -6,7 +6,7 @@ import { Commands } from "../../src/dashboard/commands.js";
 import { FleetWatch } from "../../src/dashboard/fleet-watch.js";
 import { PageFiles } from "../../src/dashboard/page-files.js";
 import type { Act, RefusedAnswer, StartedCommand } from "../../src/dashboard/shapes.js";
-import { WorkspaceWatch } from "../../src/dashboard/standing.js";
+import { WorkspaceWatch } from "../../src/dashboard/workspace-watch.js";
 import { findWorkspace } from "../../src/job/workspace/workspace.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { systemClock } from "../../src/system.js";

@@ -5,7 +5,7 @@ import { type Check, examineMachine, fine, problem, warning } from "../../job/do
 import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
 import { separateWorkspace } from "../../job/state-folder/state-folder.js";
-import { address, shapeOf } from "../../job/workspace/connection.js";
+import { checkedAddress, shapeOf } from "../../job/workspace/connection.js";
 import { refuseMoved } from "../../job/workspace/history.js";
 import { mustBeHere } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
@@ -117,7 +117,7 @@ function withoutTraces(workspace: Workspace): Workspace {
   };
 }
 
-const expectedUrl = "the service's address, such as https://service.example";
+const expectedUrl = "the service's checkedAddress, such as https://service.example";
 const expectedKey = "svc_ and 32 letters or digits";
 
 /** Address and key as they are set, without a request. A key is never shown. */
@@ -144,7 +144,7 @@ function baseUrlCheck(settings: ServiceSettings, root: string, todo: string): Ch
   const setting = settings.baseUrl;
   if (!setting?.value) return problem("base URL", { expected: expectedUrl, got: "nothing", todo });
   try {
-    const { baseUrl } = address(setting.value);
+    const { baseUrl } = checkedAddress(setting.value);
     const foreign = foreignAddress(settings, baseUrl, root);
     const expected = "an address and a key from the same place";
     if (foreign)
@@ -183,7 +183,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
     workspace,
     clock,
     consent: (offer) => {
-      if (!flags.quiet && !flags.json) stderr.write(`${offerText(offer)}\n`);
+      if (!flags.quiet && !flags.json) stderr.write(`${rebuildOffer(offer)}\n`);
       const [would, question] = offer.present
         ? ["this would replace the database", "Replace the database?"]
         : ["this would make a database", "Make a new database?"];
@@ -193,7 +193,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
   print(flags, machine, "rebuild", rebuilt, (look) => rebuiltText(rebuilt, look));
 }
 
-function offerText({ database, found, present, readable }: RebuildOffer): string {
+function rebuildOffer({ database, found, present, readable }: RebuildOffer): string {
   const restored = `${count(found, "item")} can be restored from receipts and archive`;
   if (!present) return `${database} is missing; ${restored}.`;
   const now =

@@ -6,7 +6,7 @@ import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, inCredits } from "../../core/money.js";
 import { openAccount } from "../../job/workspace/account.js";
-import { address, checkedKey, shapeOf } from "../../job/workspace/connection.js";
+import { checkedAddress, checkedKey, shapeOf } from "../../job/workspace/connection.js";
 import { firstJob, firstJobOf, makeStarter, type Started, sandboxJob } from "../../job/workspace/starter.js";
 import type { Machine } from "../../machine.js";
 import { accountText } from "../../report/account.js";
@@ -75,7 +75,7 @@ async function accountOf(
 /** Address and key of the flags. Throws EarlyExit. */
 function givenBy(flags: InitFlags, { cwd }: Machine): ServiceAnswers {
   return {
-    baseUrl: flags.baseUrl === undefined ? null : address(flags.baseUrl).baseUrl,
+    baseUrl: flags.baseUrl === undefined ? null : checkedAddress(flags.baseUrl).baseUrl,
     key: flags.apiKeyFile === undefined ? null : checkedKey(keyFromFile(flags.apiKeyFile, cwd)),
   };
 }
@@ -169,7 +169,7 @@ async function askBaseUrl(terminal: Terminal): Promise<string> {
       validate: (value) => objection(value ?? ""),
     }),
   );
-  return address(entered.trim()).baseUrl;
+  return checkedAddress(entered.trim()).baseUrl;
 }
 
 async function askKey(terminal: Terminal): Promise<string | null> {
@@ -189,7 +189,7 @@ async function askKey(terminal: Terminal): Promise<string | null> {
 
 function objection(value: string): string | undefined {
   try {
-    address(value.trim());
+    checkedAddress(value.trim());
     return undefined;
   } catch (error) {
     if (error instanceof EarlyExit) return error.message;

@@ -1,7 +1,7 @@
 import type { ExitName } from "../../core/exit.js";
 import { planJob } from "../../job/run/plan-job.js";
 import { refuseUnusable } from "../../job/state-folder/state-folder.js";
-import { forLooking } from "../../job/workspace/workspace.js";
+import { forReading } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
 import { planJson } from "../../plan/plan-json.js";
@@ -33,7 +33,7 @@ export async function plan({
   const found = workspaceOf(flags, machine, args.manifest);
   refuseUnusable(found);
   // A rehearsal in memory is gone with the command, so a plan that is saved needs a sandbox on disk.
-  const workspace = flags.save === undefined ? forLooking(found, flags.sandbox ?? false) : found;
+  const workspace = flags.save === undefined ? forReading(found, flags.sandbox ?? false) : found;
   const manifest = manifestPath(args.manifest, machine);
   const options = {
     workspace,

@@ -3,8 +3,8 @@ import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "../../job/workspace/account.js";
-import { address, checkedKey } from "../../job/workspace/connection.js";
-import { forLooking, type Workspace } from "../../job/workspace/workspace.js";
+import { checkedAddress, checkedKey } from "../../job/workspace/connection.js";
+import { forReading, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
@@ -73,7 +73,7 @@ function remote(
       `missing: ${missing.join(" and ")}. ${how}. Or add --sandbox to rehearse without a key.`,
     );
   }
-  const connection = { ...address(baseUrl.value), key: checkedKey(key), sandbox: false };
+  const connection = { ...checkedAddress(baseUrl.value), key: checkedKey(key), sandbox: false };
   const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
   if (foreign) warn(foreign);
   return connection;
@@ -84,7 +84,7 @@ export async function withAccount<Result>(
   { flags, machine, log }: { flags: SharedFlags; machine: Machine; log: Log },
   use: (account: OpenAccount) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = forLooking(workspaceOf(flags, machine), flags.sandbox ?? false);
+  const workspace = forReading(workspaceOf(flags, machine), flags.sandbox ?? false);
   const { connection, close } = await connect(flags, machine, workspace);
   try {
     const account = await openAccount({

@@ -10,9 +10,10 @@ import type { Environment } from "../../text/terminal-kind.js";
 import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, movedTo, outdatedHistory } from "../workspace/history.js";
+import { claimedBy, readIdentity } from "../workspace/identity.js";
 import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
 import { isReadOnly, openSharedData, withStore } from "../workspace/state.js";
-import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
+import type { Workspace } from "../workspace/workspace.js";
 
 /** One check. */
 export interface Check {

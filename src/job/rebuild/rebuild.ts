@@ -9,10 +9,10 @@ import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
 import { makeWorkspace } from "../../store/workspace/workspace.js";
 import { refuseCopy } from "../state-folder/state-folder.js";
 import { isRehearsal } from "../workspace/history.js";
+import { readIdentity, writeIdentity } from "../workspace/identity.js";
 import { noteLockOwner } from "../workspace/lock.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { readIdentity, writeIdentity } from "../workspace/workspace.js";
 import {
   type ArchiveHistory,
   type FoundItem,

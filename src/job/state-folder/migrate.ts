@@ -22,8 +22,9 @@ import type { Queries, Script } from "../../store/script.js";
 import { workspaceMigrations } from "../../store/workspace/workspace-schema.js";
 import { count } from "../../text/amounts.js";
 import { isRehearsal, refuseOutdated } from "../workspace/history.js";
+import { createIdentity, readIdentity, writeIdentity } from "../workspace/identity.js";
 import { stateName, withStore } from "../workspace/state.js";
-import { createIdentity, readIdentity, type Workspace, writeIdentity } from "../workspace/workspace.js";
+import type { Workspace } from "../workspace/workspace.js";
 import { lockState } from "./state-folder.js";
 
 /**

@@ -7,18 +7,17 @@ import { takeLock } from "../../store/lock.js";
 import { copyDatabase, madeWritable, makeFolder } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
-import { noteLockOwner } from "../workspace/lock.js";
 import {
   claim,
   claimedBy,
   createIdentity,
   readIdentity,
-  type Workspace,
   type WorkspaceIdentity,
-  workspaceExists,
   workspacesFolder,
   writeIdentity,
-} from "../workspace/workspace.js";
+} from "../workspace/identity.js";
+import { noteLockOwner } from "../workspace/lock.js";
+import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { filesystemInfo, type LockTrouble, tryLock } from "./filesystem.js";
 
 export interface PlaceOptions {

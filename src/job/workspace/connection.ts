@@ -18,7 +18,7 @@ export function shapeOf(key: string): string {
 }
 
 /** A base URL without a slash at its end. Throws EarlyExit for one that requests must not go to. */
-export function address(baseUrl: string): { origin: string; baseUrl: string } {
+export function checkedAddress(baseUrl: string): { origin: string; baseUrl: string } {
   const expected = "expected an address such as https://service.example";
   if (!URL.canParse(baseUrl))
     throw new EarlyExit("usage", `base URL: ${expected}, got ${JSON.stringify(baseUrl)}`);

@@ -7,7 +7,8 @@ import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
 import { LineSplitter } from "../../text/lines.js";
-import { identityFile, readIdentity, type Workspace, workspaceExists, writeIdentity } from "./workspace.js";
+import { identityFile, readIdentity, writeIdentity } from "./identity.js";
+import { type Workspace, workspaceExists } from "./workspace.js";
 
 /** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
 export function lostHistory(workspace: Workspace): string | null {

@@ -5,14 +5,16 @@ import { type ItemState, itemStates } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
+import type { Reason } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
-import { type Evidence, evidenceOf, type Reason, reasonOf, type SpentIn, spentIn } from "./evidence.js";
+import { type Evidence, evidenceOf, reasonOf } from "./evidence.js";
 import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type LeftToDo, leftToDo } from "./left-to-do.js";
 import { type LockOwner, lockOwnerOf } from "./lock.js";
 import { outputsPlace } from "./outputs-place.js";
+import { type SpentIn, spentIn } from "./spent.js";
 import { openSteps, openStore, withStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 

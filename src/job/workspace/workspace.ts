@@ -1,163 +1,10 @@
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join, relative, resolve } from "node:path";
-import { z } from "zod";
+import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
-import { syncNames } from "../../store/open.js";
+import { leaves } from "../../manifest/shape/within.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
-
-/**
- * `.bulkgen/workspace.json`: which workspace a folder is, and where its state is if not beside this file. Then it is the
- * only file in the folder, which must never be taken for "no history here".
- */
-export interface WorkspaceIdentity {
-  id: string;
-  /** The folder of the state on the machine named by `host`; null if it is beside this file. */
-  state: string | null;
-  host: string;
-  /** Why it is elsewhere, e.g. `nfs4`. */
-  why: string | null;
-  /** The PostgreSQL database that has the state, without its password. */
-  database?: string | undefined;
-}
-
-export function identityFile(markerFolder: string): string {
-  return join(markerFolder, "workspace.json");
-}
-
-/** Null if there is none. Throws EarlyExit if it cannot be read. */
-export function readIdentity(markerFolder: string): WorkspaceIdentity | null {
-  const path = identityFile(markerFolder);
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return null;
-    throw error;
-  }
-  const parsed = parse(text);
-  if (parsed) return parsed;
-  throw new EarlyExit(
-    "usage",
-    `${path} is damaged: expected {"id", "state", "host", "why"}, got ${JSON.stringify(text.slice(0, 40))}. It says where this workspace's history is. Nothing was sent. Restore it from a backup; without a backup, remove it and run \`bulkgen doctor --rebuild\`.`,
-  );
-}
-
-/** Gives a folder its identity. If another process was faster, its identity counts. */
-export function createIdentity(markerFolder: string, identity: WorkspaceIdentity): WorkspaceIdentity {
-  const path = identityFile(markerFolder);
-  const part = writePart(path, identity);
-  try {
-    // A link makes the file appear complete, and only one of two processes succeeds.
-    linkSync(part, path);
-  } catch (error) {
-    if (existsSync(path)) return readIdentity(markerFolder) ?? identity;
-    // The file system has no hard links.
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") copyFileSync(part, path, constants.COPYFILE_EXCL);
-  } finally {
-    rmSync(part, { force: true });
-  }
-  syncNames(dirname(path));
-  return identity;
-}
-
-/** Replaces the identity atomically. */
-export function writeIdentity(markerFolder: string, identity: WorkspaceIdentity): void {
-  const path = identityFile(markerFolder);
-  renameSync(writePart(path, identity), path);
-  syncNames(dirname(path));
-}
-
-function writePart(path: string, identity: WorkspaceIdentity): string {
-  const part = `${path}.${identity.id}.${process.pid}.part`;
-  writeFileSync(part, `${JSON.stringify(identity)}\n`, { flush: true });
-  return part;
-}
-
-function parse(text: string): WorkspaceIdentity | null {
-  try {
-    const { id, state, host, why, database } = JSON.parse(text) as Partial<WorkspaceIdentity>;
-    if (typeof id !== "string" || !/^[\w-]+$/.test(id)) return null;
-    if (state !== null && typeof state !== "string") return null;
-    return { id, state, host: String(host ?? ""), why: why ?? null, ...(database ? { database } : {}) };
-  } catch {
-    return null;
-  }
-}
-
-/**
- * Which folder has a workspace's id on this machine. A copied folder brings its id along, and both would submit the same
- * planned items, so the folder used first owns the id and the other is refused.
- */
-const claimSchema = z.object({
-  /** Absolute path of the folder. */
-  root: z.string(),
-});
-
-type Claim = z.infer<typeof claimSchema>;
-
-type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
-
-/** The other folder that owns this id; null if there is none. */
-export function claimedBy(id: string, { root, markerFolder, sharedFolder }: Claimant): string | null {
-  const last = readClaim(claimFile(sharedFolder, id))?.root;
-  if (last === undefined || last === root || !isOther(last, root)) return null;
-  return hasId(join(last, basename(markerFolder)), id) ? last : null;
-}
-
-/** Claims a free id: for the first folder that has it, or for a moved folder. */
-export function claim(id: string, { root, sharedFolder }: Claimant): void {
-  const path = claimFile(sharedFolder, id);
-  if (readClaim(path)?.root === root) return;
-  mkdirSync(dirname(path), { recursive: true });
-  const part = `${path}.${process.pid}.part`;
-  writeFileSync(part, JSON.stringify({ root } satisfies Claim), { flush: true });
-  renameSync(part, path);
-}
-
-function claimFile(sharedFolder: string, id: string): string {
-  return join(workspacesFolder(sharedFolder), `${id}.json`);
-}
-
-/** Where a workspace's state is kept if it cannot be in its folder, and the claims of all workspaces. */
-export function workspacesFolder(sharedFolder: string): string {
-  return join(sharedFolder, "workspaces");
-}
-
-/** Null if there is none, or if it cannot be read: the next claim replaces it. */
-function readClaim(path: string): Claim | null {
-  try {
-    return claimSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data ?? null;
-  } catch {
-    return null;
-  }
-}
-
-function hasId(markerFolder: string, id: string): boolean {
-  try {
-    return readIdentity(markerFolder)?.id === id;
-  } catch {
-    return false;
-  }
-}
-
-/** Whether the paths are not two names of one folder. */
-function isOther(path: string, root: string): boolean {
-  const [one, other] = [path, root].map((folder) => statSync(folder, { throwIfNoEntry: false }));
-  return !one || !other || one.dev !== other.dev || one.ino !== other.ino;
-}
+import { identityFile, isOther, readIdentity, type WorkspaceIdentity, workspacesFolder } from "./identity.js";
 
 /** A folder with `.bulkgen/`, and the paths of its files. Sandbox items are kept apart, so a rehearsal never counts. */
 export interface Workspace {
@@ -269,14 +116,14 @@ function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
     if (isFolder(join(folder, marker))) return folder;
     if (dirname(folder) === folder) break;
   }
-  return isBelow(start, cwd) ? cwd : start;
+  return leaves(cwd, start) ? start : cwd;
 }
 
 /**
  * The workspace for a command that changes nothing: a rehearsal in a folder without a workspace is kept in memory, so it
  * leaves nothing behind.
  */
-export function forLooking(workspace: Workspace, sandbox: boolean): Workspace {
+export function forReading(workspace: Workspace, sandbox: boolean): Workspace {
   if (!sandbox || existsSync(dirname(workspace.serviceFile))) return workspace;
   return { ...workspace, serviceFile: ":memory:", accountsFile: ":memory:", database: null };
 }
@@ -288,9 +135,4 @@ export function workspaceExists({ stateFile, database }: Pick<Workspace, "stateF
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function isBelow(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || !(way === ".." || way.startsWith(`..${"/"}`) || way.startsWith("/"));
 }

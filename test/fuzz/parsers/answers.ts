@@ -16,7 +16,7 @@ import { EarlyExit } from "../../../src/core/exit.js";
 import type { Reply } from "../../../src/core/ports/send.js";
 import { retryAfterMs } from "../../../src/core/quota/backoff.js";
 import { usableModels } from "../../../src/job/workspace/account.js";
-import { address } from "../../../src/job/workspace/connection.js";
+import { checkedAddress } from "../../../src/job/workspace/connection.js";
 import { silentLog } from "../../../src/library/service.js";
 import { conclusionOf } from "../../../src/run/receipts/conclusion.js";
 import { answerLine, conclusionIn, lineIn } from "../../../src/run/receipts/receipt-lines.js";
@@ -178,9 +178,9 @@ async function readUrl(bytes: Buffer): Promise<Outcome> {
 }
 
 function readBaseUrl(bytes: Buffer): Outcome {
-  let read: ReturnType<typeof address>;
+  let read: ReturnType<typeof checkedAddress>;
   try {
-    read = address(bytes.toString("utf8"));
+    read = checkedAddress(bytes.toString("utf8"));
   } catch (error) {
     expect(error).toBeInstanceOf(EarlyExit);
     return "refused";
@@ -192,7 +192,7 @@ function readBaseUrl(bytes: Buffer): Outcome {
       /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$)/.test(baseUrl),
   ).toBe(true);
   // It is stable: what was kept of it is the same address.
-  expect(address(baseUrl)).toEqual({ origin, baseUrl });
+  expect(checkedAddress(baseUrl)).toEqual({ origin, baseUrl });
   return "taken";
 }
 

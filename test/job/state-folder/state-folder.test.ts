@@ -20,7 +20,8 @@ import {
   placeWorkspace,
   separateWorkspace,
 } from "../../../src/job/state-folder/state-folder.js";
-import { findWorkspace, readIdentity, type Workspace } from "../../../src/job/workspace/workspace.js";
+import { readIdentity } from "../../../src/job/workspace/identity.js";
+import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { systemError } from "../../archive/watched-disk.js";

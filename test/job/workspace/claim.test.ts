@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { claim, claimedBy, workspacesFolder } from "../../../src/job/workspace/workspace.js";
+import { claim, claimedBy, workspacesFolder } from "../../../src/job/workspace/identity.js";
 
 test.each(["", "null", "[]", '{"root": 7}', '{"root": "/else'])(
   "P18: a claim that holds %j is none, and is replaced",

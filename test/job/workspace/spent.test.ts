@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Run, Store } from "../../../src/core/ports/store.js";
-import { spentIn } from "../../../src/job/workspace/evidence.js";
+import { spentIn } from "../../../src/job/workspace/spent.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
