@@ -108,7 +108,18 @@ async function* workbook(
     stickyRowsCount: 1 + above.length,
     columns: widths.map((width) => ({ width: Math.min(widthMax, Math.max(widthMin, width + 1)) })),
   };
-  yield (await writeWorkbook(rows, options).toBuffer()) as Uint8Array;
+  yield (await bytesOf(() => writeWorkbook(rows, options).toBuffer())) as Uint8Array;
+}
+
+/** The library makes one text of all cells, which has an end. */
+async function bytesOf<Bytes>(write: () => Promise<Bytes>): Promise<Bytes> {
+  try {
+    return await write();
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new SheetTooLarge("the sheet is larger than a workbook can be made; use csv");
+    throw error;
+  }
 }
 
 const isoDate = /^\d{4}-\d{2}-\d{2}$/;

@@ -1,8 +1,8 @@
 /**
  * What reading commands take in a workspace of many archived items, made as for *Resume*: seconds and the most memory that
- * the process had, beside a tenth of the items. The files themselves are not there, so that `verify` finds every one of
- * them missing, which is the most that it can have to tell. Needs the build in dist/; the folder is on tmpfs where there is
- * one.
+ * the process had, beside a tenth of the items. The sheet has a row for each. The files themselves are not there, so that
+ * `verify` finds every one of them missing, which is the most that it can have to tell. At the end the database is removed,
+ * and rebuilt. Needs the build in dist/; the folder is on tmpfs where there is one.
  *
  *   node test/bench/reading.mjs [--short] [--items N]
  */
@@ -24,8 +24,11 @@ const commands = {
   report: [],
   "find 'number 7'": ["find", "number", "7"],
   export: [],
+  "export --sample": ["export", "--sample", "1000"],
+  "export to xlsx": ["export", "--format", "xlsx"],
   verify: [],
   "doctor --json": ["doctor", "--json"],
+  "doctor --rebuild": ["doctor", "--rebuild", "--yes"],
 };
 /** What a command tells of itself when it ends. */
 const teller = `data:text/javascript,${encodeURIComponent(`
@@ -58,6 +61,8 @@ try {
 }
 
 async function asked(folder, words) {
+  if (words.includes("--rebuild"))
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(folder, `.bulkgen/state.db${end}`), { force: true });
   const began = performance.now();
   const child = spawn(process.execPath, ["--import", teller, main, ...words], {
     cwd: folder,
