@@ -124,10 +124,12 @@ export function taskOutcome(reply: Reply): TaskOutcome {
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
-  return settled(read.data, servedAt(reply), asRecord(body)) ?? unclear("completed without output addresses");
+  return (
+    outcomeOf(read.data, servedAt(reply), asRecord(body)) ?? unclear("completed without output addresses")
+  );
 }
 
-function settled(
+function outcomeOf(
   task: z.infer<typeof finished>,
   servedAt: number | null,
   sent: Record<string, unknown>,

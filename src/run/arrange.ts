@@ -74,7 +74,7 @@ export async function arrange(
     if (files.length > 0)
       await new Arrangement(ports, jobFolder(run), await openIndex()).go(run, {
         files,
-        items: await store.settledOf(run.jobName, only),
+        items: await store.toArrange(run.jobName, only),
       });
     await store.setRun(run.id, { arranged: true });
   } catch (error) {

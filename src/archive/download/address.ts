@@ -77,7 +77,7 @@ export function addressRule(
     const reach = reachOf(address);
     if (reach === "public") return true;
     if (reach === "metadata" || reach === "reserved") return false;
-    ownReach ??= coverageByCap(hostOf(base), lookup);
+    ownReach ??= reachOfHost(hostOf(base), lookup);
     return (await ownReach).has(reach);
   }
 
@@ -132,7 +132,7 @@ function addressesOf(host: string, options: object, lookup: LookupFunction): Pro
   });
 }
 
-async function coverageByCap(host: string, lookup: LookupFunction): Promise<ReadonlySet<Reach>> {
+async function reachOfHost(host: string, lookup: LookupFunction): Promise<ReadonlySet<Reach>> {
   if (isLoopbackHost(host)) return new Set(["loopback"]);
   if (isIP(host) !== 0) return new Set([reachOf(host)]);
   const { found } = await addressesOf(host, {}, lookup);

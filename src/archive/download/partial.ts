@@ -36,7 +36,7 @@ export class Partial {
 
   /** Starts from byte 0 with the answer of this URL and its headers. */
   async begin(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
-    await this.settle();
+    await this.complete();
     if (this.bytes > 0) await this.temporary.file.empty();
     this.bytes = 0;
     this.sums = new Checksums(headers);
@@ -54,7 +54,7 @@ export class Partial {
   }
 
   /** Resolves when all bytes are in the file. Rejects with the error of an earlier write or flush. */
-  async settle(): Promise<void> {
+  async complete(): Promise<void> {
     if (this.gatheredBytes > 0) await this.write();
     await this.writing;
     await this.flushing;
@@ -69,7 +69,7 @@ export class Partial {
     if (bytes === undefined) return;
     this.flush(bytes.length);
     this.writing = this.temporary.file.write(bytes);
-    // Awaited before the next write, or by `settle`.
+    // Awaited before the next write, or by `complete`.
     this.writing.catch(() => undefined);
   }
 

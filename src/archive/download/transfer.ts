@@ -71,7 +71,7 @@ export async function transfer(
   } catch (error) {
     if (error instanceof AddressRefused) return { kind: "refused", reason: error.message };
     if (!(error instanceof BrokenOff)) throw error;
-    await partial.settle();
+    await partial.complete();
     return { kind: "try_again", reason: watch.reason ?? error.message };
   } finally {
     watch.end();
@@ -167,7 +167,7 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
     // Counted after the write: a slow disk is not a stalled server.
     watch.moved(piece.length);
   }
-  await partial.settle();
+  await partial.complete();
   const received = partial.bytes - before;
   if (stated !== null && stated !== received)
     return { kind: "try_again", reason: `the transfer ended after ${received} of ${stated} bytes` };

@@ -22,7 +22,7 @@ export interface Store extends Orders {
    */
   history(jobName: string): AsyncIterable<readonly Item[]>;
   /** Items of the job that have files in the archive, or that no row asks for any more; or those without a row alone. */
-  settledOf(jobName: string, only?: "vanished"): Promise<Item[]>;
+  toArrange(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**
    * Starts a run of a job, or continues the account's unfinished run of its edition with new options. A new run gets the
    * next number, or `number`, which no run has yet.

@@ -164,7 +164,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
   const begin = async () => {
     replacements.learn(
-      await store.settledOf(run.jobName, "vanished"),
+      await store.toArrange(run.jobName, "vanished"),
       await store.files(run.jobName, "vanished"),
     );
     if (only !== null) await completeIndex(await archive.indexOf(folder), disk, store, run);

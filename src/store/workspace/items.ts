@@ -13,7 +13,7 @@ type ItemMethods = Pick<
   Store,
   | "itemsOf"
   | "history"
-  | "settledOf"
+  | "toArrange"
   | "enroll"
   | "add"
   | "supply"
@@ -42,7 +42,7 @@ const oneItem = itemsWhere("id = ?");
 const jobItems = itemsWhere(`${ofJob} ORDER BY position, id`);
 const pageOfJob = itemsWhere(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
 const vanishedItems = itemsWhere(`vanished = 1 AND ${ofJob} ORDER BY position, id`);
-const settledItems = itemsWhere(
+const itemsToArrange = itemsWhere(
   `${ofJob} AND (vanished = 1 OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
    ORDER BY position, id`,
 );
@@ -112,8 +112,8 @@ export function itemMethods(connection: Database): ItemMethods {
         last = page.at(-1)?.id ?? last;
       }
     },
-    settledOf: (jobName, only) =>
-      read(() => select(only === "vanished" ? vanishedItems : settledItems, jobName)),
+    toArrange: (jobName, only) =>
+      read(() => select(only === "vanished" ? vanishedItems : itemsToArrange, jobName)),
     items: (runId, states) => read(() => select(runItems(states), { runId })),
     interrupted: () => read(() => select(interruptedItems)),
 

@@ -298,13 +298,13 @@ test("P13: a write that failed is told by the next one or at the end, and so is 
   const mebibyte = Buffer.alloc(2 ** 20);
   const broken = await new Partials().open(failing("write"), folder, "k1:w");
   await broken.take(mebibyte);
-  await expect(broken.settle()).rejects.toThrow("EIO");
+  await expect(broken.complete()).rejects.toThrow("EIO");
   const unflushed = await new Partials().open(failing("sync"), folder, "k1:f");
   for (let count = 0; count < 15; count++) await unflushed.take(mebibyte);
-  await unflushed.settle();
+  await unflushed.complete();
   await unflushed.take(mebibyte);
-  await expect(unflushed.settle()).rejects.toThrow("EIO");
-  await expect(unflushed.settle()).rejects.toThrow("EIO");
+  await expect(unflushed.complete()).rejects.toThrow("EIO");
+  await expect(unflushed.complete()).rejects.toThrow("EIO");
   for (const each of [broken, unflushed]) await each.temporary.discard();
 });
 

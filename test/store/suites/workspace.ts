@@ -296,13 +296,13 @@ export function workspaceSuite(open: OpenDatabase): void {
       await enrolled("a", "b", "c");
       const a = await submitted("a", "t1");
       await store.complete(a.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
-      const settled = async () => (await store.settledOf("demo")).map(({ rowId }) => rowId);
+      const settled = async () => (await store.toArrange("demo")).map(({ rowId }) => rowId);
       expect(await settled()).toEqual([]);
       await store.saved(a.id, 1, savedFile);
       expect(await settled()).toEqual(["a"]);
       await store.enroll(runId, [newItem("a"), newItem("b")]);
       expect(await settled()).toEqual(["a", "c"]);
-      expect(await store.settledOf("another")).toEqual([]);
+      expect(await store.toArrange("another")).toEqual([]);
     });
   });
 
