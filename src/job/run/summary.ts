@@ -36,9 +36,11 @@ export interface RunSummary {
   spent: Credits;
   /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Of these, for tasks that the service accepted, how many they are, and how many requests are in doubt. */
+  /** Of these, for tasks that the service accepted. */
   atService: Credits;
+  /** How many tasks those are. */
   tasks: number;
+  /** How many requests may have been charged, or may not. */
   inDoubt: number;
   /** Requests that were or may have been charged, and whose items were submitted again or skipped. */
   lost: readonly WaitingItem[];

@@ -17,7 +17,7 @@ export interface OfSheet {
 const mergedMax = 100_000;
 
 /**
- * Finds the cells that would be read as empty although a person sees a value in them: errors of formulas, formulas that
+ * Finds what is hidden, and the cells that would be read as empty although a person sees a value in them: errors of formulas, formulas that
  * were saved without their result, and merged cells other than the first, if that has a value. `index` is the sheet's
  * place in the workbook, `data` what was read of it.
  */
@@ -41,7 +41,7 @@ function sheetAt(bytes: Uint8Array, index: number): { path: string | null; isHid
   const id = sheet === undefined ? null : attribute(sheet, "\\w+:id");
   const relation = elements(relations, "Relationship").find((each) => attribute(each, "Id") === id);
   const target = relation === undefined ? null : attribute(relation, "Target");
-  const isHidden = sheet !== undefined && /idden$/.test(attribute(sheet, "state") ?? "");
+  const isHidden = sheet !== undefined && /^(?:h|veryH)idden$/.test(attribute(sheet, "state") ?? "");
   if (target === null) return { path: null, isHidden };
   return { path: target.startsWith("/") ? target.slice(1) : `xl/${target}`, isHidden };
 }
