@@ -193,6 +193,7 @@ class Loop {
     const heads = inOrder ? null : firstHeads(waiting, (group) => this.paces.of(group), limit);
     const due = await ports.store.due(run.id, limit, parked, heads, this.beginning());
     const quota = await ports.accounts.quota(ports.accountId, claimantOf(this.session));
+    this.lanesInUse.see(due.counts.planned);
     const { stops } = this.gate;
     const { renewals } = this.session.chains;
     const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, renewals, stops });
@@ -200,7 +201,7 @@ class Loop {
     return { ...due, busyThen, waiting, inOrder, quota, awaitsOverdue };
   }
 
-  /** The turn's whole picture. It changes nothing but the number of lanes that are known to be needed, which only grows. */
+  /** The turn's whole picture. It changes nothing. */
   private view({ committed, cap, modelBudgets }: Terms, loaded: Loaded, { yes }: Answer): View {
     const { gate, busy, session } = this;
     const { polls, profile } = session.settings;
@@ -217,7 +218,7 @@ class Loop {
       quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
       holdsBack: !yes,
       free: {
-        submit: this.lanesInUse.for(loaded.counts.planned) - this.count("submit"),
+        submit: this.lanesInUse.count - this.count("submit"),
         poll: polls - this.count("poll"),
         download: Math.max(0, this.downloadsMax - this.count("download")),
       },

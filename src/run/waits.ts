@@ -82,10 +82,13 @@ export class LanesInUse {
     this.limit = afterAnswer(this.limit, answer);
   }
 
-  /** Never fewer are needed than before, so that the last items are submitted as fast as the first. */
-  for(planned: number): number {
+  /** So many items are planned. Never fewer lanes are needed than before, so that the last items are submitted as fast as the first. */
+  see(planned: number): void {
     const wanted = Math.ceil((planned * (this.limit.usualMs ?? 0)) / submitWithinMs);
     this.needed = Math.max(this.needed, Math.min(wanted, this.lanes));
+  }
+
+  get count(): number {
     return Math.min(this.needed, Math.floor(this.limit.lanes));
   }
 }
