@@ -48,6 +48,12 @@ export function afterAnswer(limit: LaneLimit, answer: LaneAnswer): LaneLimit {
   const isSlow = usualMs !== null && ms > Math.max(slowMs, slowTimes * usualMs);
   if (sign === "trouble" || isSlow)
     return sentAt < limit.halvedAt ? next : { ...next, lanes: Math.max(1, lanes / 2), halvedAt: at };
-  const goodMs = Math.min(pauseMsMax, at - Math.max(limit.halvedAt, limit.raisedAt));
-  return { ...next, lanes: Math.min(ceiling, lanes + (ceiling * goodMs) / toCeilingMs), raisedAt: at };
+  // Answers that came together are heard of in any order: one from before the last trouble says nothing new.
+  const since = Math.max(limit.halvedAt, limit.raisedAt);
+  const goodMs = Math.min(pauseMsMax, Math.max(0, at - since));
+  return {
+    ...next,
+    lanes: Math.min(ceiling, lanes + (ceiling * goodMs) / toCeilingMs),
+    raisedAt: Math.max(limit.raisedAt, at),
+  };
 }

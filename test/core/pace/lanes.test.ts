@@ -46,6 +46,15 @@ describe("lanes of 16", () => {
     expect(limit.lanes).toBe(8);
     expect(afterAnswer(limit, { sentAt: 800, at: 1_500, sign: "trouble" as const }).lanes).toBe(4);
   });
+
+  test("a good answer that is heard of after a later trouble takes nothing away", () => {
+    const trouble = { sentAt: 0, at: 700.4, sign: "trouble" as const };
+    const limit = afterAnswer(fullLanes(2), trouble);
+    const after = afterAnswer(limit, { sentAt: 0, at: 700.3, sign: "good" });
+    expect(after.lanes).toBe(1);
+    // Nor does it count the same time again.
+    expect(afterAnswer(after, { sentAt: 700, at: 1_700.4, sign: "good" }).lanes).toBeCloseTo(1.25, 9);
+  });
 });
 
 test("any number of lanes is back eight seconds after the trouble", () => {
