@@ -115,8 +115,9 @@ class Round {
     const end = await running.ended;
     const servicesKilled = (await serviceDied) ? 1 : 0;
     const { lanes } = this.runner.options;
-    this.status = await this.runner.status();
     // What the process had sent off may arrive at a busy service after its end, but before the next one begins.
+    await this.service.catchUp();
+    this.status = await this.runner.status();
     const cut = { from, to: Date.now(), lanes: lanes * servicesKilled };
     this.history.push(
       `${killText(kill)} → ${end.signal ?? end.code}${servicesKilled ? " (service too)" : ""}`,

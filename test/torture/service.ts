@@ -69,6 +69,11 @@ export class Service {
     return this.running?.pid ?? 0;
   }
 
+  /** Resolves when it has dealt with what had reached it: on a busy machine that takes a while. */
+  async catchUp(): Promise<void> {
+    await (await fetch(this.url)).arrayBuffer();
+  }
+
   signal(name: NodeJS.Signals): void {
     this.running?.signal(name);
   }
