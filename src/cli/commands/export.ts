@@ -132,9 +132,13 @@ async function toStdout(made: Export, formatted: Formatted, { stdout }: Machine)
   const pieces = piecesOf(made, formatted);
   const isShown = stdout.isTTY === true && format === "csv";
   const shown = isShown ? mappedLines(pieces, (piece) => sheetOnTerminal(String(piece))) : pieces;
-  await pipeline(shown, stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
-    // A reader that closes the pipe early wants no more.
-    if (error.code !== "EPIPE") throw error;
+  // The machine reports its own standard output, and a reader that closes the pipe early wants no more.
+  let ofStdout: unknown;
+  stdout.once("error", (error) => {
+    ofStdout = error;
+  });
+  await pipeline(shown, stdout, { end: false }).catch((error: unknown) => {
+    if (error !== ofStdout) throw error;
   });
 }
 
