@@ -182,11 +182,13 @@ async function writeSheet(
     return line;
   });
   const pieces = piecesOf(made, { sheet: { ...sheet, lines: counted }, format });
+  const signal = machine.interrupt();
   try {
-    await writeFile(`${path}.part`, pieces, { flush: true });
+    await writeFile(`${path}.part`, pieces, { flush: true, signal });
     await rename(`${path}.part`, path);
   } catch (error) {
     await rm(`${path}.part`, { force: true });
+    if (signal.aborted) throw new EarlyExit("interrupted", `interrupted; ${file} was not written`);
     throw error;
   }
   report(flags, machine, `${file}: ${count(rows, "row")}, ${count(sheet.columns.length, "column")}`);
