@@ -268,6 +268,9 @@ test("an export that is interrupted while it writes leaves no part of a file", a
   const exporting = started(place, ["export", "--sandbox", "--to", "out.csv"]);
   createReadStream(part).once("data", () => exporting.interrupt());
   const end = await exporting.ended;
-  expect(end).toMatchObject({ code: 130, stderr: expect.stringContaining("interrupted; out.csv was not written") });
+  expect(end).toMatchObject({
+    code: 130,
+    stderr: expect.stringContaining("interrupted; out.csv was not written"),
+  });
   expect(["out.csv", "out.csv.part"].filter((name) => existsSync(join(place.folder, name)))).toEqual([]);
 });
