@@ -274,3 +274,27 @@ test("an export that is interrupted while it writes leaves no part of a file", a
   });
   expect(["out.csv", "out.csv.part"].filter((name) => existsSync(join(place.folder, name)))).toEqual([]);
 });
+
+test("a sheet that does not fit into a workbook is refused by name, and a ZIP of files alone is not undone by it", async () => {
+  const place = newPlace();
+  place.write("set.csv", `id,model,prompt,note\na,${cheapModel},x,${"n".repeat(40_000)}`);
+  await run(place, ["run", "set.csv", "--sandbox", "--yes"]);
+  const xlsx = ["export", "--sandbox", "--to", "out.xlsx"];
+  for (const [words, left] of [
+    [xlsx, []],
+    [[...xlsx, "--zip", "files.zip", "--files-only"], ["files.zip"]],
+  ] as const) {
+    const end = await run(place, words);
+    expect(end).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("; use csv. out.xlsx was not written."),
+    });
+    const written = ["out.xlsx", "out.xlsx.part", "files.zip", "files.zip.part"];
+    expect(written.filter((name) => existsSync(join(place.folder, name)))).toEqual(left);
+  }
+  const zip = await run(place, ["export", "--sandbox", "--zip", "all.zip", "--format", "xlsx"]);
+  expect(zip).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("; use csv. all.zip was not written."),
+  });
+});
