@@ -134,7 +134,10 @@ class Waiting implements HandOut {
     const { log, startWorker } = this.options;
     const isMissed = startWorker !== null && this.offered() === 0;
     if (isMissed && !this.isMissed)
-      log.warn({}, `no worker is there, so that downloads wait: \`${startWorker}\` starts one, on any host`);
+      log.warn(
+        {},
+        `no worker that downloads is there, so downloads wait: \`${startWorker}\` starts one, on any host`,
+      );
     this.isMissed = isMissed;
   }
 

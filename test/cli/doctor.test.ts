@@ -162,6 +162,9 @@ describe("doctor", () => {
     expect(await doctor([])).toMatchObject({
       code: 2,
       of: { "base URL": "problem: nothing", "key form": "problem: nothing" },
+      checks: expect.arrayContaining([
+        expect.objectContaining({ expected: "the service's address, such as https://service.example" }),
+      ]),
     });
     const env = { BULKGEN_BASE_URL: "http://far.example", BULKGEN_API_KEY: `${canaryKey}x` };
     const { code, of, text, checks } = await doctor([], env);

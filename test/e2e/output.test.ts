@@ -98,8 +98,10 @@ describe.concurrent("output", () => {
     // What can only be read stands for a full disk, which not every machine can play.
     const run = await inShell(place, service, "run set.csv --yes --events --quiet", "1< /dev/null");
     const status = await inShell(place, service, "status", "1< /dev/null");
-    for (const { stderr } of [run, status]) {
+    const sheet = await inShell(place, service, "export", "1< /dev/null");
+    for (const { stderr } of [run, status, sheet]) {
       expect(stderr.match(/^bulkgen: the results cannot be written to standard output: /gm)).toHaveLength(1);
+      expect(stderr.match(/EBADF/g)).toHaveLength(1);
       expect(stderr).toMatch(/^code 1\n$/m);
     }
     expectArchived(join(place.folder, "outputs", "set"), ids(2));

@@ -171,7 +171,9 @@ describe("a fleet", () => {
     const ended = await running.ended;
     expect(ended.code).toBe(0);
     expect(
-      ended.stderr.match(/no worker is there, so that downloads wait: `bulkgen worker` starts one/g),
+      ended.stderr.match(
+        /no worker that downloads is there, so downloads wait: `bulkgen worker` starts one/g,
+      ),
     ).toHaveLength(1);
     working.interrupt();
     await working.ended;

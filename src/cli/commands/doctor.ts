@@ -117,7 +117,7 @@ function withoutTraces(workspace: Workspace): Workspace {
   };
 }
 
-const expectedUrl = "the service's checkedAddress, such as https://service.example";
+const expectedUrl = "the service's address, such as https://service.example";
 const expectedKey = "svc_ and 32 letters or digits";
 
 /** Address and key as they are set, without a request. A key is never shown. */

@@ -110,16 +110,17 @@ interface Formatted {
   format: SheetFormat;
 }
 
-/** The sheet in its format, piece by piece. */
+/** The sheet in its format, piece by piece, for a file of this name. */
 async function* piecesOf(
   { form }: Export,
   { sheet, format }: Formatted,
+  file: string,
 ): AsyncGenerator<string | Uint8Array> {
   try {
     yield* encodeSheet(sheet, format, form);
   } catch (error) {
     if (error instanceof SheetTooLarge)
-      throw new EarlyExit("usage", `${error.message}. Nothing was written.`);
+      throw new EarlyExit("usage", `${error.message}. ${file} was not written.`);
     throw error;
   }
 }
@@ -129,12 +130,16 @@ async function toStdout(made: Export, formatted: Formatted, { stdout }: Machine)
   if (format === "xlsx" && stdout.isTTY) {
     throw new EarlyExit("usage", "a workbook cannot be shown on a terminal. Add --to FILE.xlsx.");
   }
-  const pieces = piecesOf(made, formatted);
+  const pieces = piecesOf(made, formatted, "The sheet");
   const isShown = stdout.isTTY === true && format === "csv";
   const shown = isShown ? mappedLines(pieces, (piece) => sheetOnTerminal(String(piece))) : pieces;
-  await pipeline(shown, stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
-    // A reader that closes the pipe early wants no more.
-    if (error.code !== "EPIPE") throw error;
+  // The machine reports its own standard output, and a reader that closes the pipe early wants no more.
+  let ofStdout: unknown;
+  stdout.once("error", (error) => {
+    ofStdout = error;
+  });
+  await pipeline(shown, stdout, { end: false }).catch((error: unknown) => {
+    if (error !== ofStdout) throw error;
   });
 }
 
@@ -177,12 +182,14 @@ async function writeSheet(
     rows++;
     return line;
   });
-  const pieces = piecesOf(made, { sheet: { ...sheet, lines: counted }, format });
+  const pieces = piecesOf(made, { sheet: { ...sheet, lines: counted }, format }, file);
+  const signal = machine.interrupt();
   try {
-    await writeFile(`${path}.part`, pieces, { flush: true });
+    await writeFile(`${path}.part`, pieces, { flush: true, signal });
     await rename(`${path}.part`, path);
   } catch (error) {
     await rm(`${path}.part`, { force: true });
+    if (signal.aborted) throw new EarlyExit("interrupted", `interrupted; ${file} was not written`);
     throw error;
   }
   report(flags, machine, `${file}: ${count(rows, "row")}, ${count(sheet.columns.length, "column")}`);
@@ -201,7 +208,7 @@ async function writeZip(
   const signal = machine.interrupt();
   const sheet = flags.filesOnly
     ? null
-    : { name: `sheet.${formatted.format}`, content: piecesOf(made, formatted) };
+    : { name: `sheet.${formatted.format}`, content: piecesOf(made, formatted, file) };
   await pack({ zip: path, runs, files, sheet, clock, signal });
   report(
     flags,

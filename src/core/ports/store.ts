@@ -91,6 +91,8 @@ export interface Store extends Orders {
    * The items of a run; only those in these states, where some are named: a run may have more items than memory holds.
    */
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
+  /** The row ids of a run's items, in the manifest's order. */
+  rowIds(runId: number): Promise<string[]>;
   /**
    * Credits of the run, or of one of its models: charged for good, and those that are or may be charged. Items in
    * `beginning` are about to be submitted, and count from then on.

@@ -28,7 +28,7 @@ const runsMax = 10;
 /** The items that a row became in steps or combinations, else the nearest name; of the newest run that has any. */
 async function namesLike(store: Store, name: string): Promise<string[]> {
   for (const run of (await store.runs()).toReversed().slice(0, runsMax)) {
-    const names = (await store.items(run.id)).map(({ rowId }) => rowId);
+    const names = await store.rowIds(run.id);
     const ofRow = names.filter((each) => each.startsWith(`${name}-`)).slice(0, namesMax);
     const near = ofRow.length === 0 ? nearest(name, names) : undefined;
     const found = near === undefined ? ofRow : [near];

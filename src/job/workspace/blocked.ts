@@ -17,24 +17,31 @@ export async function blockedIn(
   runId: number,
 ): Promise<BlockedReason[]> {
   const blocked = await store.blocked(runId);
-  const awaiting = blocked.length === 0 ? [] : await store.awaitingApproval(runId);
+  const variants = newestVariants(blocked.length === 0 ? [] : await store.awaitingApproval(runId));
   return blocked.map((item) => {
     const { rowId, rowNumber } = item;
     const parent = item.parents.find((each) => !isAtHand(each));
-    const { name, cause } = parent === undefined ? fromNote(item) : causeOf(inPlaceOf(parent, awaiting));
+    const { name, cause } = parent === undefined ? fromNote(item) : causeOf(inPlaceOf(parent, variants));
     return { rowId, rowNumber, cause, reason: name === null ? cause : `waits for ${name}, ${cause}` };
   });
 }
 
+const variantNumber = /-v\d+$/;
+
+/** The newest variant that waits for approval, by the name of its row. */
+function newestVariants(awaiting: readonly { rowId: string }[]): ReadonlyMap<string, string> {
+  const variants = awaiting.filter(({ rowId }) => variantNumber.test(rowId));
+  return new Map(variants.map(({ rowId }) => [rowId.replace(variantNumber, ""), rowId]));
+}
+
 /** A rejected item, or the newest variant of it that waits for approval: approved, it takes the item's place. */
-function inPlaceOf(parent: ParentOutput, awaiting: readonly { rowId: string }[]): ParentOutput {
+function inPlaceOf(parent: ParentOutput, variants: ReadonlyMap<string, string>): ParentOutput {
   const { approval, rowId } = parent;
   if (approval !== "rejected" || rowId === null) return parent;
-  const start = `${rowId.replace(/-v\d+$/, "")}-v`;
-  const variant = awaiting.findLast(
-    (each) => each.rowId.startsWith(start) && /^\d+$/.test(each.rowId.slice(start.length)),
-  );
-  return variant ? { ...parent, rowId: variant.rowId, approval: "waiting", state: "archived" } : parent;
+  const variant = variants.get(rowId.replace(variantNumber, ""));
+  return variant === undefined
+    ? parent
+    : { ...parent, rowId: variant, approval: "waiting", state: "archived" };
 }
 
 function isAtHand({ field, state, approval, url }: ParentOutput): boolean {

@@ -26,6 +26,7 @@ type ItemMethods = Pick<
   | "countAll"
   | "item"
   | "items"
+  | "rowIds"
   | "spending"
   | "apply"
   | "reschedule"
@@ -115,6 +116,11 @@ export function itemMethods(connection: Database): ItemMethods {
     toArrange: (jobName, only) =>
       read(() => select(only === "vanished" ? vanishedItems : itemsToArrange, jobName)),
     items: (runId, states) => read(() => select(runItems(states), { runId })),
+    rowIds: (runId) =>
+      read(function* () {
+        const names = "SELECT row_id FROM items WHERE run_id = ? ORDER BY position, id";
+        return ((yield* sql(names).all(runId)) as { row_id: string }[]).map(({ row_id }) => row_id);
+      }),
     interrupted: () => read(() => select(interruptedItems)),
 
     item: (itemId) =>

@@ -3,6 +3,7 @@ import { variantKey } from "../../../src/core/identity.js";
 import { credits } from "../../../src/core/money.js";
 import type { Item, NewItem, Run, Store } from "../../../src/core/ports/store.js";
 import { decideItems } from "../../../src/job/orders/decide.js";
+import { itemNamed } from "../../../src/job/orders/item-named.js";
 import { redoItems, variantsOf } from "../../../src/job/orders/redo.js";
 import { resolveHeld } from "../../../src/job/orders/resolve.js";
 import { everything } from "../../../src/plan/select.js";
@@ -45,6 +46,15 @@ test("P2: an item that is named twice is redone once, and its price asked for on
   )(store);
   expect(order).toEqual({ do: "redo", items: [made], agreed: credits(4) });
   expect(offered).toHaveLength(1);
+});
+
+test("a name that no item has is compared with names alone: a run may have more items than memory holds", async () => {
+  const counted = {
+    ...store,
+    items: () => Promise.reject(new Error("all items were asked for")),
+  } satisfies Store;
+  await expect(itemNamed(counted, "hel", "/")).rejects.toThrow('; did you mean "held"?');
+  await expect(itemNamed(counted, "nothing like it", "/")).rejects.toThrow(/of one run$/);
 });
 
 test.each(["resubmit", "skip"] as const)("a held item that is named twice is one item to %s", async (way) => {

@@ -553,6 +553,12 @@ export function workspaceSuite(open: OpenDatabase): void {
   });
 
   describe("runs", () => {
+    test("tell the row ids of their items alone, in the manifest's order", async () => {
+      await store.enroll(runId, [newItem("late", { position: 2 }), newItem("early", { position: 1 })]);
+      expect(await store.rowIds(runId)).toEqual(["early", "late"]);
+      expect(await store.rowIds(runId + 1)).toEqual([]);
+    });
+
     test("an unfinished run is continued, a finished one is followed by another", async () => {
       const again = await store.startRun(1, runStart);
       expect(again.id).toBe(runId);
