@@ -2,15 +2,17 @@ import { z } from "zod";
 import {
   type Credits,
   credits,
+  creditsTold,
   inCredits,
   minus,
   noCredits,
   plus,
   showCredits,
-  sumOf,
   toNumber,
 } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
+import type { SavedItem, SavedItems } from "../core/ports/saved-items.js";
+import { LineSplitter } from "../text/lines.js";
 import { type Listing, mapped, only } from "../text/listing.js";
 import type { Plan } from "./plan.js";
 
@@ -18,12 +20,14 @@ import type { Plan } from "./plan.js";
  * A plan in a file, and what has changed since it was saved. A run of it begins only when manifest, prices, limits and
  * balance are what they were, or off by no more than the tolerance; another account is never the same plan.
  */
-const savedItem = z.object({
+const amount = z.number().refine((value) => creditsTold(value) !== null);
+
+const savedItem: z.ZodType<SavedItem> = z.object({
   key: z.string(),
   row: z.number(),
   id: z.string(),
   model: z.string(),
-  credits: z.number(),
+  credits: amount,
   due: z.boolean(),
   content: z.record(z.string(), z.string()),
 });
@@ -41,36 +45,116 @@ const savedPlan = z.object({
   origin: z.string(),
   user: z.string(),
   edition: z.string(),
-  balance: z.number().nullable(),
+  balance: amount.nullable(),
   limits: z.object({ minute: z.number().nullable(), day: z.number().nullable() }),
   items: z.array(savedItem),
 });
 
-export type SavedPlan = z.infer<typeof savedPlan>;
-type SavedItem = z.infer<typeof savedItem>;
+type SavedDocument = z.infer<typeof savedPlan>;
+export type SavedPlan = Omit<SavedDocument, "items"> & { items: SavedItems };
 
-/** Whether a JSON document claims to be a saved plan. */
-export function isSavedPlan(document: unknown): boolean {
-  return (document as { bulkgen?: unknown } | null)?.bulkgen === "plan";
+/** A file that claims to be a saved plan and cannot be read as one. */
+export class DamagedPlan extends Error {
+  override readonly name = "DamagedPlan";
 }
 
-/** Throws an error that describes the document's problem. */
-export function readSavedPlan(document: unknown): SavedPlan {
-  const { version } = document as { version?: unknown };
-  if (version !== 1)
-    throw new Error(`expected a saved plan of version 1, got version ${JSON.stringify(version ?? null)}`);
-  const read = savedPlan.safeParse(document);
+const beginning = /^\s*\{\s*"bulkgen"\s*:\s*"plan"/;
+
+/**
+ * The saved plan in a file that comes in pieces; null for any other file, of which only the first piece is read. Its items
+ * are put into what `open` returns. Throws DamagedPlan.
+ */
+export function readSavedPlan(pieces: Iterable<Uint8Array>, open: () => SavedItems): SavedPlan | null {
+  const splitter = new LineSplitter();
+  let lines: PlanLines | null = null;
+  for (const piece of pieces) {
+    if (lines === null && !beginning.test(Buffer.from(piece).toString())) return null;
+    lines ??= new PlanLines(open());
+    for (const line of splitter.take(piece)) lines.take(line);
+  }
+  lines?.take(splitter.last());
+  return lines?.plan() ?? null;
+}
+
+/**
+ * A plan may be longer than a string can be, so it is read as it was written: the first line ends where the items begin,
+ * each of them has a line, and the last line closes what the first has opened.
+ */
+class PlanLines {
+  private read = 0;
+  private next: "head" | "item" | "end" | "nothing" = "head";
+  private head: Omit<SavedPlan, "items"> | null = null;
+
+  constructor(private readonly items: SavedItems) {}
+
+  take(line: string): void {
+    this.read++;
+    const text = line.trimEnd();
+    if (this.next === "head") this.takeHead(text);
+    else if (this.next === "item") this.takeItem(text);
+    else if (this.next === "end" && text === "]}") this.next = "nothing";
+    else if (text !== "") throw this.damagedLine();
+  }
+
+  plan(): SavedPlan {
+    if (this.head === null || this.next !== "nothing") throw damaged("end");
+    return { ...this.head, items: this.items };
+  }
+
+  private takeHead(text: string): void {
+    const isOpen = text.endsWith('"items":[');
+    const document = this.parsed(isOpen ? `${text}]}` : text) as { version?: unknown };
+    const { version } = document;
+    if (version !== 1)
+      throw new DamagedPlan(
+        `expected a saved plan of version 1, got version ${JSON.stringify(version ?? null)}`,
+      );
+    const { items, ...head } = checked(savedPlan, document);
+    for (const item of items) this.items.add(item);
+    this.head = head;
+    this.next = isOpen ? "item" : "nothing";
+  }
+
+  private takeItem(text: string): void {
+    const isLast = !text.endsWith(",");
+    const item = this.parsed(isLast ? text : text.slice(0, -1));
+    this.items.add(checked(savedItem, item, ["items", this.items.length]));
+    if (isLast) this.next = "end";
+  }
+
+  private parsed(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw this.damagedLine();
+    }
+  }
+
+  private damagedLine(): DamagedPlan {
+    return damaged(`line ${this.read}`);
+  }
+}
+
+function checked<Shape extends z.ZodType>(
+  shape: Shape,
+  value: unknown,
+  path: readonly PropertyKey[] = [],
+): z.infer<Shape> {
+  const read = shape.safeParse(value);
   if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new Error(`expected a saved plan; its ${issue?.path.join(".")} is missing or damaged`);
+  throw damaged([...path, ...(read.error.issues[0]?.path ?? [])].join("."));
+}
+
+function damaged(what: string): DamagedPlan {
+  return new DamagedPlan(`expected a saved plan; its ${what} is missing or damaged`);
 }
 
 export function savePlan(
   plan: Plan,
-  how: Pick<SavedPlan, "savedAt" | "manifest" | "workspace" | "sandbox"> & {
+  how: Pick<SavedDocument, "savedAt" | "manifest" | "workspace" | "sandbox"> & {
     flags: readonly (readonly string[])[];
   },
-): Omit<SavedPlan, "items"> & { items: Listing<SavedItem> } {
+): Omit<SavedDocument, "items"> & { items: Listing<SavedItem> } {
   return {
     ...({ bulkgen: "plan", version: 1 } as const),
     ...how,
@@ -113,13 +197,14 @@ export function driftOf(saved: SavedPlan, plan: Plan, tolerance: number): Drift[
   ];
   // Every key contains the account, so nothing else can be compared.
   if (whose.length > 0) return whose;
+  const { rows, again, prices, spent } = itemDrift(saved.items, plan, tolerance);
   return [
-    ...manifestDrift(saved, plan, tolerance),
-    ...dueDrift(saved, plan, tolerance),
-    ...priceDrift(saved, plan, tolerance),
+    ...rows,
+    ...again,
+    ...prices,
     ...limitDrift("requests a minute", saved.limits.minute, plan.requests.perMinute, tolerance),
     ...limitDrift("requests a day", saved.limits.day, plan.requests.perDay, tolerance),
-    ...balanceDrift(saved, plan, tolerance),
+    ...balanceDrift(saved, plan, spent, tolerance),
   ];
 }
 
@@ -128,44 +213,91 @@ function differs(what: string, was: string, is: string): Drift[] {
   return [{ message: `${what}: planned for ${was || "the first"}, now ${is || "the first"}`, refused: true }];
 }
 
-/** How many rows are listed. */
-const rowsMax = 8;
-
-function manifestDrift(saved: SavedPlan, { items, unselected }: Plan, tolerance: number): Drift[] {
-  const before = new Map(saved.items.map((item) => [item.key, item]));
-  const now = new Set(mapped(items, (item) => item.key));
-  // With --only-failed an item is not selected any more once it is made.
-  for (const key of unselected) now.add(key);
-  const gone = new Map(saved.items.filter(({ key }) => !now.has(key)).map((item) => [item.id, item]));
-  const lines: string[] = [];
-  for (const item of only(items, ({ key }) => !before.has(key))) {
-    const old = gone.get(item.rowId);
-    gone.delete(item.rowId);
-    const row = `row ${item.rowNumber} (${item.rowId})`;
-    lines.push(old ? `${row}: ${fields(old, item)} changed` : `${row} is new`);
-  }
-  for (const item of gone.values()) lines.push(`row ${item.row} (${item.id}) is gone`);
-  return aboutRows("manifest", lines, over(lines.length, saved.items.length, tolerance));
+interface ItemDrift {
+  rows: Drift[];
+  /** Items that were done or had failed when the plan was saved, and are to be paid for now. */
+  again: Drift[];
+  prices: Drift[];
+  /** What this plan's own items have cost since. */
+  spent: Credits;
 }
 
-function aboutRows(what: string, lines: readonly string[], refused: boolean): Drift[] {
-  const more = lines.length - rowsMax;
-  const told = more > 0 ? [...lines.slice(0, rowsMax), `${more} more rows differ`] : lines;
-  return told.map((line) => ({ message: `${what}: ${line}`, refused }));
-}
-
-/** Items that were done or had failed when the plan was saved, and are to be paid for now. */
-function dueDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {
-  const before = new Map(saved.items.map((item) => [item.key, item]));
-  const lines: string[] = [];
+function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: number): ItemDrift {
+  /** By position: whether the item is still part of the sheet. */
+  const isThere = new Uint8Array(before.length);
+  const again = new RowLines();
+  const prices = new Map<string, Drift>();
+  let added = 0;
   let more = noCredits;
-  for (const { key, rowNumber, rowId, price, due } of items) {
-    if (!due || before.get(key)?.due !== false) continue;
-    lines.push(`row ${rowNumber} (${rowId}) is due again, for ${inCredits(price)}`);
-    more = plus(more, price);
+  let spent = before.planned;
+  for (const { key, model, rowNumber, rowId, price, due, standing } of items) {
+    const old = before.find(key);
+    if (old === undefined) {
+      added++;
+      continue;
+    }
+    isThere[old.position] = 1;
+    // Failed items have cost nothing.
+    if (old.due && (due || standing === "failed")) spent = minus(spent, old.credits);
+    if (!due) continue;
+    if (!old.due) {
+      again.add(() => `row ${rowNumber} (${rowId}) is due again, for ${inCredits(price)}`);
+      more = plus(more, price);
+    }
+    if (price <= old.credits) continue;
+    const message = `price: ${model} was ${inCredits(old.credits)}, now ${showCredits(price)}`;
+    prices.set(message, { message, refused: over(minus(price, old.credits), old.credits, tolerance) });
   }
-  const planned = saved.items.filter(({ due }) => due).map((item) => credits(item.credits));
-  return aboutRows("items", lines, over(more, sumOf(planned), tolerance));
+  // With --only-failed an item is not selected any more once it is made.
+  for (const key of unselected) {
+    const old = before.find(key);
+    if (old !== undefined) isThere[old.position] = 1;
+  }
+  const rows = rowLines(before, isThere, added === 0 ? [] : items);
+  return {
+    rows: rows.drift("manifest", over(rows.count, before.length, tolerance)),
+    again: again.drift("items", over(more, before.planned, tolerance)),
+    prices: [...prices.values()],
+    spent,
+  };
+}
+
+/** Rows that changed, are new or are gone: a changed row has another key, and the same id. */
+function rowLines(before: SavedItems, isThere: Uint8Array, items: Iterable<PlannedItem>): RowLines {
+  const lines = new RowLines();
+  for (const item of only(items, ({ key }) => before.find(key) === undefined)) {
+    const row = `row ${item.rowNumber} (${item.rowId})`;
+    const old = before.positionsOf(item.rowId).find((position) => isThere[position] === 0);
+    if (old !== undefined) isThere[old] = 1;
+    lines.add(() =>
+      old === undefined ? `${row} is new` : `${row}: ${fields(before.at(old), item)} changed`,
+    );
+  }
+  for (const [position, there] of isThere.entries()) {
+    if (there) continue;
+    lines.add(() => {
+      const { row, id } = before.at(position);
+      return `row ${row} (${id}) is gone`;
+    });
+  }
+  return lines;
+}
+
+/** The first lines about rows, and how many there are: all rows may differ. */
+class RowLines {
+  private static readonly listed = 8;
+  private readonly lines: string[] = [];
+  count = 0;
+
+  add(line: () => string): void {
+    if (this.count++ < RowLines.listed) this.lines.push(line());
+  }
+
+  drift(what: string, refused: boolean): Drift[] {
+    const more = this.count - this.lines.length;
+    const told = more > 0 ? [...this.lines, `${more} more rows differ`] : this.lines;
+    return told.map((line) => ({ message: `${what}: ${line}`, refused }));
+  }
 }
 
 function fields(old: SavedItem, item: PlannedItem): string {
@@ -176,36 +308,16 @@ function fields(old: SavedItem, item: PlannedItem): string {
   return changed.length === 0 ? "its file or its order among identical rows" : changed.join(", ");
 }
 
-function priceDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {
-  const before = new Map(saved.items.map((item) => [item.key, item]));
-  const dearer = new Map<string, Drift>();
-  for (const { key, model, price, due } of items) {
-    const old = before.get(key);
-    if (!old || !due) continue;
-    const was = credits(old.credits);
-    if (price <= was) continue;
-    const message = `price: ${model} was ${inCredits(was)}, now ${showCredits(price)}`;
-    dearer.set(message, { message, refused: over(minus(price, was), was, tolerance) });
-  }
-  return [...dearer.values()];
-}
-
 function limitDrift(what: string, was: number | null, is: number | null, tolerance: number): Drift[] {
   if (is === null || (was !== null && is >= was)) return [];
   const refused = was === null || over(was - is, was, tolerance);
   return [{ message: `limit: ${was ?? "unlimited"} ${what} when planned, now ${is}`, refused }];
 }
 
-/**
- * The cost of this plan's own items is not drift: an interrupted run of it may continue. Failed items have cost nothing.
- */
-function balanceDrift(saved: SavedPlan, { items, money }: Plan, tolerance: number): Drift[] {
+/** The cost of this plan's own items is not drift: an interrupted run of it may continue. */
+function balanceDrift(saved: SavedPlan, { money }: Plan, spent: Credits, tolerance: number): Drift[] {
   const { balance } = money;
   if (saved.balance === null || balance === null) return [];
-  const unpaid = new Set<string>();
-  for (const { key, due, standing } of items) if (due || standing === "failed") unpaid.add(key);
-  const own = saved.items.filter((item) => item.due && !unpaid.has(item.key));
-  const spent = own.reduce<Credits>((sum, item) => plus(sum, credits(item.credits)), noCredits);
   const expected = minus(credits(saved.balance), spent);
   if (balance >= expected) return [];
   const message = `balance: ${inCredits(expected)} expected, now ${showCredits(balance)}`;

@@ -1,6 +1,6 @@
 import { localMinute } from "../core/local-time.js";
 import { inCredits, showCredits, toNumber } from "../core/money.js";
-import type { FoundOutput } from "../job/archive/find.js";
+import type { FoundOutput, FoundOutputs } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
 import { iso } from "../text/iso.js";
 import {
@@ -14,7 +14,8 @@ import {
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 
-const shownMax = 50;
+/** How many files are listed for people. */
+export const shownMax = 50;
 const promptCharactersMax = 120;
 
 const columns: readonly Column[] = [
@@ -27,10 +28,9 @@ const columns: readonly Column[] = [
 ];
 
 /** One line for each file, or a few where the terminal is too narrow: a file's name is never cut. */
-export function foundTable(found: readonly FoundOutput[], style: TerminalStyle = plainStyle): string {
-  if (found.length === 0) return "nothing found";
-  const shown = found.slice(0, shownMax);
-  const rows = shown.map(({ path, item, savedAt, charged }): Cell[] => [
+export function foundTable({ newest, count: all }: FoundOutputs, style: TerminalStyle = plainStyle): string {
+  if (all === 0) return "nothing found";
+  const rows = newest.map(({ path, item, savedAt, charged }): Cell[] => [
     path,
     `${item.rowNumber} (${item.rowId})`,
     item.model,
@@ -40,8 +40,8 @@ export function foundTable(found: readonly FoundOutput[], style: TerminalStyle =
   ]);
   const width = Math.max(...table(columns, rows).split("\n").map(textWidth));
   const isNarrow = style.width !== null && width > style.width;
-  const lines = isNarrow ? shown.map((output) => foundLines(output, style)) : [table(columns, rows, style)];
-  const more = found.length - rows.length;
+  const lines = isNarrow ? newest.map((output) => foundLines(output, style)) : [table(columns, rows, style)];
+  const more = all - rows.length;
   const rest = more > 0 ? [`and ${count(more, "more file", "more files")}: --json has every one`] : [];
   return [...lines, ...rest].join("\n");
 }

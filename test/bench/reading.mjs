@@ -1,14 +1,15 @@
 /**
- * What reading commands take in a workspace of many archived items, made as for *Resume*: seconds and the most memory that
- * the process had, beside a tenth of the items. The sheet has a row for each. The files themselves are not there, so that
+ * What reading commands take in a workspace of many archived items, made as for *Resume*: seconds, in brackets those of the
+ * processor, and the most memory that the process had, beside a tenth of the items. The sheet has a row for each. The files themselves are not there, so that
  * `verify` finds every one of them missing, which is the most that it can have to tell. At the end the database is removed,
- * and rebuilt. Needs the build in dist/; the folder is on tmpfs where there is one.
+ * and rebuilt. With `--plans`, saved plans instead: of a sheet of so many rows, up to the question whether to pay, so that
+ * a saved plan has been compared. Needs the build in dist/; the folder is on tmpfs where there is one.
  *
- *   node test/bench/reading.mjs [--short] [--items N]
+ *   node test/bench/reading.mjs [--short] [--items N] [--plans]
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,34 +31,60 @@ const commands = {
   "doctor --json": ["doctor", "--json"],
   "doctor --rebuild": ["doctor", "--rebuild", "--yes"],
 };
+const ofPlans = {
+  "plan SHEET": ["plan", "sheet.csv"],
+  "plan SHEET -o PLAN": ["plan", "sheet.csv", "-o", "plan.json"],
+  "run SHEET": ["run", "sheet.csv"],
+  "run PLAN": ["run", "plan.json"],
+};
+const isOfPlans = process.argv.includes("--plans");
 /** What a command tells of itself when it ends. */
 const teller = `data:text/javascript,${encodeURIComponent(`
   import { writeSync } from "node:fs";
-  process.on("exit", () => writeSync(3, String(process.resourceUsage().maxRSS)));
+  process.on("exit", () => writeSync(3, JSON.stringify(process.resourceUsage())));
 `)}`;
 
 const place = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bulkgen-reading-"));
 const service = await startService();
 try {
-  for (const archived of sizes)
-    await makeBigWorkspace({
-      ...{ folder: join(place, `${archived}`), url: service.url, main },
-      ...{ archived, submitting: 0, planned: 0 },
-    });
-  console.log(`reading commands with ${sizes.join(" and ")} archived items, Node ${process.version}`);
-  for (const [name, words] of Object.entries(commands)) {
+  for (const size of sizes) {
+    const folder = join(place, `${size}`);
+    if (isOfPlans) makeSheet(folder, size);
+    else
+      await makeBigWorkspace({
+        ...{ folder, url: service.url, main },
+        ...{ archived: size, submitting: 0, planned: 0 },
+      });
+  }
+  const what = isOfPlans ? "plans of %s rows" : "reading commands with %s archived items";
+  console.log(`${what.replace("%s", sizes.join(" and "))}, Node ${process.version}`);
+  for (const [name, words] of Object.entries(isOfPlans ? ofPlans : commands)) {
     const taken = [];
     for (const size of sizes)
       taken.push(await asked(join(place, `${size}`), words.length > 0 ? words : [name]));
     const [few, many] = taken;
     console.log(
-      `${name.padEnd(18)} ${few.seconds.toFixed(1)} s and ${many.seconds.toFixed(1)} s, ` +
+      `${name.padEnd(18)} ${secondsOf(few)} and ${secondsOf(many)}, ` +
         `${few.megabytes.toFixed(0)} MB and ${many.megabytes.toFixed(0)} MB`,
     );
   }
 } finally {
   service.stop();
   rmSync(place, { recursive: true, force: true });
+}
+
+/** As long as a row of the archive, with four columns. */
+function makeSheet(folder, rows) {
+  mkdirSync(folder, { recursive: true });
+  const descriptor = openSync(join(folder, "sheet.csv"), "w");
+  let text = "id,model,prompt,output\n";
+  for (let n = 1; n <= rows; n++) {
+    text += `n-${n},plain-image,A studio photograph of product number ${n} on a plain background,p-${n}\n`;
+    if (text.length < 1_000_000 && n < rows) continue;
+    writeSync(descriptor, text);
+    text = "";
+  }
+  closeSync(descriptor);
 }
 
 async function asked(folder, words) {
@@ -74,7 +101,17 @@ async function asked(folder, words) {
     told += text;
   });
   const [code] = await once(child, "close");
-  // 4 and 5: a check that found something.
-  if (![0, 4, 5].includes(code)) throw new Error(`bulkgen ${words.join(" ")} ended with ${code}`);
-  return { seconds: (performance.now() - began) / 1_000, megabytes: Number(told) / 1_024 };
+  // 4 and 5: a check that found something. 2: nobody is there to consent to the run.
+  if (![0, 4, 5, ...(words[0] === "run" ? [2] : [])].includes(code))
+    throw new Error(`bulkgen ${words.join(" ")} ended with ${code}`);
+  const { maxRSS, userCPUTime, systemCPUTime } = JSON.parse(told);
+  return {
+    seconds: (performance.now() - began) / 1_000,
+    processor: (userCPUTime + systemCPUTime) / 1e6,
+    megabytes: maxRSS / 1_024,
+  };
+}
+
+function secondsOf({ seconds, processor }) {
+  return `${seconds.toFixed(1)} s (${processor.toFixed(1)} s)`;
 }

@@ -205,6 +205,22 @@ describe.concurrent("a saved plan", () => {
     expect(spoilt).toMatchObject({ code: 2, stderr: expect.stringContaining("got version 7. Plan again.") });
     place.write("set.csv", sheet(2));
     await run(place, ["plan", "set.csv", "--sandbox", "-o", "plan.json"]);
+    const text = place.read("plan.json");
+    for (const [length, what] of [
+      [40, "line 1"],
+      [text.length - 40, "line 3"],
+      [text.length - 4, "end"],
+    ] as const) {
+      place.write("plan.json", text.slice(0, length));
+      const cut = await run(place, ["run", "plan.json", "--yes"]);
+      expect(cut).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(
+          `expected a saved plan; its ${what} is missing or damaged. Plan again.`,
+        ),
+      });
+    }
+    place.write("plan.json", text);
     const twice = await run(place, ["run", "plan.json", "--yes", "--model", "x"]);
     expect(twice).toMatchObject({
       code: 2,

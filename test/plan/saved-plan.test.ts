@@ -1,8 +1,10 @@
+import { constants } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import type { PlannedItem } from "../../src/core/ports/draft.js";
 import type { Plan } from "../../src/plan/plan.js";
-import { driftOf, isSavedPlan, readSavedPlan, savePlan } from "../../src/plan/saved-plan.js";
+import { driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../src/plan/saved-plan.js";
+import { openSavedItems } from "../../src/store/saved-items.js";
 import { jsonPieces } from "../../src/text/json-stream.js";
 
 const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
@@ -51,11 +53,13 @@ const place = { savedAt: "2026-11-21T02:00:00.000Z", manifest: "/m/set.csv", wor
 const finishAt = null;
 const forecast = { requests: 9, ms: 1_000, binds: "minute", larger: null } as const;
 
-const saved = readSavedPlan(
-  JSON.parse(
-    [...jsonPieces(savePlan(plan(), { ...place, sandbox: false, flags: [["--model", "x"]] }))].join(""),
-  ),
-);
+const how = { ...place, sandbox: false, flags: [["--model", "x"]] };
+/** The text of the file. */
+const written = (now: Plan) => [...jsonPieces(savePlan(now, how), "\n")].join("");
+const read = (text: string) => readSavedPlan([Buffer.from(text)], openSavedItems);
+const reread = (now: Plan) => read(written(now)) as SavedPlan;
+
+const saved = reread(plan());
 const refused = (now: Plan, tolerance = 0) =>
   driftOf(saved, now, tolerance).flatMap((drift) => (drift.refused ? [drift.message] : []));
 
@@ -142,8 +146,7 @@ describe("a saved plan", () => {
   test("tells which items are due again, and takes them as its credits allow", () => {
     const failed = { standing: "failed", due: false } as const;
     const before = [item("cup", failed), item("jug", failed), item("pot"), item("bowl")];
-    const pieces = jsonPieces(savePlan(plan({ items: before }), { ...place, sandbox: false, flags: [] }));
-    const document = readSavedPlan(JSON.parse([...pieces].join("")));
+    const document = reread(plan({ items: before }));
     const again = before.map((each) => (each.rowId === "cup" ? item("cup", { standing: "planned" }) : each));
     const drift = (tolerance: number) => driftOf(document, plan({ items: again }), tolerance);
     const message = "items: row 2 (cup) is due again, for 4 credits";
@@ -160,15 +163,11 @@ describe("a saved plan", () => {
     [{ bulkgen: "plan", version: 2 }, "expected a saved plan of version 1, got version 2"],
     [{ bulkgen: "plan", version: 1 }, "expected a saved plan; its savedAt is missing or damaged"],
   ])("refuses %j", (document, message) => {
-    expect(() => readSavedPlan(document)).toThrow(message);
+    expect(() => read(JSON.stringify(document))).toThrow(message);
   });
 });
 
 describe("what has changed since a plan was saved", () => {
-  const reread = (now: Plan) =>
-    readSavedPlan(
-      JSON.parse([...jsonPieces(savePlan(now, { ...place, sandbox: true, flags: [["--json"]] }))].join("")),
-    );
   const since = (before: Plan, now: Plan, tolerance = 0) =>
     driftOf(reread(before), now, tolerance).map(({ message }) => message);
 
@@ -249,7 +248,7 @@ test("a saved plan holds what it was made of and how", () => {
     balance: 100,
     limits: { minute: 60, day: 10_000 },
   });
-  expect(saved.items[0]).toEqual({
+  expect(saved.items.at(0)).toEqual({
     key: "k1:cup",
     row: 2,
     id: "cup",
@@ -260,20 +259,119 @@ test("a saved plan holds what it was made of and how", () => {
   });
 });
 
-test("a document is a saved plan if it says so", () => {
-  expect([saved, { bulkgen: "plan" }, { bulkgen: "run" }, {}, null].map(isSavedPlan)).toEqual([
-    true,
-    true,
-    false,
-    false,
-    false,
-  ]);
-  expect(() => readSavedPlan({ bulkgen: "plan" })).toThrow(
-    "expected a saved plan of version 1, got version null",
-  );
-  expect(() => readSavedPlan({ ...saved, limits: { minute: 60 } })).toThrow(
+test("a document is a saved plan if it says so at its beginning", () => {
+  const texts = [written(plan()), written(plan({ items: [] })), JSON.stringify(JSON.parse(written(plan())))];
+  expect(texts.map((text) => read(text)?.items.length)).toEqual([4, 0, 4]);
+  const others = ['{"bulkgen":"run"}', "{}", "null", "", '[{"bulkgen":"plan"}]'];
+  expect(others.map(read)).toEqual(others.map(() => null));
+  expect(() => read('{ "bulkgen": "plan" }')).toThrow("expected a saved plan of version 1, got version null");
+  const changed = (change: object) => JSON.stringify({ ...JSON.parse(written(plan())), ...change });
+  expect(() => read(changed({ limits: { minute: 60 } }))).toThrow(
     "expected a saved plan; its limits.day is missing or damaged",
   );
-  expect(() => readSavedPlan({ ...saved, flags: [[]] })).toThrow("its flags.0 is missing or damaged");
-  expect(() => readSavedPlan({ ...saved, flags: [["a", "b", "c"]] })).toThrow("its flags.0 is");
+  expect(() => read(changed({ flags: [[]] }))).toThrow("its flags.0 is missing or damaged");
+  expect(() => read(changed({ flags: [["a", "b", "c"]] }))).toThrow("its flags.0 is");
+  expect(() => read(changed({ balance: 1e300 }))).toThrow("its balance is missing or damaged");
+});
+
+describe("the file of a saved plan", () => {
+  const text = written(plan());
+  const lines = text.split("\n");
+
+  test("has each item on a line of its own, and may have other line ends", () => {
+    expect(lines).toHaveLength(7);
+    const ofWindows = read(lines.join("\r\n"));
+    expect(ofWindows?.items.length).toBe(4);
+    expect(driftOf(ofWindows as SavedPlan, plan(), 0)).toEqual([]);
+  });
+
+  test("is no plan wherever it was cut short", () => {
+    const beginning = '{"bulkgen":"plan"'.length;
+    const whole = text.trimEnd().length;
+    for (let length = beginning; length < whole; length++)
+      expect(() => read(text.slice(0, length)), `${length} characters`).toThrow(
+        /is missing or damaged|of version/,
+      );
+    expect(read(text.slice(0, whole))?.items.length).toBe(4);
+  });
+
+  const without = (...indexes: number[]) => lines.filter((_, index) => !indexes.includes(index)).join("\n");
+  test.each([
+    ["without its last line", without(5), "its end"],
+    ["without its last item", without(4), "its line 5"],
+    ["with an item after the last", [...lines.slice(0, 5), lines[4], "]}"].join("\n"), "its line 6"],
+    ["with something after its end", `${text}{}\n`, "its line 7"],
+    ["with a line that is no JSON", text.replace('"key":"k1:jug"', '"key":k1:jug'), "its line 3"],
+    ["with an item without a key", text.replace('"key":"k1:jug"', '"kex":"k1:jug"'), "its items.1.key"],
+    ["with a price that is none", text.replace('"credits":4', '"credits":1e300'), "its items.0.credits"],
+    ["laid out anew", JSON.stringify(JSON.parse(text), null, 2), "its line 1"],
+  ])("is refused %s", (_, damaged, what) => {
+    expect(() => read(damaged)).toThrow(`expected a saved plan; ${what} is missing or damaged`);
+  });
+
+  test("is read piece by piece, wherever the pieces end", () => {
+    const bytes = Buffer.from(text);
+    for (const size of [20, 21, 64, 1_000]) {
+      // One buffer for all pieces, as a file is read.
+      const piece = Buffer.alloc(size);
+      function* pieces() {
+        for (let from = 0; from < bytes.length; from += size)
+          yield piece.subarray(0, bytes.copy(piece, 0, from, from + size));
+      }
+      expect(driftOf(readSavedPlan(pieces(), openSavedItems) as SavedPlan, plan(), 0)).toEqual([]);
+    }
+  });
+
+  test("is read no further than the first piece of another file, or than its first damage", () => {
+    const read = (...pieces: string[]) => {
+      let taken = 0;
+      function* counted() {
+        for (const piece of pieces) {
+          taken++;
+          yield Buffer.from(piece);
+        }
+      }
+      try {
+        readSavedPlan(counted(), openSavedItems);
+      } catch {}
+      return taken;
+    };
+    expect(read("[\n", '{"id":"a"}\n', "]\n")).toBe(1);
+    expect(read(`${lines[0]}\n`, "{]\n", `${lines[1]}\n`, "]}\n")).toBe(2);
+  });
+
+  test("may be longer than a string can be", { timeout: 120_000 }, () => {
+    const prompt = "x".repeat(16 * 1_024 * 1_024);
+    let length = 0;
+    function* pieces() {
+      let text = "";
+      for (const piece of jsonPieces(savePlan(plan({ items: long }), how), "\n")) {
+        text += piece;
+        if (text.length < 65_536) continue;
+        length += text.length;
+        yield Buffer.from(text);
+        text = "";
+      }
+      yield Buffer.from(text);
+    }
+    const long = Array.from({ length: 33 }, (_, index) => item(`i${index}`, { prompt }));
+    expect(driftOf(readSavedPlan(pieces(), openSavedItems) as SavedPlan, plan({ items: long }), 0)).toEqual(
+      [],
+    );
+    expect(length).toBeGreaterThan(constants.MAX_STRING_LENGTH);
+  });
+});
+
+test("rows are compared wherever they lie in the sheet, and counted where all differ", () => {
+  const many = Array.from({ length: 3_000 }, (_, index) => item(`i${index}`, { rowNumber: index + 2 }));
+  const before = reread(plan({ items: many }));
+  expect(driftOf(before, plan({ items: many.toReversed() }), 0)).toEqual([]);
+  const others = many.map((each) => ({ ...each, key: `${each.key}-b`, prompt: "another" })).toReversed();
+  const told = driftOf(before, plan({ items: [...others, item("urn")] }), 0).map(({ message }) => message);
+  expect(told[0]).toBe("manifest: row 3001 (i2999): prompt changed");
+  expect(told[8]).toBe("manifest: 2993 more rows differ");
+  expect(driftOf(before, plan({ items: many.slice(1, -1) }), 0).map(({ message }) => message)).toEqual([
+    "manifest: row 2 (i0) is gone",
+    "manifest: row 3001 (i2999) is gone",
+  ]);
 });

@@ -1,5 +1,5 @@
 import { findOutputs } from "../../job/archive/find.js";
-import { foundJson, foundTable } from "../../report/find.js";
+import { foundJson, foundTable, shownMax } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { FindFlags } from "../flags/archive.js";
 import { print } from "../output/print.js";
@@ -21,7 +21,8 @@ export async function find({
     params: param,
     cwd,
   };
-  const found = await findOutputs(workspaceOf(flags, machine), wanted, clock);
-  const shown = found.map((output) => ({ ...output, path: shownPath(output.path, cwd) }));
-  print(flags, machine, "find", found.map(foundJson), (look) => foundTable(shown, look));
+  const most = flags.json ? undefined : shownMax;
+  const { newest, count } = await findOutputs(workspaceOf(flags, machine), wanted, clock, most);
+  const shown = newest.map((output) => ({ ...output, path: shownPath(output.path, cwd) }));
+  print(flags, machine, "find", newest.map(foundJson), (look) => foundTable({ newest: shown, count }, look));
 }

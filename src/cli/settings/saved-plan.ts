@@ -3,7 +3,7 @@ import {
   existsSync,
   fsyncSync,
   openSync,
-  readFileSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -13,7 +13,8 @@ import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
-import { driftOf, isSavedPlan, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
+import { DamagedPlan, driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
+import { openSavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/json-stream.js";
 import { terminalText } from "../../text/terminal.js";
@@ -117,17 +118,25 @@ function writePieces(file: string, pieces: Iterable<string>): void {
 export function savedPlanIn(file: string, { cwd }: Machine): SavedPlan | null {
   const path = resolve(cwd, file);
   if (file === "-" || !file.endsWith(".json") || !existsSync(path)) return null;
-  let document: unknown;
   try {
-    document = JSON.parse(readFileSync(path, "utf8"));
-  } catch {
-    return null;
-  }
-  if (!isSavedPlan(document)) return null;
-  try {
-    return readSavedPlan(document);
+    return readSavedPlan(piecesOf(path), openSavedItems);
   } catch (error) {
-    throw new EarlyExit("usage", `${path}: ${(error as Error).message}. Plan again.`);
+    if (error instanceof DamagedPlan) throw new EarlyExit("usage", `${path}: ${error.message}. Plan again.`);
+    // A file that cannot be read is refused as a manifest.
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) return null;
+    throw error;
+  }
+}
+
+/** Each piece is overwritten by the next. */
+function* piecesOf(path: string): Generator<Uint8Array> {
+  const descriptor = openSync(path, "r");
+  try {
+    const piece = Buffer.allocUnsafe(65_536);
+    for (let length = readSync(descriptor, piece); length > 0; length = readSync(descriptor, piece))
+      yield piece.subarray(0, length);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -179,7 +188,10 @@ export async function flagsOfPlan(
   return { flags: merged, line };
 }
 
-/** Reports what has changed since the plan was saved. Throws EarlyExit if it is more than the tolerance allows. */
+/**
+ * Reports what has changed since the plan was saved, whose items are let go of. Throws EarlyExit if it is more than the
+ * tolerance allows.
+ */
 export function checkDrift(
   saved: SavedPlan,
   plan: Plan,
@@ -190,6 +202,7 @@ export function checkDrift(
     ...each,
     message: terminalText(each.message),
   }));
+  saved.items.close();
   const refused = drift.filter((each) => each.refused);
   if (refused.length > 0) {
     const lines = drift.map(({ message }) => `  ${message}`).join("\n");

@@ -27,28 +27,44 @@ export interface FoundOutput extends ArchivedOutput {
   path: string;
 }
 
+export interface FoundOutputs {
+  /** Newest first. */
+  newest: FoundOutput[];
+  /** Of all. */
+  count: number;
+}
+
 /**
- * The matching outputs, newest first. Throws EarlyExit where nothing was ever run or the history is lost; rejects with
- * disk errors.
+ * The matching outputs, or the newest `most` of them and how many there are. Throws EarlyExit where nothing was ever run or
+ * the history is lost; rejects with disk errors.
  */
 export async function findOutputs(
   workspace: Workspace,
   wanted: FindQuery,
   clock: Clock,
-): Promise<FoundOutput[]> {
+  most = Number.POSITIVE_INFINITY,
+): Promise<FoundOutputs> {
   mustHaveRuns(workspace);
   return withStore(workspace, clock, async (store) => {
     const named = wanted.text === undefined ? null : await fileNamed(wanted.cwd ?? ".", wanted.text);
-    const found: FoundOutput[] = [];
+    let found: FoundOutput[] = [];
+    let count = 0;
     for await (const page of store.archived()) {
       for (const output of page) {
         if (!fits(output, wanted)) continue;
         const each = { ...output, path: pathOf(output) };
-        if (named === null ? hasWords(each, wanted.text) : isFile(each, named)) found.push(each);
+        if (named === null ? !hasWords(each, wanted.text) : !isFile(each, named)) continue;
+        found.push(each);
+        count++;
       }
+      if (found.length > most) found = newestOf(found).slice(0, most);
     }
-    return found.toSorted((a, b) => b.savedAt - a.savedAt || a.item.id - b.item.id || a.number - b.number);
+    return { newest: newestOf(found), count };
   });
+}
+
+function newestOf(outputs: readonly FoundOutput[]): FoundOutput[] {
+  return outputs.toSorted((a, b) => b.savedAt - a.savedAt || a.item.id - b.item.id || a.number - b.number);
 }
 
 export function pathOf({ outFolder, jobName, file, bucket }: ArchivedOutput): string {

@@ -15,6 +15,7 @@ import type { Machine } from "../../../src/machine.js";
 import { KnownAttempts, lineIn } from "../../../src/run/receipts/receipt-lines.js";
 import { allSwitches, readSwitches } from "../../../src/sandbox/state/switches.js";
 import { systemClock } from "../../../src/system.js";
+import { jsonPieces } from "../../../src/text/json-stream.js";
 import { afterThisFile } from "../../after-file.js";
 import { media } from "../../archive/media.js";
 import { archivedPlace } from "../../job/archived-place.js";
@@ -74,6 +75,12 @@ const savedPlan = {
   balance: 100,
   limits: { minute: 10, day: 1_000 },
   items: [{ key: "k1:a", row: 2, id: "a", model: "paint", credits: 4, due: true, content: { prompt: "x" } }],
+};
+
+/** As it is written: an item a line. */
+const listedPlan = {
+  ...savedPlan,
+  items: new Set([...savedPlan.items, { ...savedPlan.items[0], key: "k1:b" }]),
 };
 
 function readPlan(bytes: Buffer): Promise<Outcome> {
@@ -286,7 +293,12 @@ export const fileParsers: Readonly<Record<string, Parser>> = {
     ],
     read: readEnv,
   },
-  plan: { samples: texts(JSON.stringify(savedPlan)), words: jsonWords, isJson: true, read: readPlan },
+  plan: {
+    samples: texts(JSON.stringify(savedPlan), [...jsonPieces(listedPlan, "\n")].join("")),
+    words: jsonWords,
+    isJson: true,
+    read: readPlan,
+  },
   receipts: {
     samples: texts(lines(intent, answer), lines(intent, { ...intent, attempt: 2 }, answer)),
     words: [],

@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => place.close());
 
 async function found(wanted: Partial<FindQuery>): Promise<string[]> {
-  const outputs = await findOutputs(place.workspace, { params: {}, ...wanted }, place.clock);
-  return outputs.map((output) => output.file);
+  const { newest } = await findOutputs(place.workspace, { params: {}, ...wanted }, place.clock);
+  return newest.map((output) => output.file);
 }
 
 describe("what is found in the archive", () => {
@@ -37,6 +37,15 @@ describe("what is found in the archive", () => {
     [{}, ["leaf-1.jpg", "leaf-2.gif", "cup.png"]],
   ] as [Partial<FindQuery>, string[]][])("%j: %j", async (wanted, files) => {
     expect(await found(wanted)).toEqual(files);
+  });
+
+  test("the newest are kept of more, and all counted", async () => {
+    const kept = (most: number) => findOutputs(place.workspace, { params: {} }, place.clock, most);
+    const files = ["leaf-1.jpg", "leaf-2.gif", "cup.png"];
+    for (const most of [0, 1, 2, 3, 4]) {
+      const { newest, count } = await kept(most);
+      expect([newest.map(({ file }) => file), count]).toEqual([files.slice(0, most), 3]);
+    }
   });
 
   test("a file leads back to its row, also as a copy under another name, and also when it was changed", async () => {
@@ -70,19 +79,19 @@ describe("what is found in the archive", () => {
 });
 
 test("P24: the table shows no control characters; JSON has the whole row", async () => {
-  const outputs = await findOutputs(place.workspace, { params: {}, text: "leaf-1" }, place.clock);
-  const text = foundTable(outputs);
+  const found = await findOutputs(place.workspace, { params: {}, text: "leaf-1" }, place.clock);
+  const text = foundTable(found);
   expect(text).toContain("3 (leaf)");
   expect(text).not.toContain("\u001b");
-  expect(foundTable([])).toBe("nothing found");
+  expect(foundTable({ newest: [], count: 0 })).toBe("nothing found");
   // What was looked for is the file: its name is not cut, however narrow the terminal.
-  const [first] = outputs;
-  const lines = foundTable(outputs, { width: 50, colour: false }).split("\n");
+  const [first] = found.newest;
+  const lines = foundTable(found, { width: 50, colour: false }).split("\n");
   expect(lines[0]).toBe(first?.path);
   expect(lines[1]).toMatch(/^ {2}row 3 \(leaf\), /);
   expect(lines.join("\n")).not.toContain("…");
-  expect(foundTable(Array.from({ length: 60 }, () => outputs[0]!))).toContain("and 10 more files: --json");
-  expect(outputs.map(foundJson)).toMatchObject([
+  expect(foundTable({ ...found, count: 11 })).toContain("and 10 more files: --json");
+  expect(found.newest.map(foundJson)).toMatchObject([
     {
       job: "demo",
       run: 1,

@@ -1,0 +1,82 @@
+import { type Credits, credits, noCredits, plus } from "../core/money.js";
+import type { ComparedItem, SavedItem, SavedItems } from "../core/ports/saved-items.js";
+import { openSqlite } from "../sqlite.js";
+
+/**
+ * The items of a saved plan, none at first. A million would take more than a gigabyte of memory, so they are in a temporary
+ * database of SQLite: it has no name, lies on the disk as far as it is larger than its cache, and goes with the process at
+ * the latest.
+ */
+export function openSavedItems(): SavedItems {
+  return new StoredItems();
+}
+
+class StoredItems implements SavedItems {
+  private readonly tables = openTables();
+  private readonly indexed = new Set<string>();
+  private count = 0;
+  private sum: Credits = noCredits;
+
+  get length(): number {
+    return this.count;
+  }
+
+  get planned(): Credits {
+    return this.sum;
+  }
+
+  add(item: SavedItem): void {
+    const price = credits(item.credits);
+    this.tables.add.run(this.count, item.key, item.id, Number(item.due), price, JSON.stringify(item));
+    this.count++;
+    if (item.due) this.sum = plus(this.sum, price);
+  }
+
+  find(key: string): ComparedItem | undefined {
+    this.index("key");
+    return this.tables.find.get(key) as ComparedItem | undefined;
+  }
+
+  positionsOf(id: string): number[] {
+    this.index("id");
+    return this.tables.positions.all(id) as number[];
+  }
+
+  at(position: number): SavedItem {
+    return JSON.parse(this.tables.item.get(position) as string) as SavedItem;
+  }
+
+  close(): void {
+    this.tables.db.close();
+  }
+
+  /** An index of all items at once takes less time than one that grows with each. */
+  private index(column: "key" | "id"): void {
+    if (this.indexed.has(column)) return;
+    this.tables.db.exec(`CREATE INDEX by_${column} ON items (${column})`);
+    this.indexed.add(column);
+  }
+}
+
+function openTables() {
+  const db = openSqlite("");
+  // It need not survive a crash.
+  db.exec(`PRAGMA journal_mode = OFF;
+    PRAGMA cache_size = -16000;
+    CREATE TABLE items (
+      position INTEGER PRIMARY KEY,
+      key TEXT NOT NULL,
+      id TEXT NOT NULL,
+      due INTEGER NOT NULL,
+      credits INTEGER NOT NULL,
+      item TEXT NOT NULL
+    );
+    BEGIN`);
+  return {
+    db,
+    add: db.prepare("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)"),
+    find: db.prepare("SELECT position, due, credits FROM items WHERE key = ?"),
+    positions: db.prepare("SELECT position FROM items WHERE id = ? ORDER BY position").pluck(),
+    item: db.prepare("SELECT item FROM items WHERE position = ?").pluck(),
+  };
+}
