@@ -286,6 +286,20 @@ describe("trouble", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("shows the view that is asked for while the page starts", async () => {
+    await open();
+    const second = await context.newPage();
+    second.setDefaultTimeout(100_000);
+    // After the page was drawn for the first time, and before it listens.
+    await second.addInitScript(() =>
+      addEventListener("DOMContentLoaded", () => {
+        location.hash = "#/gallery";
+      }),
+    );
+    await second.goto(link);
+    await second.getByRole("heading", { name: "Gallery" }).waitFor();
+  });
+
   it("two pages see the same; a workspace that is deleted under them and a dashboard that ends are said", async () => {
     place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
     expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);

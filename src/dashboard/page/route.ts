@@ -27,6 +27,8 @@ export function useRoute(): ViewRoute {
   useEffect(() => {
     const changed = () => setHash(location.hash);
     addEventListener("hashchange", changed);
+    // It may have changed since the page was drawn for the first time.
+    changed();
     return () => removeEventListener("hashchange", changed);
   }, []);
   return routeOf(hash);
