@@ -1,3 +1,4 @@
+import sharp from "sharp";
 import { expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
 import { startService } from "./service.js";
@@ -14,4 +15,17 @@ test("every wait of a run is by the clock that it is handed", async () => {
   expect(stdout).toMatch(/^archived +3 of 3 items$/m);
   // The first poll comes two seconds after a submit.
   expect(skippingClock.now() - begun).toBeGreaterThanOrEqual(2_000);
+});
+
+test("no time is skipped while a picture is decoded, which may take far longer on a busy machine", async () => {
+  const gone = new AbortController();
+  const painting = sharp({ create: { width: 4_000, height: 4_000, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+  const begun = skippingClock.now();
+  const sleeping = skippingClock.sleep(3_600_000, gone.signal);
+  await skippingClock.during(painting);
+  expect(skippingClock.now() - begun).toBeLessThan(3_600_000);
+  gone.abort();
+  await sleeping;
 });

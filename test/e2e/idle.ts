@@ -1,14 +1,18 @@
 import { subscribe } from "node:diagnostics_channel";
+import { createRequire } from "node:module";
 import type { Worker } from "node:worker_threads";
 
 /**
  * Whether anything real is in progress in this process: a request, a transfer, a job of a worker thread, a child
- * process or a file operation. While something is, no time may be skipped, or the limits on its duration would end it.
+ * process, a file operation or the decoding of a picture. While something is, no time may be skipped, or the limits on its duration would end it.
  * So many requests are `held` by the tests themselves.
  */
 export function isIdle(held: number): boolean {
   return (
-    requests.size <= held && jobs === 0 && !process.getActiveResourcesInfo().some((name) => real.has(name))
+    requests.size <= held &&
+    jobs === 0 &&
+    !isDecoding() &&
+    !process.getActiveResourcesInfo().some((name) => real.has(name))
   );
 }
 
@@ -21,6 +25,18 @@ const real = new Set([
   "TCPConnectWrap",
   "WriteWrap",
 ]);
+
+/** Node does not list the work of sharp in this process; its own machine code counts it, once it is loaded. */
+function isDecoding(): boolean {
+  sharp ??= Object.values(loaded).find((module) =>
+    /[\\/]sharp-[^\\/]*\.node$/.test(module?.id ?? ""),
+  )?.exports;
+  const { queue, process: working } = sharp?.counters() ?? { queue: 0, process: 0 };
+  return queue + working > 0;
+}
+
+const { cache: loaded } = createRequire(import.meta.url);
+let sharp: { counters(): { queue: number; process: number } } | undefined;
 
 /**
  * HTTP requests that have no complete answer yet. Every command in this process sends through undici. They are kept by
