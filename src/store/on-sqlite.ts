@@ -68,15 +68,12 @@ export function sqliteQueries(db: Sqlite): Queries {
   return (text) => {
     let query = queries.get(text);
     if (!query) {
-      query = new SqliteQuery(prepared(text.replaceAll(rowLock, "")));
+      query = new SqliteQuery(prepared(text));
       queries.set(text, query);
     }
     return query;
   };
 }
-
-/** SQLite locks the whole database for a transaction, and has no words for less. */
-const rowLock = " FOR UPDATE";
 
 /** Runs a script on SQLite. */
 export function finish<Result>(script: Script<Result>): Result {

@@ -31,6 +31,8 @@ export type Send = (request: ApiRequest, signal?: AbortSignal) => Promise<Reply>
 /** A reserved slot in the account's quota: the id of its line in the quota ledger. */
 export interface Ticket {
   id: number;
+  /** Nothing limits the account, so the line is of no use once the request is answered. */
+  isUnlimited?: boolean;
 }
 
 /** A media download: not an API request, uses no quota and carries no key. */

@@ -24,7 +24,18 @@ type LedgerMethods = Pick<
   "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
 >;
 
+/** Milliseconds between two deletions of lines that are in no window any more. */
+const forgetMs = minuteMs;
+
 export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMethods {
+  let forgotAt = Number.NEGATIVE_INFINITY;
+  /** No query counts the lines that it deletes. */
+  function* forget(accountId: number, now: number): Script<void> {
+    if (Math.abs(now - forgotAt) < forgetMs) return;
+    forgotAt = now;
+    yield* sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
+  }
+
   return {
     // Reads without a lock: the reservation checks again.
     async quota(accountId, claimant) {
@@ -36,7 +47,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
     reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
       atomic(function* (): Script<Reservation> {
         const now = clock.now();
-        yield* forget(sql, accountId, now);
+        yield* forget(accountId, now);
         const current = yield* correctedQuota(sql, accountId, { now, claimant: claim?.claimant });
         if (freeSlots(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
@@ -45,12 +56,12 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
           const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
           return { ticket: null, waitUntil, waitsFor: "day" };
         }
-        if (claim) yield* owe(sql, accountId, claim, now);
+        if (claim && current.day.limit !== null) yield* owe(sql, accountId, claim, now);
         const id = yield* sql(
           "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
         ).insert(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
         yield* addSent(sql, id, 1);
-        return { ticket: { id } };
+        return { ticket: { id, isUnlimited: current.minute.limit === null && current.day.limit === null } };
       }),
 
     owes: async (accountId, claim) => atomic(() => owe(sql, accountId, claim, clock.now())),
@@ -58,16 +69,17 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
     answered: async (ticket, isRefused = false) =>
       atomic(function* () {
         const now = clock.now();
+        const isForgotten = ticket.isUnlimited === true && !isRefused;
         // After the clock was set back, the request seems to be sent later than it ended.
-        yield* sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
-          now,
-          now,
-          ticket.id,
-        );
-        if (isRefused) return;
+        if (!isForgotten)
+          yield* sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
+            now,
+            now,
+            ticket.id,
+          );
         // An answer to a request sent before the silence does not show that the silence is over.
-        yield* sql(noMoreStrikes).run(ticket.id);
-        yield* sql(forgetUnlimited).run(ticket.id);
+        if (!isRefused) yield* sql(noMoreStrikes).run(ticket.id);
+        if (isForgotten) yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
       }),
 
     release: async (ticket) =>
@@ -117,11 +129,6 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
 const noMoreStrikes = `
   UPDATE accounts SET strikes = 0 FROM requests AS r
   WHERE r.id = ? AND accounts.id = r.account_id AND strikes > 0 AND silent_until <= r.sent_at`;
-
-/** Where nothing limits an account, an answered request occupies no window, and its line would only be in the way. */
-const forgetUnlimited = `
-  DELETE FROM requests WHERE id = ? AND EXISTS (
-    SELECT 1 FROM accounts WHERE id = requests.account_id AND limit_minute IS NULL AND limit_day IS NULL)`;
 
 /** Strikes are consecutive when the next comes within ten minutes of the last silence. */
 function strikesInARow(row: AccountRow, now: number): number {
@@ -175,9 +182,4 @@ function* owe(sql: Queries, accountId: number, { claimant, requests }: Claim, no
     `INSERT INTO owed (account_id, run, requests, at) VALUES (?, ?, ?, ?)
      ON CONFLICT (account_id, run) DO UPDATE SET requests = excluded.requests, at = excluded.at`,
   ).run(accountId, claimant, requests, now);
-}
-
-/** Deletes requests that are in no window any more. */
-function* forget(sql: Queries, accountId: number, now: number): Script<void> {
-  yield* sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
 }

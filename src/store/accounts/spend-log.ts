@@ -69,18 +69,16 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
 
     polled: async (entry, poll) =>
       atomic(function* () {
-        const ended = poll.task === "open" ? null : poll.endedAt;
+        const charge = { open: "", completed: ", charged = coalesce(?, charged)", failed: ", kept = ?" };
         yield* advance(sql);
         yield* sql(
-          `UPDATE spend_log SET task = ?, task_ended_at = ?, polled_seq = ${position}, polled_at = ? WHERE id = ?`,
-        ).run(poll.task, ended, clock.now(), entry);
-        if (poll.task === "completed")
-          yield* sql("UPDATE spend_log SET charged = coalesce(?, charged) WHERE id = ?").run(
-            poll.charged,
-            entry,
-          );
-        if (poll.task === "failed")
-          yield* sql("UPDATE spend_log SET kept = ? WHERE id = ?").run(poll.charged, entry);
+          `UPDATE spend_log SET polled_seq = ${position}, polled_at = ?, task = ?, task_ended_at = ?${charge[poll.task]} WHERE id = ?`,
+        ).run(
+          clock.now(),
+          poll.task,
+          ...(poll.task === "open" ? [null] : [poll.endedAt, poll.charged]),
+          entry,
+        );
       }),
 
     read: async ({ used, servedAt, ...told }) =>

@@ -4,7 +4,7 @@ import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/a
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
 import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-import { applyTransition } from "./transition.js";
+import { applyTransition, type Before, beforeColumns, transit } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
@@ -38,7 +38,12 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
   const newest = (itemId: number) => newestOf(connection, itemId);
   return {
     *adopt(itemId, task) {
-      yield* applyTransition(connection, itemId, "adopted");
+      yield* applyTransition(connection, itemId, "adopted", {
+        next_at: 0,
+        seen_at: null,
+        polls: 0,
+        note: null,
+      });
       const last = yield* newest(itemId);
       if (last && last.id !== task.attempt) yield* changePlaces(connection, last, task.attempt);
       yield* sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
@@ -47,9 +52,10 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
         task.attempt,
       );
       // The task was accepted when its request was sent, not when it was found.
-      yield* sql(
-        "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
-      ).run((yield* newest(itemId))?.intendedAt, itemId);
+      yield* sql("UPDATE items SET accepted_at = ? WHERE id = ?").run(
+        (yield* newest(itemId))?.intendedAt,
+        itemId,
+      );
     },
 
     *expire(itemId, note) {
@@ -80,11 +86,11 @@ export function attemptMethods(connection: Database): AttemptMethods {
   return {
     intend: async (itemId, intent) =>
       atomic(function* () {
-        yield* sql(
+        const attempt = yield* sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, 1 + coalesce((SELECT max(number) FROM attempts WHERE item_id = items.id), 0), ?, ?, ?, ?
-           FROM items WHERE id = ?`,
-        ).run(
+           FROM items WHERE id = ? RETURNING ${attemptColumns}`,
+        ).get(
           intent.runId,
           clock.now(),
           Math.round(intent.sentAt),
@@ -93,7 +99,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
           itemId,
         );
         yield* applyTransition(connection, itemId, "intended");
-        return (yield* newest(itemId)) as Attempt;
+        return attempt as Attempt;
       }),
 
     conclude: async (attemptId, event, outcome) =>
@@ -101,9 +107,8 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     giveVerdict: async (itemId, verdict, note) =>
       atomic(function* () {
-        yield* applyTransition(connection, itemId, verdict);
+        yield* applyTransition(connection, itemId, verdict, { next_at: 0, note });
         yield* sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, (yield* newest(itemId))?.id);
-        yield* sql("UPDATE items SET next_at = 0, note = ? WHERE id = ?").run(note, itemId);
       }),
 
     resubmitted: (runId) =>
@@ -119,7 +124,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     attemptOfEntry: (spendLogId) =>
       read(function* () {
-        const attempt = (yield* sql(`${selectAttempts} WHERE a.spend_log_id = ?`).get(spendLogId)) as
+        const attempt = (yield* sql(`${selectAttempts} WHERE spend_log_id = ?`).get(spendLogId)) as
           | Attempt
           | undefined;
         if (!attempt) return null;
@@ -140,16 +145,19 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     complete: async (itemId, facts) =>
       atomic(function* () {
-        const { hasChildren } = yield* applyTransition(connection, itemId, "completed");
+        const { hasChildren } = yield* applyTransition(connection, itemId, "completed", {
+          ...addressed(connection, facts),
+          polls: 0,
+          note: null,
+        });
         yield* sql(
           `UPDATE attempts SET charged = coalesce(?, charged, price),
              created_at = ?, completed_at = ?, closed = 1
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-        yield* sql("UPDATE items SET polls = 0, note = NULL WHERE id = ?").run(itemId);
         // Those of an earlier task of the item: its files stay in the archive, under their own lines of the index.
         yield* sql("DELETE FROM outputs WHERE item_id = ?").run(itemId);
-        yield* address(connection, itemId, facts);
+        yield* keepUrls(connection, itemId, facts);
         if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
 
@@ -183,9 +191,11 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     refreshOutputs: async (itemId, fresh) =>
       atomic(function* () {
-        const { hasChildren } = yield* applyTransition(connection, itemId, "url_expired");
-        yield* sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
-        yield* address(connection, itemId, fresh);
+        const { hasChildren } = yield* applyTransition(connection, itemId, "url_expired", {
+          ...addressed(connection, fresh),
+          expired: 0,
+        });
+        yield* keepUrls(connection, itemId, fresh);
         if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
 
@@ -246,17 +256,16 @@ export function attemptMethods(connection: Database): AttemptMethods {
           itemId,
           number,
         );
-        const open = yield* sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
-        if (open) return;
-        const { hasChildren } = yield* applyTransition(connection, itemId, "saved");
-        yield* sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
-        if (hasChildren) yield* releaseChildren(connection, itemId);
+        const item = (yield* sql(itemSaved).get(itemId)) as Before & { missing: number };
+        if (item.missing === 1) return;
+        yield* transit(connection, item, "saved", { note: null });
+        if (item.hasChildren === 1) yield* releaseChildren(connection, itemId);
       }),
   };
 }
 
 function* newestOf({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<Attempt | undefined> {
-  const row = yield* sql(`${selectAttempts} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId);
+  const row = yield* sql(`${selectAttempts} WHERE item_id = ? ORDER BY number DESC LIMIT 1`).get(itemId);
   return row as Attempt | undefined;
 }
 
@@ -267,12 +276,18 @@ function* conclude(
   outcome: AttemptOutcome,
 ): Script<void> {
   const { sql, clock } = connection;
-  const { itemId, owner } = (yield* sql(
-    `SELECT item_id AS itemId, (SELECT items.row_id FROM attempts AS taken JOIN items ON items.id = taken.item_id
-       WHERE taken.task_id = ? LIMIT 1) AS owner FROM attempts WHERE id = ?`,
-  ).get(outcome.taskId ?? null, attemptId)) as { itemId: number; owner: string | null };
-  if (outcome.taskId !== undefined && owner !== null) throw new TaskTaken(outcome.taskId, owner);
-  yield* applyTransition(connection, itemId, event);
+  const item = (yield* sql(itemAnswered).get(outcome.taskId ?? null, attemptId)) as Before & {
+    owner: string | null;
+  };
+  if (outcome.taskId !== undefined && item.owner !== null) throw new TaskTaken(outcome.taskId, item.owner);
+  yield* transit(connection, item, event, {
+    next_at: outcome.nextAt ?? 0,
+    accepted_at: event === "accepted" ? clock.now() : null,
+    seen_at: null,
+    polls: 0,
+    note: outcome.message ?? null,
+    failure_kind: outcome.failureKind ?? null,
+  });
   yield* sql(
     `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
        charged = ?, remaining = ? WHERE id = ?`,
@@ -286,15 +301,6 @@ function* conclude(
     outcome.charged ?? null,
     outcome.remaining ?? null,
     attemptId,
-  );
-  yield* sql(
-    "UPDATE items SET next_at = ?, accepted_at = ?, seen_at = NULL, polls = 0, note = ?, failure_kind = ? WHERE id = ?",
-  ).run(
-    outcome.nextAt ?? 0,
-    event === "accepted" ? clock.now() : null,
-    outcome.message ?? null,
-    outcome.failureKind ?? null,
-    itemId,
   );
 }
 
@@ -329,13 +335,12 @@ const neededOutputs = `
       JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
       WHERE items.run_id = @runId AND (items.state = 'blocked' OR items.state = 'planned'))`;
 
-/** Sets the URLs of outputs. */
-function* address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): Script<void> {
-  yield* sql("UPDATE items SET next_at = 0, fetch_by = ?, addressed_at = ? WHERE id = ?").run(
-    fetchBy,
-    clock.now(),
-    itemId,
-  );
+/** What the item keeps of the URLs of its outputs. */
+function addressed({ clock }: Pick<InTransaction, "clock">, { fetchBy }: Addresses) {
+  return { next_at: 0, fetch_by: fetchBy, addressed_at: clock.now() };
+}
+
+function* keepUrls({ sql }: InTransaction, itemId: number, { urls }: Addresses): Script<void> {
   for (const [index, url] of urls.entries()) {
     yield* sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
@@ -344,22 +349,31 @@ function* address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy
   }
 }
 
-/** Attempts under the names of their records. */
-export const selectAttempts = `
-  SELECT a.id, a.item_id AS itemId, a.run_id AS runId, a.number, a.intended_at AS intendedAt, a.sent_at AS sentAt, a.price,
-    a.body_sha256 AS bodySha256, a.answered_at AS answeredAt, a.outcome, a.verdict, a.spend_log_id AS spendLogId, a.status, a.message,
-    a.task_id AS taskId, a.external_task_id AS externalTaskId, a.charged, a.created_at AS createdAt,
-    a.completed_at AS completedAt
-  FROM attempts a`;
+const itemAnswered = `
+  SELECT ${beforeColumns}, (SELECT owner.row_id FROM attempts AS taken JOIN items AS owner ON owner.id = taken.item_id
+    WHERE taken.task_id = ? LIMIT 1) AS owner
+  FROM attempts JOIN items ON items.id = attempts.item_id WHERE attempts.id = ?`;
+const itemSaved = `
+  SELECT ${beforeColumns}, EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NULL) AS missing
+  FROM items WHERE id = ?`;
 
-const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
-const orphansOfItem = `${selectAttempts} WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
+/** The columns of attempts under the names of their records. */
+const attemptColumns = `
+  attempts.id, attempts.item_id AS itemId, attempts.run_id AS runId, attempts.number, attempts.intended_at AS intendedAt,
+  attempts.sent_at AS sentAt, attempts.price, attempts.body_sha256 AS bodySha256, attempts.answered_at AS answeredAt,
+  attempts.outcome, attempts.verdict, attempts.spend_log_id AS spendLogId, attempts.status, attempts.message,
+  attempts.task_id AS taskId, attempts.external_task_id AS externalTaskId, attempts.charged,
+  attempts.created_at AS createdAt, attempts.completed_at AS completedAt`;
+export const selectAttempts = `SELECT ${attemptColumns} FROM attempts`;
+
+const isOrphan = "attempts.outcome = 'unanswered' AND attempts.verdict IN ('charged', 'undecided')";
+const orphansOfItem = `${selectAttempts} WHERE attempts.item_id = ? AND ${isOrphan} ORDER BY attempts.number`;
 // The lost requests that the run sent, and those whose items the run paid for again or is about to.
 const orphansOfRun = `
-  ${selectAttempts} JOIN items i ON i.id = a.item_id
+  ${selectAttempts} JOIN items i ON i.id = attempts.item_id
   WHERE ${isOrphan}
-    AND (a.run_id = @run OR (i.run_id = @run AND i.state = 'planned') OR EXISTS (
-      SELECT 1 FROM attempts again WHERE again.item_id = a.item_id AND again.number > a.number AND again.run_id = @run))
-    AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
+    AND (attempts.run_id = @run OR (i.run_id = @run AND i.state = 'planned') OR EXISTS (
+      SELECT 1 FROM attempts again WHERE again.item_id = attempts.item_id AND again.number > attempts.number AND again.run_id = @run))
+    AND NOT (i.state = 'held' AND attempts.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
   -- The sign keeps SQLite from reading all attempts in their order.
-  ORDER BY +a.id`;
+  ORDER BY +attempts.id`;

@@ -69,19 +69,15 @@ type ItemChanges = { [Name in "add" | "counts" | "apply"]: AsScript<Store[Name]>
 export function itemChanges(connection: InTransaction): ItemChanges {
   const { sql } = connection;
   function* apply(itemId: number, event: ItemEvent, change: ItemChange): Script<void> {
-    yield* applyTransition(connection, itemId, event);
-    yield* sql(
-      "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
-    ).run(
-      change.nextAt ?? null,
-      change.seenAt ?? null,
-      change.note ?? null,
-      change.failureKind ?? null,
-      change.price ?? null,
-      event === "task_failed" ? 1 : 0,
-      itemId,
-    );
+    yield* applyTransition(connection, itemId, event, {
+      next_at: change.nextAt,
+      seen_at: change.seenAt,
+      note: change.note,
+      failure_kind: change.failureKind,
+      price: change.price,
+    });
     if (event === "task_failed") {
+      yield* sql("UPDATE items SET failures = failures + 1 WHERE id = ?").run(itemId);
       yield* sql(
         "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
       ).run(change.charged ?? 0, change.completedAt ?? null, itemId);

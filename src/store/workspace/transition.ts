@@ -8,33 +8,68 @@ export interface RootedDatabase extends Database {
   root: string;
 }
 
+/** Columns of an item that a transition sets as well. Those that are undefined stay as they are. */
+type Columns = {
+  readonly [Name in
+    | "accepted_at"
+    | "addressed_at"
+    | "expired"
+    | "failure_kind"
+    | "fetch_by"
+    | "next_at"
+    | "note"
+    | "polls"
+    | "price"
+    | "seen_at"]?: number | string | null | undefined;
+};
+
 /**
- * Changes an item's state by an event and records the event. No other code changes the state of an item. Call it inside
- * a transaction. Returns whether items may wait for its outputs. Throws IllegalTransition.
+ * Changes an item's state by an event, sets other columns with it, and records the event. No other code changes the state of
+ * an item. Call it inside a transaction. Returns whether items may wait for its outputs. Throws IllegalTransition.
  */
 export function* applyTransition(
-  { sql, clock }: InTransaction,
+  connection: InTransaction,
   itemId: number,
   event: ItemEvent,
+  columns: Columns = {},
 ): Script<{ hasChildren: boolean }> {
-  const row = (yield* sql(before).get(itemId)) as Before | undefined;
-  if (!row) throw new Error(`no item ${itemId} in this workspace`);
-  const to = follow(row.state, event);
-  yield* sql(
-    "INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)",
-  ).run(itemId, row.run_id, row.attempt, clock.now(), row.state, event);
-  yield* sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
-  return { hasChildren: row.hasChildren === 1 };
+  const item = (yield* connection.sql(itemBefore).get(itemId)) as Before | undefined;
+  if (!item) throw new Error(`no item ${itemId} in this workspace`);
+  yield* transit(connection, item, event, columns);
+  return { hasChildren: item.hasChildren === 1 };
 }
 
-const before = `
-  SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt,
-    EXISTS (SELECT 1 FROM parents WHERE parent_key = items.key) AS hasChildren
-  FROM items WHERE id = ? FOR UPDATE`;
+/** The same for an item whose columns (`beforeColumns`) were read in this transaction. */
+export function* transit(
+  { sql, clock }: InTransaction,
+  item: Before,
+  event: ItemEvent,
+  columns: Columns,
+): Script<void> {
+  const to = follow(item.state, event);
+  yield* sql(
+    "INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)",
+  ).run(item.id, item.runId, item.attempt, clock.now(), item.state, event);
+  const set = Object.entries(columns).filter(([, value]) => value !== undefined);
+  const names = ["state", ...set.map(([name]) => name)].map((name) => `${name} = ?`);
+  yield* sql(`UPDATE items SET ${names.join(", ")} WHERE id = ?`).run(
+    to,
+    ...set.map(([, value]) => value),
+    item.id,
+  );
+}
 
-interface Before {
+/** What a transition has to know of an item. */
+export const beforeColumns = `
+  items.id, items.state, items.run_id AS runId,
+  (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt,
+  EXISTS (SELECT 1 FROM parents WHERE parent_key = items.key) AS hasChildren`;
+const itemBefore = `SELECT ${beforeColumns} FROM items WHERE id = ?`;
+
+export interface Before {
+  id: number;
   state: ItemState;
-  run_id: number | null;
+  runId: number | null;
   attempt: number | null;
   hasChildren: number;
 }
