@@ -45,7 +45,7 @@ export async function openHandOut(options: HandOutOptions): Promise<HandOut> {
   await queue.clear();
   const handOut = new Waiting(options);
   await handOut.refresh();
-  await queue.onNews(() => handOut.wake());
+  await queue.onNews("outcomes", () => handOut.wake());
   void handOut.look();
   return handOut;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
@@ -34,10 +35,12 @@ export interface Queue {
   leave(name: string): Promise<void>;
   workers(): Promise<SeenWorker[]>;
   load(): Promise<QueueLoad>;
-  /** Calls back when jobs were put in or have ended. Polling finds them too, later. */
-  onNews(ring: () => void): Promise<void>;
+  /** Calls back when jobs were put in, or when some have ended. Polling finds them too, later. */
+  onNews(of: News, ring: () => void): Promise<void>;
   close(): Promise<void>;
 }
+
+type News = "jobs" | "outcomes";
 
 export interface TakenJob {
   id: string;
@@ -162,7 +165,12 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
   };
   const ask = (text: string, values: unknown[] = []) =>
     withBoss(async (boss) => (await boss.getDb().executeSql(text, values)).rows as Record<string, unknown>[]);
-  const tell = () => ask("SELECT pg_notify($1, '')", [schema]);
+  const tell = (news: News) => ask("SELECT pg_notify($1, $2)", [schema, news]);
+  const putAll = inOneGo(async (jobs: { id: string; data: DownloadJob }[]) => {
+    await withBoss((boss) => boss.insert(name, jobs));
+    await tell("jobs");
+  });
+  const tellOutcomes = inOneGo(async () => void (await tell("outcomes")));
   const leaseOf = ({ id, retryCount }: TakenJob) => ({ id, retryCount });
 
   await current.catch((error: unknown) => {
@@ -170,10 +178,8 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
   });
   return {
     async put(job) {
-      const ids = await withBoss((boss) => boss.insert(name, [{ data: job }], { returnId: true } as object));
-      const [id] = ids ?? [];
-      if (id === undefined) throw new Error("pg-boss returned no id for a job");
-      await tell();
+      const id = randomUUID();
+      await putAll({ id, data: job });
       return id;
     },
     take: async (count) => {
@@ -185,7 +191,7 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     renew: async (job) => affected(await withBoss((boss) => boss.touch(name, leaseOf(job)))),
     async complete(job, outcome) {
       const isHeard = affected(await withBoss((boss) => boss.complete(name, leaseOf(job), outcome)));
-      await tell();
+      await tellOutcomes(undefined);
       return isHeard;
     },
     async collect(ids) {
@@ -244,8 +250,8 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
         active: Number(row?.["active"] ?? 0),
       };
     },
-    async onNews(ring) {
-      news.listeners.add(ring);
+    async onNews(of, ring) {
+      news.listeners.push({ of, ring });
       await news.hear();
     },
     async close() {
@@ -261,7 +267,7 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
  * closed. After a loss it begins again with the next successful query: whoever waits for news looks from time to time anyway.
  */
 function newsOf(address: DatabaseAddress, channel: string) {
-  const listeners = new Set<() => void>();
+  const listeners: { of: News; ring(): void }[] = [];
   let hearing: Promise<Client | null> | null = null;
   let isClosed = false;
   const begin = async (): Promise<Client | null> => {
@@ -271,8 +277,8 @@ function newsOf(address: DatabaseAddress, channel: string) {
       client.once("end", () => {
         hearing = null;
       });
-      client.on("notification", () => {
-        for (const ring of listeners) ring();
+      client.on("notification", ({ payload }) => {
+        for (const { of, ring } of listeners) if (of === payload) ring();
       });
       await client.query(`LISTEN ${channel}`);
       return client;
@@ -285,7 +291,7 @@ function newsOf(address: DatabaseAddress, channel: string) {
   return {
     listeners,
     async hear(): Promise<void> {
-      if (isClosed || listeners.size === 0) return;
+      if (isClosed || listeners.length === 0) return;
       hearing ??= begin();
       await hearing;
     },
@@ -294,6 +300,22 @@ function newsOf(address: DatabaseAddress, channel: string) {
       const client = await hearing;
       if (client) await endClient(client);
     },
+  };
+}
+
+/** Calls in the same turn of the event loop are carried out by one. */
+function inOneGo<Given>(carryOut: (given: Given[]) => Promise<void>): (given: Given) => Promise<void> {
+  let waiting: Given[] = [];
+  let next: Promise<void> = Promise.resolve();
+  return (given) => {
+    if (waiting.length === 0)
+      next = new Promise((resolve) => setImmediate(resolve)).then(() => {
+        const all = waiting;
+        waiting = [];
+        return carryOut(all);
+      });
+    waiting.push(given);
+    return next;
   };
 }
 

@@ -52,7 +52,7 @@ export class Worker {
   async start(): Promise<void> {
     const { queue } = this.options;
     await this.beat();
-    await queue.onNews(() => this.nap.abort());
+    await queue.onNews("jobs", () => this.nap.abort());
     this.loops = Promise.all([this.takeJobs(), this.stayAlive()]);
   }
 

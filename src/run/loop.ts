@@ -131,8 +131,8 @@ class Loop {
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
     this.lanesInUse = new LanesInUse(lanes, settings.savesLanes);
     this.requests = new PQueue({ concurrency: lanes + polls });
-    // No more begin than are free.
-    this.downloads = new PQueue({ concurrency: Number.POSITIVE_INFINITY });
+    // Others that download keep to their own numbers.
+    this.downloads = new PQueue({ concurrency: ports.offered ? Number.POSITIVE_INFINITY : settings.downloads });
   }
 
   /**
@@ -253,10 +253,10 @@ class Loop {
     return [...this.busy].filter(([, kind]) => kind === "submit").map(([item]) => item);
   }
 
-  /** Workers come and go. */
+  /** Twice as many as are done at once, so that one that ends need not wait for a turn. Workers come and go. */
   private get downloadsMax(): number {
     const { ports, settings } = this.session;
-    return ports.offered?.() ?? settings.downloads;
+    return 2 * (ports.offered?.() ?? settings.downloads);
   }
 
   private count(kind: StepKind): number {
@@ -354,6 +354,8 @@ class Loop {
     const { clock, store } = this.session.ports;
     const over = new AbortController();
     if (this.gate.stopped("interrupted") || this.crash !== undefined) {
+      // Those that have not begun.
+      this.downloads.clear();
       void clock.sleep(downloadGraceMs, over.signal).then(() => this.cutDownloads.abort());
     }
     await Promise.all([this.requests.onIdle(), this.downloads.onIdle()]);

@@ -77,9 +77,11 @@ export function sqliteQueries(db: Sqlite): Queries {
 
 /** Runs a script on SQLite. */
 export function finish<Result>(script: Script<Result>): Result {
-  const { done, value } = script.next();
-  if (!done) throw new Error(`SQLite was to answer at once: ${value.text}`);
-  return value;
+  for (;;) {
+    const { done, value } = script.next();
+    if (done) return value;
+    if (!value.isAlone) throw new Error(`SQLite was to answer at once: ${value.text}`);
+  }
 }
 
 // biome-ignore-start lint/correctness/useYield: SQLite answers at once.

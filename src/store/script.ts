@@ -11,6 +11,8 @@ export type Script<Result> = Generator<PendingQuery, Result, QueryResult>;
 export interface PendingQuery {
   text: string;
   values: unknown[];
+  /** In place of a query: from here on the script goes on when no other does (`Database.atomic`). */
+  isAlone?: boolean;
   /** Its answer is of no use to the script, which goes on at once. If it fails, so does the script, at its next answer or end. */
   isTold?: boolean;
 }
@@ -53,13 +55,27 @@ export interface InTransaction {
   clock: Clock;
 }
 
+/** From here on a script with a `part` goes on when no other of its transaction does. */
+export function* alone(): Script<void> {
+  yield { text: "", values: [], isAlone: true };
+}
+
+/**
+ * What a script is about, by a text or an object of its own. It decides by nothing that scripts about something else change,
+ * so that their queries may come between its own, until it asks to be `alone`. A change and the query after it, of which only
+ * the last is waited for, stay together.
+ */
+export interface Apart {
+  part: string | object;
+}
+
 /** An open database. */
 export interface Database extends InTransaction {
   /**
    * Runs a script in a transaction with a write lock from its start; resolves when it is durable. A script may be run again
    * after its transaction was rolled back, so it changes nothing but the database; `once` is for one that cannot be.
    */
-  atomic<Result>(script: () => Script<Result>, once?: "once"): Promise<Result>;
+  atomic<Result>(script: () => Script<Result>, how?: "once" | Apart): Promise<Result>;
   /** Runs a script that only reads. */
   read<Result>(script: () => Script<Result>): Promise<Result>;
   /** Runs one that asks a single query: that needs no transaction, whose ends would be two more round trips. */

@@ -58,7 +58,8 @@ async function serve(fileMs = "0") {
     parameters: [],
   };
   let [made, requests] = [0, 0];
-  const at = () => new Date().toISOString();
+  /** When each task was made, and done. */
+  const doneAt = new Map();
   const taskOf = (number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
   const answers = {
     "GET /api/v1/me": () => ({
@@ -80,7 +81,7 @@ async function serve(fileMs = "0") {
       total: 1,
     }),
     "POST /api/v1/generate": () => ({
-      task_id: taskOf(++made),
+      task_id: begun(taskOf(++made)),
       external_task_id: `e-${made}`,
       status: "processing",
       model: "plain-image",
@@ -88,6 +89,10 @@ async function serve(fileMs = "0") {
       credits_consumed: 1,
       credits_remaining: 10_000_000 - made,
     }),
+  };
+  const begun = (task) => {
+    doneAt.set(task, new Date().toISOString());
+    return task;
   };
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, reply) => {
     const path = request.url.split("?")[0];
@@ -112,8 +117,8 @@ async function serve(fileMs = "0") {
           output_urls: [`http://127.0.0.1:${server.address().port}/files/${task}/1.png`],
           error: null,
           credits_consumed: 1,
-          created_at: at(),
-          completed_at: at(),
+          created_at: doneAt.get(task),
+          completed_at: doneAt.get(task),
         }
       : (answers[`${request.method} ${path}`]?.() ?? null);
     request.resume();

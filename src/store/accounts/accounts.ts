@@ -89,16 +89,19 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
 
     // For each model with its params, only as many durations are kept as an estimate uses.
     lasted: async (accountId, { model, group }, ms) =>
-      atomic(function* () {
-        yield* sql(
-          `INSERT INTO durations (origin, model, price_group, ms, at)
+      atomic(
+        function* () {
+          yield* sql(
+            `INSERT INTO durations (origin, model, price_group, ms, at)
            SELECT origin, @model, @group, @ms, @at FROM accounts WHERE id = @accountId`,
-        ).run({ accountId, model, group, ms: Math.round(ms), at: clock.now() });
-        yield* sql(
-          `DELETE FROM durations WHERE ${ofAccount} AND id <= (
+          ).run({ accountId, model, group, ms: Math.round(ms), at: clock.now() });
+          yield* sql(
+            `DELETE FROM durations WHERE ${ofAccount} AND id <= (
              SELECT id FROM durations WHERE ${ofAccount} ORDER BY id DESC LIMIT 1 OFFSET ${observationsMax})`,
-        ).run({ accountId, model, group });
-      }),
+          ).run({ accountId, model, group });
+        },
+        { part: {} },
+      ),
 
     durations: (accountId, models) =>
       read(function* () {

@@ -7,12 +7,13 @@ import {
   nextSendAt,
   type Pacing,
   presumedEnd,
+  type Quota,
   restMs,
   slotsLeft,
   slower,
   waitsFor,
 } from "../../core/quota/quota.js";
-import type { Database, Queries, Script } from "../script.js";
+import { alone, type Database, type Queries, type Script } from "../script.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { countForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
@@ -29,6 +30,8 @@ const forgetMs = minuteMs;
 
 export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMethods {
   let forgotAt = Number.NEGATIVE_INFINITY;
+  /** Where nothing limits an account, no reservation depends on the others. */
+  let wasUnlimited = false;
   /** No query counts the lines that it deletes. */
   function* forget(accountId: number, now: number): Script<void> {
     if (Math.abs(now - forgotAt) < forgetMs) return;
@@ -44,43 +47,57 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
       return quota ?? atomic(() => correctedQuota(sql, accountId, asking));
     },
 
-    reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
-      atomic(function* (): Script<Reservation> {
-        const now = clock.now();
-        yield* forget(accountId, now);
-        const current = yield* correctedQuota(sql, accountId, { now, claimant: claim?.claimant });
-        if (freeSlots(current, now) < 1) {
-          return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
-        }
-        if (claim && slotsLeft(current.day) - 1 < current.owedElsewhere + claim.requests) {
-          const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
-          return { ticket: null, waitUntil, waitsFor: "day" };
-        }
-        if (claim && current.day.limit !== null) yield* owe(sql, accountId, claim, now);
-        const id = yield* sql(
-          "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
-        ).insert(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
-        yield* addSent(sql, id, 1);
-        return { ticket: { id, isUnlimited: current.minute.limit === null && current.day.limit === null } };
-      }),
+    async reserve({ accountId, fingerprint }, endpoint, claim) {
+      const isApart = wasUnlimited;
+      return atomic(
+        function* (): Script<Reservation> {
+          const now = clock.now();
+          yield* forget(accountId, now);
+          const asking = { now, claimant: claim?.claimant };
+          let current = yield* correctedQuota(sql, accountId, asking);
+          if (isApart && !isUnlimited(current)) {
+            yield* alone();
+            current = yield* correctedQuota(sql, accountId, asking);
+          }
+          wasUnlimited = isUnlimited(current);
+          if (freeSlots(current, now) < 1) {
+            return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
+          }
+          if (claim && slotsLeft(current.day) - 1 < current.owedElsewhere + claim.requests) {
+            const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
+            return { ticket: null, waitUntil, waitsFor: "day" };
+          }
+          if (claim && current.day.limit !== null) yield* owe(sql, accountId, claim, now);
+          const id = yield* sql(
+            "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
+          ).insert(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
+          yield* addSent(sql, id, 1);
+          return { ticket: { id, isUnlimited: isUnlimited(current) } };
+        },
+        isApart ? { part: {} } : undefined,
+      );
+    },
 
     owes: async (accountId, claim) => atomic(() => owe(sql, accountId, claim, clock.now())),
 
     answered: async (ticket, isRefused = false) =>
-      atomic(function* () {
-        const now = clock.now();
-        const isForgotten = ticket.isUnlimited === true && !isRefused;
-        // After the clock was set back, the request seems to be sent later than it ended.
-        if (!isForgotten)
-          yield* sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
-            now,
-            now,
-            ticket.id,
-          );
-        // An answer to a request sent before the silence does not show that the silence is over.
-        if (!isRefused) yield* sql(noMoreStrikes).run(ticket.id);
-        if (isForgotten) yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
-      }),
+      atomic(
+        function* () {
+          const now = clock.now();
+          const isForgotten = ticket.isUnlimited === true && !isRefused;
+          // After the clock was set back, the request seems to be sent later than it ended.
+          if (!isForgotten)
+            yield* sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
+              now,
+              now,
+              ticket.id,
+            );
+          // An answer to a request sent before the silence does not show that the silence is over.
+          if (!isRefused) yield* sql(noMoreStrikes).run(ticket.id);
+          if (isForgotten) yield* sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+        },
+        { part: {} },
+      ),
 
     release: async (ticket) =>
       atomic(function* () {
@@ -124,6 +141,10 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
         return yield* countForeign(sql, account, { ...told, fingerprint, now: clock.now() });
       }),
   };
+}
+
+function isUnlimited({ minute, day }: Quota): boolean {
+  return minute.limit === null && day.limit === null;
 }
 
 const noMoreStrikes = `

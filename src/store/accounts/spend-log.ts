@@ -40,7 +40,7 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
   }
 
   return {
-    intend: async (intent) => atomic(() => intend(intent)),
+    intend: async (intent) => atomic(() => intend(intent), { part: {} }),
 
     intendWithin: async (bounds, intent) =>
       atomic(function* () {
@@ -49,37 +49,43 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
       }),
 
     answered: async (entry, answer) =>
-      atomic(function* () {
-        const { outcome } = answer;
-        const accepted = outcome === "accepted";
-        yield* advance(sql);
-        yield* sql(
-          `UPDATE spend_log SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ${position}, ended_at = ?
+      atomic(
+        function* () {
+          const { outcome } = answer;
+          const accepted = outcome === "accepted";
+          yield* advance(sql);
+          yield* sql(
+            `UPDATE spend_log SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ${position}, ended_at = ?
            WHERE id = ?`,
-        ).run(
-          outcome,
-          outcome === "unknown" && answer.completeError ? 1 : 0,
-          accepted ? answer.charged : null,
-          accepted ? "open" : null,
-          accepted ? (answer.taskId ?? null) : null,
-          clock.now(),
-          entry,
-        );
-      }),
+          ).run(
+            outcome,
+            outcome === "unknown" && answer.completeError ? 1 : 0,
+            accepted ? answer.charged : null,
+            accepted ? "open" : null,
+            accepted ? (answer.taskId ?? null) : null,
+            clock.now(),
+            entry,
+          );
+        },
+        { part: {} },
+      ),
 
     polled: async (entry, poll) =>
-      atomic(function* () {
-        const charge = { open: "", completed: ", charged = coalesce(?, charged)", failed: ", kept = ?" };
-        yield* advance(sql);
-        yield* sql(
-          `UPDATE spend_log SET polled_seq = ${position}, polled_at = ?, task = ?, task_ended_at = ?${charge[poll.task]} WHERE id = ?`,
-        ).run(
-          clock.now(),
-          poll.task,
-          ...(poll.task === "open" ? [null] : [poll.endedAt, poll.charged]),
-          entry,
-        );
-      }),
+      atomic(
+        function* () {
+          const charge = { open: "", completed: ", charged = coalesce(?, charged)", failed: ", kept = ?" };
+          yield* advance(sql);
+          yield* sql(
+            `UPDATE spend_log SET polled_seq = ${position}, polled_at = ?, task = ?, task_ended_at = ?${charge[poll.task]} WHERE id = ?`,
+          ).run(
+            clock.now(),
+            poll.task,
+            ...(poll.task === "open" ? [null] : [poll.endedAt, poll.charged]),
+            entry,
+          );
+        },
+        { part: {} },
+      ),
 
     read: async ({ used, servedAt, ...told }) =>
       atomic(function* () {

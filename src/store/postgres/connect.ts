@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
 import { DatabaseTrouble } from "../open.js";
-import type { Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
+import type { Apart, Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
 import type { DatabaseAddress } from "./address.js";
 import { bound, type Translation, translated } from "./dialect.js";
 import { migrate } from "./schema.js";
@@ -74,7 +74,7 @@ export async function openPostgres({
       pooled(pool, opened, beginWriting(address, writes), (line) => runGroup(line, group)),
     ),
     read: (script) => pooled(pool, opened, beginReading, (line) => drive(line, script())),
-    ask: (script) => pooled(pool, opened, null, (line) => drive(line, script())),
+    ask: asking(pool, opened),
     close: () => ended(pool.end(), clock),
   };
 }
@@ -102,6 +102,7 @@ export async function lockPostgres(
 ): Promise<LockedPostgres | null> {
   const pool = await poolOf(address, evenIfMoved);
   const opened: Opened = { address, clock, isInStep: false };
+  const ask = asking(pool, opened);
   const client = await connected(address, nameOf(holder)).catch(async (error: unknown) => {
     await pool.end();
     throw error;
@@ -147,7 +148,7 @@ export async function lockPostgres(
     },
     async ask(script) {
       if (lost !== null) throw explained(lost, address);
-      return pooled(pool, opened, null, (line) => drive(line, script()));
+      return ask(script);
     },
     says: (said) =>
       inTurn(async () => {
@@ -305,6 +306,27 @@ function parserOf(type: number): (text: string) => unknown {
 interface Opened extends Pick<PostgresOptions, "address" | "clock"> {
   /** Whether the clock follows that of the database's server yet. */
   isInStep: boolean;
+}
+
+/** Questions that are asked at the same time share a connection, and each has its own answer. */
+function asking(pool: Pool, opened: Opened): Database["ask"] {
+  let waiting: Pick<WaitingScript, "script" | "resolve" | "reject">[] = [];
+  const askAll = async () => {
+    const group = waiting;
+    waiting = [];
+    const answer = ({ script, resolve, reject }: (typeof group)[number], line: Line) =>
+      drive(line, script()).then(resolve, (error: unknown) => reject(explained(error, opened.address)));
+    await pooled(pool, opened, null, (line) => Promise.all(group.map((one) => answer(one, line)))).catch(
+      (error: unknown) => {
+        for (const { reject } of group) reject(error);
+      },
+    );
+  };
+  return <Result>(script: () => Script<Result>) =>
+    new Promise<Result>((resolve, reject) => {
+      waiting.push({ script, resolve: resolve as (result: unknown) => void, reject });
+      if (waiting.length === 1) setImmediate(() => void askAll());
+    });
 }
 
 async function pooled<Result>(
@@ -476,6 +498,7 @@ async function unlessCut<Result>(
 interface WaitingScript {
   script(): Script<unknown>;
   isOnce: boolean;
+  part: Apart["part"] | null;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -509,10 +532,11 @@ function inGroups(run: (group: readonly WaitingScript[]) => Promise<() => void>)
     }
     isRunning = false;
   };
-  return <Result>(script: () => Script<Result>, once?: "once") =>
+  return <Result>(script: () => Script<Result>, how?: "once" | Apart) =>
     new Promise<Result>((resolve, reject) => {
-      const isOnce = once === "once";
-      waiting.push({ script, isOnce, resolve: resolve as (result: unknown) => void, reject });
+      const isOnce = how === "once";
+      const part = typeof how === "object" ? how.part : null;
+      waiting.push({ script, isOnce, part, resolve: resolve as (result: unknown) => void, reject });
       if (!isRunning) void runAll();
     });
 }
@@ -520,9 +544,15 @@ function inGroups(run: (group: readonly WaitingScript[]) => Promise<() => void>)
 async function runGroup(line: Line, group: readonly WaitingScript[]): Promise<() => void> {
   const ends: (() => void)[] = [];
   try {
-    for (const { script, resolve } of group) {
-      const result = await drive(line, script());
-      ends.push(() => resolve(result));
+    for (const batch of sideBySide(group)) {
+      const turns = batch.length === 1 ? null : new Turns(batch.length);
+      const running = batch.map(async ({ script, resolve }) => {
+        const result = await drive(line, script(), turns).finally(() => turns?.leave());
+        ends.push(() => resolve(result));
+      });
+      // One that failed does not keep the others from asking on, so all have ended before the transaction does.
+      const failed = (await Promise.allSettled(running)).find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
     }
     await line.allAnswered();
   } catch (error) {
@@ -533,19 +563,61 @@ async function runGroup(line: Line, group: readonly WaitingScript[]): Promise<()
   };
 }
 
+/** Neighbours that may run side by side, in the order in which they came. */
+function sideBySide(group: readonly WaitingScript[]): WaitingScript[][] {
+  const batches: WaitingScript[][] = [];
+  let parts = new Set<unknown>();
+  for (const one of group) {
+    const joins = one.part !== null && parts.size > 0 && !parts.has(one.part) && !parts.has(null);
+    if (joins) batches.at(-1)?.push(one);
+    else {
+      batches.push([one]);
+      parts = new Set();
+    }
+    parts.add(one.part);
+  }
+  return batches;
+}
+
+/** Scripts that run side by side: those that want to be alone wait until the others have ended or wait too. */
+class Turns {
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(private running: number) {}
+
+  async alone(): Promise<void> {
+    const turn = new Promise<void>((resolve) => this.waiting.push(resolve));
+    this.leave();
+    await turn;
+  }
+
+  leave(): void {
+    if (--this.running > 0) return;
+    const next = this.waiting.shift();
+    if (next === undefined) return;
+    this.running = 1;
+    next();
+  }
+}
+
 /** Questions on their way at once: a script may tell a million, and what waits is in memory. */
 const openMax = 200;
 
 /** Runs a script from answer to answer. */
-async function drive<Result>(line: Line, script: Script<Result>): Promise<Result> {
+async function drive<Result>(
+  line: Line,
+  script: Script<Result>,
+  turns: Turns | null = null,
+): Promise<Result> {
   let step = script.next();
   while (!step.done) {
-    const { text, values, isTold } = step.value;
+    const { text, values, isTold, isAlone } = step.value;
     let result: QueryResult = { rows: [], changes: 0 };
     try {
-      if (isTold) {
+      if (isAlone) await turns?.alone();
+      else if (isTold) {
         line.tell(text, values);
-        if (line.open >= openMax) await line.allAnswered();
+        if (turns === null && line.open >= openMax) await line.allAnswered();
       } else {
         const { rows, rowCount } = await line.ask(text, values);
         result = { rows, changes: rowCount ?? 0 };

@@ -85,25 +85,28 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
   return {
     intend: async (itemId, intent) =>
-      atomic(function* () {
-        const attempt = yield* sql(
-          `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
+      atomic(
+        function* () {
+          const attempt = yield* sql(
+            `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, 1 + coalesce((SELECT max(number) FROM attempts WHERE item_id = items.id), 0), ?, ?, ?, ?
            FROM items WHERE id = ? RETURNING ${attemptColumns}`,
-        ).get(
-          intent.runId,
-          clock.now(),
-          Math.round(intent.sentAt),
-          intent.bodySha256,
-          intent.spendLogId,
-          itemId,
-        );
-        yield* applyTransition(connection, itemId, "intended");
-        return attempt as Attempt;
-      }),
+          ).get(
+            intent.runId,
+            clock.now(),
+            Math.round(intent.sentAt),
+            intent.bodySha256,
+            intent.spendLogId,
+            itemId,
+          );
+          yield* applyTransition(connection, itemId, "intended");
+          return attempt as Attempt;
+        },
+        { part: `item ${itemId}` },
+      ),
 
     conclude: async (attemptId, event, outcome) =>
-      atomic(() => conclude(connection, attemptId, event, outcome)),
+      atomic(() => conclude(connection, attemptId, event, outcome), { part: `attempt ${attemptId}` }),
 
     giveVerdict: async (itemId, verdict, note) =>
       atomic(function* () {
@@ -144,22 +147,25 @@ export function attemptMethods(connection: Database): AttemptMethods {
       }),
 
     complete: async (itemId, facts) =>
-      atomic(function* () {
-        const { hasChildren } = yield* applyTransition(connection, itemId, "completed", {
-          ...addressed(connection, facts),
-          polls: 0,
-          note: null,
-        });
-        yield* sql(
-          `UPDATE attempts SET charged = coalesce(?, charged, price),
+      atomic(
+        function* () {
+          const { hasChildren } = yield* applyTransition(connection, itemId, "completed", {
+            ...addressed(connection, facts),
+            polls: 0,
+            note: null,
+          });
+          yield* sql(
+            `UPDATE attempts SET charged = coalesce(?, charged, price),
              created_at = ?, completed_at = ?, closed = 1
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
-        ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-        // Those of an earlier task of the item: its files stay in the archive, under their own lines of the index.
-        yield* sql("DELETE FROM outputs WHERE item_id = ?").run(itemId);
-        yield* keepUrls(connection, itemId, facts);
-        if (hasChildren) yield* releaseChildren(connection, itemId);
-      }),
+          ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
+          // Those of an earlier task of the item: its files stay in the archive, under their own lines of the index.
+          yield* sql("DELETE FROM outputs WHERE item_id = ?").run(itemId);
+          yield* keepUrls(connection, itemId, facts);
+          if (hasChildren) yield* releaseChildren(connection, itemId);
+        },
+        { part: `item ${itemId}` },
+      ),
 
     adopt: async (itemId, task) => atomic(() => changes.adopt(itemId, task)),
 
@@ -241,26 +247,29 @@ export function attemptMethods(connection: Database): AttemptMethods {
       }),
 
     saved: async (itemId, number, file) =>
-      atomic(function* () {
-        yield* sql(
-          `UPDATE outputs SET file = ?, bucket = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ?
+      atomic(
+        function* () {
+          yield* sql(
+            `UPDATE outputs SET file = ?, bucket = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ?
            WHERE item_id = ? AND number = ?`,
-        ).run(
-          file.file,
-          file.bucket ?? null,
-          file.bytes,
-          file.sha256,
-          file.mime,
-          file.check,
-          clock.now(),
-          itemId,
-          number,
-        );
-        const item = (yield* sql(itemSaved).get(itemId)) as Before & { missing: number };
-        if (item.missing === 1) return;
-        yield* transit(connection, item, "saved", { note: null });
-        if (item.hasChildren === 1) yield* releaseChildren(connection, itemId);
-      }),
+          ).run(
+            file.file,
+            file.bucket ?? null,
+            file.bytes,
+            file.sha256,
+            file.mime,
+            file.check,
+            clock.now(),
+            itemId,
+            number,
+          );
+          const item = (yield* sql(itemSaved).get(itemId)) as Before & { missing: number };
+          if (item.missing === 1) return;
+          yield* transit(connection, item, "saved", { note: null });
+          if (item.hasChildren === 1) yield* releaseChildren(connection, itemId);
+        },
+        { part: `item ${itemId}` },
+      ),
   };
 }
 

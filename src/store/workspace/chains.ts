@@ -1,5 +1,5 @@
 import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/ports/store.js";
-import type { Database, InTransaction, Script } from "../script.js";
+import { alone, type Database, type InTransaction, type Script } from "../script.js";
 import { applyTransition, releasedFirst } from "./transition.js";
 
 /** Chains: items that take the outputs of other items, and wait for them. */
@@ -172,6 +172,7 @@ export function* wait(connection: InTransaction, itemId: number): Script<void> {
  * transaction. Returns how many those are.
  */
 export function* releaseChildren(connection: InTransaction, itemId: number): Script<number> {
+  yield* alone();
   return yield* releaseAll(connection, releasableChildren, { id: itemId });
 }
 

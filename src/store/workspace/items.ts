@@ -205,18 +205,21 @@ export function itemMethods(connection: Database): ItemMethods {
     apply: async (...given) => atomic(() => changes.apply(...given)),
 
     reschedule: async (itemId, nextAt, change = {}) =>
-      atomic(function* () {
-        yield* sql(
-          "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? = 1 THEN ? ELSE note END WHERE id = ?",
-        ).run(
-          nextAt,
-          change.looks ?? 0,
-          change.seenAt ?? null,
-          change.note === undefined ? 0 : 1,
-          change.note ?? null,
-          itemId,
-        );
-      }),
+      atomic(
+        function* () {
+          yield* sql(
+            "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? = 1 THEN ? ELSE note END WHERE id = ?",
+          ).run(
+            nextAt,
+            change.looks ?? 0,
+            change.seenAt ?? null,
+            change.note === undefined ? 0 : 1,
+            change.note ?? null,
+            itemId,
+          );
+        },
+        { part: `item ${itemId}` },
+      ),
   };
 }
 

@@ -267,8 +267,8 @@ export class Program implements FleetSide {
     );
     const queue: Queue = {
       ...(Object.fromEntries(gated) as unknown as Queue),
-      onNews: (ring) =>
-        own.onNews(() => void kernel.schedule(kernel.now() + 5, () => process.isAlive() && ring())),
+      onNews: (of, ring) =>
+        own.onNews(of, () => void kernel.schedule(kernel.now() + 5, () => process.isAlive() && ring())),
       close: own.close,
     };
     return fleet.life.mutant?.queue?.(queue, process) ?? queue;

@@ -22,6 +22,11 @@ interface KnownWorker extends SeenWorker {
   isSentAway: boolean;
 }
 
+interface Listener {
+  of: "jobs" | "outcomes";
+  ring(): void;
+}
+
 /** A job is looked at for the end of its lease no more often than this (ms), as by pg-boss. */
 const superviseMs = 1_000;
 
@@ -34,7 +39,7 @@ export class SimulatedQueue {
   private workers = new Map<string, KnownWorker>();
   private supervisedAt = Number.NEGATIVE_INFINITY;
   private count = 0;
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Set<Listener>();
 
   constructor(private readonly now: () => number) {}
 
@@ -47,7 +52,7 @@ export class SimulatedQueue {
 
   /** The queue as one connection sees it. */
   connect(): Queue {
-    const rings: (() => void)[] = [];
+    const own: Listener[] = [];
     return {
       put: async (data) => {
         const id = `job-${++this.count}`;
@@ -62,7 +67,7 @@ export class SimulatedQueue {
           ...times,
           outcome: null,
         });
-        this.ring();
+        this.ring("jobs");
         return id;
       },
       take: async (count) => {
@@ -76,7 +81,7 @@ export class SimulatedQueue {
       },
       complete: async (lease, outcome) => {
         const job = this.leased(lease);
-        this.ring();
+        this.ring("outcomes");
         if (job === null) return false;
         job.state = "completed";
         job.outcome = structuredClone(outcome);
@@ -109,12 +114,13 @@ export class SimulatedQueue {
         return there.map(({ seenAt: _, isSentAway: __, ...seen }) => structuredClone(seen));
       },
       load: async () => this.load(),
-      onNews: async (ring) => {
-        rings.push(ring);
-        this.listeners.add(ring);
+      onNews: async (of, ring) => {
+        const listener = { of, ring };
+        own.push(listener);
+        this.listeners.add(listener);
       },
       close: async () => {
-        for (const ring of rings) this.listeners.delete(ring);
+        for (const listener of own) this.listeners.delete(listener);
       },
     };
   }
@@ -161,7 +167,7 @@ export class SimulatedQueue {
     };
   }
 
-  private ring(): void {
-    for (const ring of this.listeners) ring();
+  private ring(news: Listener["of"]): void {
+    for (const { of, ring } of this.listeners) if (of === news) ring();
   }
 }
