@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
+import { nextTurn } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
 import { connected, endClient, ended } from "../store/postgres/connect.js";
 import { explained, isMissing } from "../store/postgres/trouble.js";
@@ -166,22 +166,25 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
   const ask = (text: string, values: unknown[] = []) =>
     withBoss(async (boss) => (await boss.getDb().executeSql(text, values)).rows as Record<string, unknown>[]);
   const tell = (news: News) => ask("SELECT pg_notify($1, $2)", [schema, news]);
-  const putAll = inOneGo(async (jobs: { id: string; data: DownloadJob }[]) => {
-    await withBoss((boss) => boss.insert(name, jobs));
+  const put = inOneGo(async (jobs: DownloadJob[]) => {
+    // The ids that an insert returns need not be in the order of its jobs.
+    const ids = await ask("SELECT gen_random_uuid() AS id FROM generate_series(1, $1)", [jobs.length]);
+    const all = jobs.map((data, index) => ({ id: String(ids[index]?.["id"]), data }));
+    await withBoss((boss) => boss.insert(name, all));
     await tell("jobs");
+    return all.map(({ id }) => id);
   });
-  const tellOutcomes = inOneGo(async () => void (await tell("outcomes")));
+  const tellOutcomes = inOneGo(async (outcomes: null[]) => {
+    await tell("outcomes");
+    return outcomes;
+  });
   const leaseOf = ({ id, retryCount }: TakenJob) => ({ id, retryCount });
 
   await current.catch((error: unknown) => {
     throw explained(error, address);
   });
   return {
-    async put(job) {
-      const id = randomUUID();
-      await putAll({ id, data: job });
-      return id;
-    },
+    put,
     take: async (count) => {
       const jobs = await withBoss((boss) =>
         boss.fetch<DownloadJob>(name, { batchSize: count, includeMetadata: true }),
@@ -191,7 +194,7 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     renew: async (job) => affected(await withBoss((boss) => boss.touch(name, leaseOf(job)))),
     async complete(job, outcome) {
       const isHeard = affected(await withBoss((boss) => boss.complete(name, leaseOf(job), outcome)));
-      await tellOutcomes(undefined);
+      await tellOutcomes(null);
       return isHeard;
     },
     async collect(ids) {
@@ -303,19 +306,21 @@ function newsOf(address: DatabaseAddress, channel: string) {
   };
 }
 
-/** Calls in the same turn of the event loop are carried out by one. */
-function inOneGo<Given>(carryOut: (given: Given[]) => Promise<void>): (given: Given) => Promise<void> {
+/** Calls in the same turn of the event loop are carried out by one, which returns their results in their order. */
+function inOneGo<Given, Result>(
+  carryOut: (given: Given[]) => Promise<Result[]>,
+): (given: Given) => Promise<Result> {
   let waiting: Given[] = [];
-  let next: Promise<void> = Promise.resolve();
-  return (given) => {
+  let results: Promise<Result[]> = Promise.resolve([]);
+  return async (given) => {
     if (waiting.length === 0)
-      next = new Promise((resolve) => setImmediate(resolve)).then(() => {
+      results = new Promise<void>((resolve) => nextTurn(resolve)).then(() => {
         const all = waiting;
         waiting = [];
         return carryOut(all);
       });
-    waiting.push(given);
-    return next;
+    const index = waiting.push(given) - 1;
+    return (await results)[index] as Result;
   };
 }
 

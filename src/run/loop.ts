@@ -132,7 +132,9 @@ class Loop {
     this.lanesInUse = new LanesInUse(lanes, settings.savesLanes);
     this.requests = new PQueue({ concurrency: lanes + polls });
     // Others that download keep to their own numbers.
-    this.downloads = new PQueue({ concurrency: ports.offered ? Number.POSITIVE_INFINITY : settings.downloads });
+    this.downloads = new PQueue({
+      concurrency: ports.offered ? Number.POSITIVE_INFINITY : settings.downloads,
+    });
   }
 
   /**

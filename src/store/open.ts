@@ -128,13 +128,16 @@ export interface GroupCommits {
 /** Runs something later in this turn of the event loop, or at its end. */
 export type Defer = (act: () => void) => void;
 
+/** At the end of this turn of the event loop. */
+export const nextTurn: Defer = setImmediate;
+
 export interface Committing {
   defer?: Defer;
   /** Makes durable what is committed, where SQLite does not do so itself. */
   sync?: () => Promise<void>;
 }
 
-export function groupCommits(db: Sqlite, { defer = setImmediate, sync }: Committing = {}): GroupCommits {
+export function groupCommits(db: Sqlite, { defer = nextTurn, sync }: Committing = {}): GroupCommits {
   const atomic = transactions(db);
   const savepoint = db.transaction((work: () => unknown) => work());
   let waiting: PendingWrite[] = [];

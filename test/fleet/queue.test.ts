@@ -48,6 +48,21 @@ test("the simulated queue gives a job up after as many lost workers as pg-boss d
   }
 });
 
+test("jobs that are put in at the same moment have names of their own", async () => {
+  const queue = await openQueue(databaseAddress(postgres.newWorkspace(), { sandbox: false }), systemClock);
+  if (queue === null) throw new Error("pg-boss is not installed");
+  try {
+    const folders = Array.from({ length: 30 }, (_, at) => `set-${at}`);
+    const ids = await Promise.all(folders.map((folder) => queue.put({ version: 1, folder } as DownloadJob)));
+    const taken = await queue.take(folders.length);
+    expect(new Map(taken.map(({ id, data }) => [id, data.folder]))).toEqual(
+      new Map(ids.map((id, at) => [id, folders[at]])),
+    );
+  } finally {
+    await queue.close();
+  }
+});
+
 /** Both queues, each with its own names of the same jobs. */
 class Both {
   redelivered = 0;

@@ -50,6 +50,8 @@ export interface World {
   freeBytes: number | null;
   /** Lets time pass within `tamper`, as for an answer that takes so long (ms). */
   pass(ms: number): Promise<void>;
+  /** Told how many downloads are in progress, as each begins, and awaited. */
+  onDownload: ((atOnce: number) => unknown) | null;
   progress: Progress[];
   /** Told of each progress, as a person would see it. */
   onProgress: ((progress: Progress) => void) | null;
@@ -95,6 +97,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     freeBytes: null,
     pass: (ms) => clock.sleep(ms),
     progress: [],
+    onDownload: null,
     onProgress: null,
     async close() {
       await store.close();
@@ -166,6 +169,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     perMinute: change.perMinute === undefined ? 60 : change.perMinute,
     perDay: change.perDay === undefined ? 10_000 : change.perDay,
   });
+  let downloading = 0;
   const http = openHttp({ baseUrl: sandbox.url, key: sandbox.key, clock });
   const send: Send = (request, signal) =>
     counted(() => {
@@ -231,7 +235,11 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
         { receiptsFile: join(world.folder, "receipts.jsonl"), root: world.folder },
         () => clock.now(),
       ),
-      save: (request, signal) => counted(() => archive.save(request, signal)),
+      save: (request, signal) =>
+        counted(async () => {
+          await world.onDownload?.(++downloading);
+          return archive.save(request, signal).finally(() => downloading--);
+        }),
       refusal: (folder) => counted(() => archive.refusal(folder)),
       replacements: new Replacements(),
       bell: new WakeSignal(),

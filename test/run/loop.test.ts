@@ -764,4 +764,33 @@ describe("files", () => {
     for (const id of ["p1", "p2", "p3"]) expect(existsSync(join(folder, `${id}.png`))).toBe(true);
     expect(posts()).toBe(3);
   });
+
+  test("are downloaded as many at once as may be, with more at hand", async () => {
+    await open();
+    const run = await start(world, pictures(12));
+    const atOnce: number[] = [];
+    world.onDownload = (downloads) => atOnce.push(downloads);
+    await carryOn(world, run, { lanes: 12, downloads: 2 });
+    expect(Math.max(...atOnce)).toBe(2);
+    expect(atOnce).toHaveLength(12);
+  });
+
+  test("are left where they are when the run is interrupted before their download began", async () => {
+    await open();
+    const run = await start(world, pictures(6));
+    const interrupt = new AbortController();
+    let begun = 0;
+    world.onDownload = async () => {
+      begun++;
+      await world.pass(60_000);
+      interrupt.abort();
+    };
+    await carryOn(world, run, { downloads: 2, interrupt: interrupt.signal });
+    expect(begun).toBe(2);
+    expect(Object.values(await states(world, run)).filter((state) => state === "ready")).toHaveLength(4);
+    world.onDownload = null;
+    await carryOn(world, run, {});
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(posts()).toBe(6);
+  });
 });

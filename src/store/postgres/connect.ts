@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import type { Client, ClientConfig, QueryResult as PgResult, Pool, PoolClient } from "pg";
 import type { Clock } from "../../clock.js";
-import { DatabaseTrouble } from "../open.js";
+import { DatabaseTrouble, nextTurn } from "../open.js";
 import type { Apart, Database, PendingQuery, Queries, Query, QueryResult, Script } from "../script.js";
 import type { DatabaseAddress } from "./address.js";
 import { bound, type Translation, translated } from "./dialect.js";
@@ -325,7 +325,7 @@ function asking(pool: Pool, opened: Opened): Database["ask"] {
   return <Result>(script: () => Script<Result>) =>
     new Promise<Result>((resolve, reject) => {
       waiting.push({ script, resolve: resolve as (result: unknown) => void, reject });
-      if (waiting.length === 1) setImmediate(() => void askAll());
+      if (waiting.length === 1) nextTurn(() => void askAll());
     });
 }
 

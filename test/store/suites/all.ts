@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { accountsSuite } from "./accounts.js";
+import { atOnceSuite } from "./at-once.js";
 import { editionsSuite } from "./editions.js";
 import { foreignRequestsSuite } from "./foreign-requests.js";
 import { newsSuite } from "./news.js";
@@ -23,4 +24,5 @@ export function storeSuites(open: OpenDatabase, numRuns: number): void {
   describe("steps", () => stepsSuite(open));
   describe("news", () => newsSuite(open));
   describe("spending", () => spendingSuite(open));
+  describe("at the same moment", () => atOnceSuite(open));
 }
