@@ -1,4 +1,4 @@
-import { inflateRawSync } from "node:zlib";
+import { crc32, inflateRawSync } from "node:zlib";
 
 /**
  * A small workbook may unpack to any size, and a single cell far away makes a reader fill in all the rows and columns
@@ -13,48 +13,75 @@ const columnsMax = 16_384;
 /** A million rows of 50 columns. */
 const cellsMax = 50_000_000;
 
-/** What is too large about the bytes of a workbook, or null. Damage is left to the reader to report. */
-export function tooLarge(
-  bytes: Uint8Array,
-  bytesMax = unpackedBytesMax,
-): { what: string; expected: string } | null {
-  let left = bytesMax;
-  for (const { content } of entriesOf(bytes, bytesMax)) {
-    left -= content.length;
-    if (left < 0)
-      return {
-        what: "the workbook is too large when it is unpacked",
-        expected: `at most ${bytesMax / 1_000_000} MB`,
-      };
-    if (isFar(content))
-      return {
-        what: "the workbook has a cell too far from its first one",
-        expected: `at most ${rowsMax} rows, ${columnsMax} columns, and ${cellsMax / 1_000_000} million cells`,
-      };
-  }
-  return null;
+interface Measured {
+  /** What is too large about it. */
+  large: { what: string; expected: string } | null;
+  /** Its files are as they were packed. The reader waits for ever for what is missing from some damaged ones. */
+  isWhole: boolean;
 }
 
-/** The files of a workbook, up to the first that is damaged. The last has more than is left of `bytesMax`, if they have. */
+export function measure(bytes: Uint8Array, bytesMax = unpackedBytesMax): Measured {
+  let left = bytesMax;
+  const entries = entriesOf(bytes, bytesMax);
+  for (;;) {
+    const { done, value } = entries.next();
+    if (done) return { large: null, isWhole: value };
+    const { content } = value;
+    left -= content.length;
+    if (left < 0) {
+      const expected = `at most ${bytesMax / 1_000_000} MB`;
+      return { large: { what: "the workbook is too large when it is unpacked", expected }, isWhole: false };
+    }
+    if (isFar(content)) {
+      const expected = `at most ${rowsMax} rows, ${columnsMax} columns, and ${cellsMax / 1_000_000} million cells`;
+      return {
+        large: { what: "the workbook has a cell too far from its first one", expected },
+        isWhole: false,
+      };
+    }
+  }
+}
+
+/**
+ * The files of a workbook, up to the first that is damaged. The last has more than is left of `bytesMax`, if they have.
+ * Returns whether none is damaged, and the directory follows.
+ */
 export function* entriesOf(
   bytes: Uint8Array,
   bytesMax = unpackedBytesMax,
-): Generator<{ name: string; content: Buffer }> {
+): Generator<{ name: string; content: Buffer }, boolean> {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let left = bytesMax;
-  for (let at = 0; zip.toString("latin1", at, at + 4) === "PK\x03\x04" && at + 30 <= zip.length; ) {
+  let at = 0;
+  while (marks(zip, at, entryMark) && at + 30 <= zip.length) {
     const nameEnd = at + 30 + zip.readUInt16LE(at + 26);
     const from = nameEnd + zip.readUInt16LE(at + 28);
     const entry = unpacked(zip, at, from, left);
-    if (entry === null) return;
+    if (entry === null) return false;
     yield { name: zip.toString("utf8", at + 30, nameEnd), content: entry.content };
     left -= entry.content.length;
-    if (left < 0) return;
-    at = from + entry.packed;
+    const end = from + entry.packed;
+    if (left < 0 || crc32(entry.content) !== statedSum(zip, at, end)) return false;
     // What an entry's header leaves open follows its content, in up to 24 bytes.
-    const next = zip.subarray(at, at + 28).indexOf("PK\x03\x04", 0, "latin1");
-    if (next > 0) at += next;
+    at = end;
+    while (at < end + 24 && !marks(zip, at, entryMark) && !marks(zip, at, directoryMark)) at++;
   }
+  return marks(zip, at, directoryMark);
+}
+
+const entryMark = "PK\x03\x04";
+const directoryMark = "PK\x01\x02";
+const descriptorMark = "PK\x07\x08";
+
+function marks(zip: Buffer, at: number, mark: string): boolean {
+  return zip.toString("latin1", at, at + mark.length) === mark;
+}
+
+/** The checksum of an entry: in its header, or after its content where that was not known before it was written. */
+function statedSum(zip: Buffer, at: number, end: number): number | null {
+  const follows = (zip.readUInt16LE(at + 6) & 8) !== 0;
+  const place = follows ? end + (marks(zip, end, descriptorMark) ? 4 : 0) : at + 14;
+  return place + 4 <= zip.length ? zip.readUInt32LE(place) : null;
 }
 
 /** Four times as much as zlib's default: a workbook of hundreds of megabytes is unpacked in a tenth of the time. */

@@ -10,7 +10,7 @@ import {
 import { headerOf } from "./header.js";
 import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
-import { tooLarge } from "./unpacked.js";
+import { measure } from "./unpacked.js";
 
 /** Whether these are the bytes of a workbook (.xlsx), or of another zip file. */
 export function isWorkbook(bytes: Uint8Array): boolean {
@@ -35,7 +35,7 @@ export async function readWorkbook(
 ): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const expected = "a workbook as Excel saves it (.xlsx)";
-  const large = tooLarge(bytes);
+  const { large, isWhole } = measure(bytes);
   if (large !== null) return fail({ message: large.what, expected: large.expected, got: "more" });
   if (isOpenDocument(bytes)) {
     const message = "the file is an OpenDocument spreadsheet (.ods)";
@@ -43,6 +43,7 @@ export async function readWorkbook(
       'the same saved as .xlsx: in LibreOffice, File > Save As, file type "Excel 2007-365 (.xlsx)"';
     return fail({ message, expected: asXlsx, got: "an .ods file" });
   }
+  if (!isWhole) return fail({ message: "the workbook cannot be read", expected, got: damaged });
   const { default: readExcelFile } = await import("read-excel-file/node");
   let sheets: { sheet: string; data: unknown[][] }[];
   try {
@@ -132,8 +133,10 @@ function hiddenNotes(hidden: readonly number[], { rows }: SourceBatch): string[]
 }
 
 /** What the reader's error says in words. */
+const damaged = "a file that is damaged or not complete";
+
 function damageText({ message }: Error): string {
-  if (/unzip/i.test(message)) return "a file that is damaged or not complete";
+  if (/unzip/i.test(message)) return damaged;
   return /not found inside/.test(message) || message === "" ? "another kind of file" : message;
 }
 

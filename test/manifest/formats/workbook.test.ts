@@ -1,8 +1,9 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import { constants, deflateRawSync } from "node:zlib";
+import { constants, crc32, deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
-import { tooLarge } from "../../../src/manifest/formats/unpacked.js";
+import { measure } from "../../../src/manifest/formats/unpacked.js";
 import { amount } from "../../fuzz/amount.js";
 import { fileWith } from "../folder.js";
 import { readManifest } from "../read.js";
@@ -241,11 +242,11 @@ test("a workbook that unpacks to more than it may is refused, whatever sizes it 
   };
   const megabytes = amount(5, 500);
   const limit = megabytes === 500 ? [] : [megabytes * 1_000_000];
-  expect(tooLarge(workbookOf(megabytes * 1_000_000 + 1), ...limit)).toEqual({
+  expect(measure(workbookOf(megabytes * 1_000_000 + 1), ...limit).large).toEqual({
     what: "the workbook is too large when it is unpacked",
     expected: `at most ${megabytes} MB`,
   });
-  expect(tooLarge(workbookOf(1_000_000), 1_000_000)).toBeNull();
+  expect(measure(workbookOf(1_000_000), 1_000_000).large).toBeNull();
 });
 
 test.each([
@@ -256,17 +257,49 @@ test.each([
 ])("a workbook with a cell that has %s is refused before it is read", async (_, cell) => {
   const content = Buffer.from(`<worksheet><sheetData>${cell}</sheetData></worksheet>`);
   const sheet = [entryHeader("xl/worksheets/sheet1.xml"), deflateRawSync(content)];
-  const path = await fileWith("far.xlsx", Buffer.concat([entryHeader("a"), deflateRawSync("x"), ...sheet]));
+  const path = await fileWith(
+    "far.xlsx",
+    Buffer.concat([entryHeader("a", "x"), deflateRawSync("x"), ...sheet]),
+  );
   expect((await readManifest(path)).problems).toMatchObject([
     { message: "the workbook has a cell too far from its first one" },
   ]);
 });
 
+test("a workbook of which a byte was lost on the way is refused, or read as it was", async () => {
+  const path = await workbook({
+    Cups: [
+      ["id", "prompt"],
+      ["a", "a red cup"],
+    ],
+  });
+  const bytes = await readFile(path);
+  const whole = await readManifest(path);
+  let refused = 0;
+  for (let at = 0; at < bytes.length; at += 37) {
+    const damaged = Buffer.from(bytes);
+    damaged[at] = (damaged[at] ?? 0) ^ 0x55;
+    await writeFile(path, damaged);
+    const { rows, problems } = await readManifest(path);
+    if (problems.length > 0) refused++;
+    else expect(rows).toEqual(whole.rows);
+  }
+  expect(refused).toBeGreaterThan(10);
+
+  const sum = bytes.indexOf("PK\x07\x08", 0, "latin1") + 4;
+  bytes.writeUInt32LE(bytes.readUInt32LE(sum) ^ 1, sum);
+  await writeFile(path, bytes);
+  expect((await readManifest(path)).problems).toMatchObject([
+    { message: "the workbook cannot be read", got: "a file that is damaged or not complete" },
+  ]);
+});
+
 /** What stands before the packed content of a file in a zip. Its sizes are left out, as a zip may. */
-function entryHeader(name: string): Buffer {
+function entryHeader(name: string, content = ""): Buffer {
   const header = Buffer.alloc(30);
   header.write("PK\x03\x04", "latin1");
   header.writeUInt16LE(8, 8);
+  header.writeUInt32LE(crc32(content), 14);
   header.writeUInt16LE(name.length, 26);
   return Buffer.concat([header, Buffer.from(name)]);
 }
