@@ -44,7 +44,7 @@ export function measure(bytes: Uint8Array, bytesMax = unpackedBytesMax): Measure
 
 /**
  * The files of a workbook, up to the first that is damaged. The last has more than is left of `bytesMax`, if they have.
- * Returns whether none is damaged, and the directory follows.
+ * Returns whether none is damaged, and the directory follows that names them.
  */
 export function* entriesOf(
   bytes: Uint8Array,
@@ -53,7 +53,9 @@ export function* entriesOf(
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let left = bytesMax;
   let at = 0;
+  const places = new Set<number>();
   while (marks(zip, at, entryMark) && at + 30 <= zip.length) {
+    places.add(at);
     const nameEnd = at + 30 + zip.readUInt16LE(at + 26);
     const from = nameEnd + zip.readUInt16LE(at + 28);
     const entry = unpacked(zip, at, from, left);
@@ -66,21 +68,41 @@ export function* entriesOf(
     at = end;
     while (at < end + 24 && !marks(zip, at, entryMark) && !marks(zip, at, directoryMark)) at++;
   }
-  return marks(zip, at, directoryMark);
+  return hasDirectory(zip, at, places);
+}
+
+/** Whether there is a directory of just the entries at these places, and its end. */
+function hasDirectory(zip: Buffer, start: number, places: Set<number>): boolean {
+  const entries = places.size;
+  let at = start;
+  while (marks(zip, at, directoryMark) && at + 46 <= zip.length) {
+    if (!places.delete(zip.readUInt32LE(at + 42))) return false;
+    at += 46 + [28, 30, 32].reduce((sum, length) => sum + zip.readUInt16LE(at + length), 0);
+  }
+  // A large workbook may say more about its size in between.
+  const end = zip.indexOf(endMark, at, "latin1");
+  if (places.size > 0 || end < 0 || end + 22 > zip.length) return false;
+  const names = { entries: zip.readUInt16LE(end + 10), start: zip.readUInt32LE(end + 16) };
+  return names.entries === entries && names.start === start;
 }
 
 const entryMark = "PK\x03\x04";
 const directoryMark = "PK\x01\x02";
 const descriptorMark = "PK\x07\x08";
+const endMark = "PK\x05\x06";
 
 function marks(zip: Buffer, at: number, mark: string): boolean {
   return zip.toString("latin1", at, at + mark.length) === mark;
 }
 
-/** The checksum of an entry: in its header, or after its content where that was not known before it was written. */
+/** Whether an entry was written before its size and checksum were known. */
+function sumFollows(zip: Buffer, at: number): boolean {
+  return (zip.readUInt16LE(at + 6) & 8) !== 0;
+}
+
+/** The checksum of an entry: in its header, or after its content. */
 function statedSum(zip: Buffer, at: number, end: number): number | null {
-  const follows = (zip.readUInt16LE(at + 6) & 8) !== 0;
-  const place = follows ? end + (marks(zip, end, descriptorMark) ? 4 : 0) : at + 14;
+  const place = sumFollows(zip, at) ? end + (marks(zip, end, descriptorMark) ? 4 : 0) : at + 14;
   return place + 4 <= zip.length ? zip.readUInt32LE(place) : null;
 }
 
@@ -96,7 +118,11 @@ function unpacked(
 ): { content: Buffer; packed: number } | null {
   const method = zip.readUInt16LE(at + 8);
   if (method === 0) {
-    const packed = zip.readUInt32LE(at + 18);
+    const stated = zip.readUInt32LE(at + 18);
+    const packed =
+      stated === 0 && sumFollows(zip, at)
+        ? Math.max(0, zip.indexOf(descriptorMark, from, "latin1") - from)
+        : stated;
     return { content: zip.subarray(from, from + packed), packed };
   }
   try {

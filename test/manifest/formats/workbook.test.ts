@@ -1,9 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
-import { measure } from "../../../src/manifest/formats/unpacked.js";
+import { entriesOf, measure } from "../../../src/manifest/formats/unpacked.js";
 import { amount } from "../../fuzz/amount.js";
 import { fileWith } from "../folder.js";
 import { readManifest } from "../read.js";
@@ -292,6 +293,17 @@ test("a workbook of which a byte was lost on the way is refused, or read as it w
   expect((await readManifest(path)).problems).toMatchObject([
     { message: "the workbook cannot be read", got: "a file that is damaged or not complete" },
   ]);
+});
+
+test("a workbook that was packed as a stream, without compression, is read", async () => {
+  const { ZipFile } = await import("yazl");
+  const path = await workbook({ Cups: [["id"], ["a"]] });
+  const zip = new ZipFile();
+  for (const { name, content } of entriesOf(await readFile(path)))
+    zip.addReadStream(Readable.from([content]), name, { compress: false });
+  zip.end();
+  await writeFile(path, await buffer(zip.outputStream));
+  expect(await readManifest(path)).toMatchObject({ problems: [], rows: [{ id: "a" }] });
 });
 
 /** What stands before the packed content of a file in a zip. Its sizes are left out, as a zip may. */
