@@ -233,7 +233,7 @@ export function capWarnings(
   const today = found.cap === "max-credits-per-day" ? " today" : "";
   const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${coverageText(caps.fit)}; ${undoneText(undone)}.`;
   return [
-    { kind: "over_cap", message, ...found, needed, undone, reaches: caps.fit },
+    { kind: "over_cap", message, ...found, needed, undone, coverage: caps.fit },
     ...modelWarnings(sums, budget, models.made),
   ];
 }

@@ -32,7 +32,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
       message: `The run needs ${inCredits(needed)} and the balance is ${showCredits(balance)}: ${coverageText(fit)}.`,
       needed,
       balance,
-      reaches: fit,
+      coverage: fit,
     });
   }
   return blockers;

@@ -47,7 +47,7 @@ describe("a balance that is too small", () => {
         message: "The run needs 21 credits and the balance is 15: it covers 2 items, through row 3 (b).",
         needed: credits(21),
         balance: credits(15),
-        reaches: fit,
+        coverage: fit,
       },
     ]);
     // d would be cheap enough for what is left, but c comes before it.
@@ -74,7 +74,7 @@ describe("a balance that is too small", () => {
   test("stops nothing when the cap ends the run before", async () => {
     const { blockers, warnings } = await planOf(sheet, { me: me(12), caps: total(11) });
     expect(blockers).toEqual([]);
-    expect(warnings).toMatchObject([{ kind: "over_cap", reaches: { items: 2 } }]);
+    expect(warnings).toMatchObject([{ kind: "over_cap", coverage: { items: 2 } }]);
   });
 });
 

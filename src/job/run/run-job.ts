@@ -4,13 +4,20 @@ import type { Me } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { AlarmClock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, inCredits } from "../../core/money.js";
+import type { Credits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
-import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
+import {
+  exitOfRefusal,
+  type Finding,
+  onlyRowsAreWrong,
+  type Plan,
+  refusalsOf,
+  wrongRows,
+} from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
@@ -227,43 +234,20 @@ async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOp
 
 /** Throws EarlyExit when the plan forbids the run. */
 function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): void {
-  for (const blocker of plan.blockers) {
-    if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
-      throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
-    }
-    if (paidForKinds.includes(blocker.kind))
-      throw new EarlyExit("usage", `${blocker.message} Nothing was submitted.`);
-    if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
-      const covers = "--on-insufficient fit submits what the balance covers";
-      const next = blocker.reaches.items === 0 ? `.${cheaperFirst(plan, blocker.balance)}` : `; ${covers}.`;
-      throw new EarlyExit("credits", `${blocker.message} Nothing was submitted${next}`);
-    }
-    if (
-      onInsufficient === "fit" &&
-      blocker.kind === "insufficient_credits" &&
-      blocker.reaches.items === 0 &&
-      nothingElse(plan)
-    ) {
-      throw new EarlyExit(
-        "credits",
-        `the balance of ${inCredits(blocker.balance)} does not cover the first item. Nothing was submitted.${cheaperFirst(plan, blocker.balance)}`,
-      );
-    }
-  }
+  const [refusal] = refusalsOf(plan, onInsufficient);
+  if (refusal === undefined) return;
+  const text = `${refusal.message} Nothing was submitted`;
+  throw new EarlyExit(exitOfRefusal(refusal), `${text}${otherWay(plan, refusal)}`);
 }
 
-/** What submits the items that the balance covers where it does not cover the first one. */
-function cheaperFirst(plan: Plan, balance: Credits): string {
+/** What submits items that the balance covers. */
+function otherWay(plan: Plan, refusal: Finding): string {
+  if (refusal.kind !== "insufficient_credits") return ".";
+  if (refusal.coverage.items > 0) return "; --on-insufficient fit submits what the balance covers.";
   for (const { due, price } of plan.items)
-    if (due && price <= balance) return " --order cheapest --on-insufficient fit submits the cheaper items.";
-  return "";
-}
-
-/** Whether no item of the plan is at the service or waits for its download. */
-function nothingElse(plan: Plan): boolean {
-  for (const { due, standing } of plan.items)
-    if (!due && standing !== "archived" && standing !== "failed") return false;
-  return true;
+    if (due && price <= refusal.balance)
+      return ". --order cheapest --on-insufficient fit submits the cheaper items.";
+  return ".";
 }
 
 /** Plans again what a person asked for and agreed to pay: failed items and lost files. */
