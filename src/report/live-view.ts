@@ -1,5 +1,4 @@
 import { isAbsolute, join } from "node:path";
-import { showCredits } from "../core/money.js";
 import type { Window } from "../core/quota/quota.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
@@ -15,7 +14,7 @@ import {
   textWidth,
 } from "../text/terminal.js";
 import { shownPath } from "./problem-text.js";
-import { obstacles, type ProgressNow, times } from "./progress.js";
+import { obstacles, type ProgressNow, spentText, times } from "./progress.js";
 import { countedStates, itemsOf, orderedStates } from "./state-words.js";
 
 /** What the live view shows of a run. */
@@ -125,11 +124,11 @@ function bars(facts: LiveFacts, style: LiveStyle): Line[] {
   });
 }
 
-function creditsShare({ spent, cap }: LiveFacts): Share[] {
+function creditsShare(facts: LiveFacts): Share[] {
+  const { spent, cap } = facts;
   if (cap === null && spent === 0) return [];
-  const ofCap = cap === null || cap === 0 ? "" : ` of ${showCredits(cap)}`;
-  const text = `${showCredits(spent)}${ofCap} credits`;
-  return [{ label: "credits", part: spent, whole: cap ?? 0, text, tone: "strong", rank: 2 }];
+  const whole = Math.max(0, cap ?? 0);
+  return [{ label: "credits", part: spent, whole, text: spentText(facts), tone: "strong", rank: 2 }];
 }
 
 function quotaShare(label: string, { used, limit }: Window): Share[] {

@@ -1,6 +1,6 @@
 import type { ItemState } from "../core/item.js";
 import { localTime } from "../core/local-time.js";
-import { inCredits, showCredits } from "../core/money.js";
+import { inCredits, minus, showCredits } from "../core/money.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
@@ -119,13 +119,22 @@ function clockText(ms: number): string {
   return hours === 0 ? `${minutes}:${two(seconds % 60)}` : `${hours}:${two(minutes)}:${two(seconds % 60)}`;
 }
 
-function creditsPiece({ spent, cap }: ProgressNow): Piece {
-  // A run that only collects has no cap of its own to show.
-  if (cap === null || cap === 0) return { text: spent === 0 ? "" : inCredits(spent) };
-  return {
-    text: `${showCredits(spent)} of ${inCredits(cap)}`,
-    short: `${showCredits(spent)}/${inCredits(cap)}`,
-  };
+function creditsPiece(progress: ProgressNow): Piece {
+  const { spent, cap } = progress;
+  if (cap === null || cap <= 0) return { text: spent === 0 ? "" : spentText(progress) };
+  const short = spent > cap ? inCredits(spent) : `${showCredits(spent)}/${inCredits(cap)}`;
+  return { text: spentText(progress), short };
+}
+
+/**
+ * The credits that are spent, and the most that the caps allow now. `--keep-credits` allows less when others spend from
+ * the balance or a price turns out higher: then more may be spent already. A run that only collects has no cap to show.
+ */
+export function spentText({ spent, cap }: Pick<Progress, "spent" | "cap">): string {
+  if (cap === null || cap <= 0) return inCredits(spent);
+  if (spent > cap)
+    return `${inCredits(spent)}, ${showCredits(minus(spent, cap))} more than the caps allow now`;
+  return `${showCredits(spent)} of ${inCredits(cap)}`;
 }
 
 function present(pieces: readonly Piece[]): Piece[] {

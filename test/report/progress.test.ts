@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { credits, noCredits } from "../../src/core/money.js";
+import { credits, minus, noCredits } from "../../src/core/money.js";
 import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
 import { textWidth } from "../../src/text/terminal.js";
 import { noCounts, progressOf, quota } from "./facts.js";
@@ -66,6 +66,15 @@ describe("the progress line", () => {
   test("shows no time left when the forecast has passed, or when nothing is open", () => {
     expect(progressLine({ ...facts, elapsedMs: 3_725_000 })).toContain("archived · 1:02:05 · 48");
     expect(progressLine({ ...facts, forecastMs: null })).toContain("archived · 0:40 · 48");
+  });
+
+  test("never shows more credits spent than a cap that it names: --keep-credits allows less when the balance falls", () => {
+    const fallen = { ...facts, spent: credits(18), cap: credits(15) };
+    expect(progressLine(fallen)).toContain(" · 18 credits, 3 more than the caps allow now · ");
+    expect(progressLine(fallen, 50)).toBe("12/26 · 0:40, ~1:09 left · 18 credits");
+    expect(progressLine({ ...fallen, cap: credits(18) })).toContain(" · 18 of 18 credits · ");
+    const below = progressLine({ ...fallen, spent: noCredits, cap: minus(noCredits, credits(3)) });
+    expect(below).toContain(" left · 7 at the service");
   });
 
   test("fits 60 columns without cutting a word, with time, credits and countdown", () => {
