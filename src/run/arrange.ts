@@ -78,8 +78,8 @@ export async function arrange(
       });
     await store.setRun(run.id, { arranged: true });
   } catch (error) {
-    const { code } = refusalOf(error, jobFolder(run));
-    ports.log.warn({ code }, `files keep their old names for now (${(error as Error).message})`);
+    const { code, reason } = refusalOf(error, jobFolder(run));
+    ports.log.warn({ code }, `files keep their old names for now: ${reason}`);
   }
 }
 
