@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { temporaryName } from "./disk/temporary.js";
-import { gone } from "./move.js";
+import { removeName } from "./move.js";
 
 /** Temporary files below a job's folder: absolute paths, in order. Symbolic links are not followed. */
 export async function findLeftovers(disk: Disk, jobFolder: string): Promise<string[]> {
@@ -20,7 +20,7 @@ export async function findLeftovers(disk: Disk, jobFolder: string): Promise<stri
  */
 export async function removeLeftovers(disk: Disk, jobFolder: string): Promise<string[]> {
   const found = await findLeftovers(disk, jobFolder);
-  for (const path of found) await gone(disk, path);
+  for (const path of found) await removeName(disk, path);
   for (const folder of new Set(found.map((path) => dirname(path)))) await disk.syncFolder(folder);
   return found;
 }

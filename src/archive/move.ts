@@ -31,8 +31,8 @@ export async function moveFile(
   const hasSidecar = (await disk.size(sidecar)) !== null;
   if (hasSidecar) await writeSidecar(disk, jobFolder, folder, moved);
   await index.add(moved);
-  await gone(disk, join(jobFolder, line.file));
-  if (hasSidecar) await gone(disk, sidecar);
+  await removeName(disk, join(jobFolder, line.file));
+  if (hasSidecar) await removeName(disk, sidecar);
   await disk.syncFolder(join(jobFolder, posix.dirname(line.file)));
   for (const name of [line.file, ...(hasSidecar ? [sidecarOf(line.file)] : [])]) index.free(name);
   return file;
@@ -73,7 +73,7 @@ async function freeName(
 }
 
 /** Removes a name, which may be gone already: on a filesystem without hard links, or by another process. */
-export async function gone(disk: Disk, path: string): Promise<void> {
+export async function removeName(disk: Disk, path: string): Promise<void> {
   try {
     await disk.unlink(path);
   } catch (error) {

@@ -43,7 +43,7 @@ export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] 
   const warnings: Finding[] = [];
   if (money.balance === null) {
     const message = "The service does not report the balance, so the run may stop with too few credits.";
-    warnings.push({ kind: "untold_balance", message });
+    warnings.push({ kind: "unreported_balance", message });
   }
   const status = me.subscription?.status;
   if (me.subscription && status === "canceled") {

@@ -202,7 +202,7 @@ export type Finding = { message: string } & (
   | { kind: "no_subscription" }
   | { kind: "past_due" }
   | { kind: "insufficient_credits"; needed: Credits; balance: Credits; coverage: Fit }
-  | { kind: "untold_balance" }
+  | { kind: "unreported_balance" }
   | { kind: "canceled"; until: string }
   | { kind: "unknown_subscription"; status: string }
   | { kind: "over_cap"; cap: string; needed: Credits; room: Credits; undone: number; coverage: Fit }

@@ -86,7 +86,7 @@ describe("a balance", () => {
     async (balance) => {
       const { money, blockers, warnings, fit } = await planOf(sheet, { me: told(balance) });
       expect([money.balance, money.after, fit.items, blockers]).toEqual([null, null, 4, []]);
-      expect(warnings.map(({ kind }) => kind)).toEqual(["untold_balance"]);
+      expect(warnings.map(({ kind }) => kind)).toEqual(["unreported_balance"]);
       const kept = await planOf(sheet, { me: told(balance), caps: { keep: credits(1) } });
       expect(kept.fit.items).toBe(0);
     },

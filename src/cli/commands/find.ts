@@ -24,5 +24,7 @@ export async function find({
   const most = flags.json ? undefined : shownMax;
   const { newest, count } = await findOutputs(workspaceOf(flags, machine), wanted, clock, most);
   const shown = newest.map((output) => ({ ...output, path: shownPath(output.path, cwd) }));
-  print(flags, machine, "find", newest.map(foundJson), (look) => foundTable({ newest: shown, count }, look));
+  print(flags, machine, "find", newest.map(foundJson), (style) =>
+    foundTable({ newest: shown, count }, style),
+  );
 }

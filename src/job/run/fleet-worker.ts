@@ -152,23 +152,23 @@ async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | nu
 export async function fleetOf(workspace: Workspace, clock: Clock) {
   const fleet = await openFleet(workspace, clock);
   try {
-    return { ...(await fleet.look()), lock: await lockOwnerOf(workspace) };
+    return { ...(await fleet.read()), lock: await lockOwnerOf(workspace) };
   } finally {
     await fleet.close();
   }
 }
 
 /** A fleet for those who go on looking at it. */
-export interface FleetLook {
-  look(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
+export interface FleetReader {
+  read(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
   close(): Promise<void>;
 }
 
 /** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
-export async function openFleet(workspace: Workspace, clock: Clock): Promise<FleetLook> {
+export async function openFleet(workspace: Workspace, clock: Clock): Promise<FleetReader> {
   const queue = await queueOf(workspace, clock);
   return {
-    look: async () => ({ workers: await queue.workers(), ...(await queue.load()) }),
+    read: async () => ({ workers: await queue.workers(), ...(await queue.load()) }),
     close: () => queue.close(),
   };
 }
