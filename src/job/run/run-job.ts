@@ -32,7 +32,8 @@ import {
   type WorkspaceSessionOptions,
 } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type Execution, execute } from "./execute.js";
+import type { Execution } from "./closing.js";
+import { execute } from "./execute.js";
 import { manifestProblems, missingFiles, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
