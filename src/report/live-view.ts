@@ -78,7 +78,7 @@ export function liveView(facts: LiveFacts, style: LiveStyle): string[] {
     newest(facts, style),
     ...troubles(facts, style),
     row("to approve", approvalText(facts.awaiting), 1, style, "warning"),
-    ...obstacles(facts).map(({ text }) => row("now", text, 1, style)),
+    ...obstacles(facts).map((text) => row("now", text, 1, style)),
   ].filter(({ text }) => text !== "");
   const most = lines.map(({ rank }) => rank).toSorted((a, b) => a - b)[style.height - 1] ?? Infinity;
   const shown = lines.filter(({ rank }) => rank <= most).map(({ text }) => text);
