@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Environment } from "./text/environment.js";
 import { shellWord } from "./text/shell.js";
 
 /** Starts a bulkgen command, given by its words, in a process of its own. */
@@ -25,11 +26,7 @@ const charactersMax = 64 * 1024 * 1024;
  * Launches commands in the workspace's folder. Each is a process group of its own, so Ctrl-C in the terminal of the program
  * that started it does not reach it; it goes on without a reader when that program has ended.
  */
-export function launchIn(
-  root: string,
-  program: readonly [string, string],
-  environment: Readonly<Record<string, string | undefined>>,
-): Launch {
+export function launchIn(root: string, program: readonly [string, string], environment: Environment): Launch {
   const [file, main] = program;
   return (words) => {
     const child = spawn(file, [main, ...words], {

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
 import type { RequestInit as UndiciRequest } from "undici";
+import type { Environment } from "../text/environment.js";
 
 /**
  * A bucket of an S3-compatible store. Its address and credentials come from the variables that other S3 programs read
@@ -77,8 +78,6 @@ const copyBytesMax = 5 * 2 ** 30;
 const answerMsMax = 300_000;
 /** The longest time for which S3 signs an address (s). */
 export const linkSecondsMax = 604_800;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Throws BucketError when the environment does not say how to reach it. The signal ends its requests. */
 export function openBucket(

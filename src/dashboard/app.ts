@@ -9,7 +9,7 @@ import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { spentStepMs } from "../store/accounts/quota-reader.js";
 import type { Schedules } from "../store/schedules.js";
-import type { Environment } from "../text/terminal-kind.js";
+import type { Environment } from "../text/environment.js";
 import {
   filePage,
   itemPage,

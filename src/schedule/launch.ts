@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { credits } from "../core/money.js";
+import type { Environment } from "../text/environment.js";
 import type { ScheduledProcess } from "./daemon.js";
 import type { ScheduledCommand, ScheduledRunEnd } from "./scheduled-run.js";
 
@@ -15,7 +16,7 @@ export interface LaunchOptions {
   program: readonly [string, ...string[]];
   /** The workspace. */
   root: string;
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   clock: Clock;
   /** True: stdout is read for the summary. False: it goes to the terminal. */
   watched: boolean;

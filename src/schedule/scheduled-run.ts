@@ -3,6 +3,7 @@ import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
 import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
+import type { Environment } from "../text/environment.js";
 import { nextDue, timeIn } from "./due.js";
 
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
@@ -55,7 +56,7 @@ export interface ScheduledCommand {
 }
 
 /** The schedule and due time of this process; null when a person started it. */
-export function scheduledIn(environment: Readonly<Record<string, string | undefined>>): {
+export function scheduledIn(environment: Environment): {
   schedule: string | null;
   due: string | null;
 } {

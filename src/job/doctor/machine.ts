@@ -6,7 +6,7 @@ import { BucketError } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
-import type { Environment } from "../../text/terminal-kind.js";
+import type { Environment } from "../../text/environment.js";
 import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, movedTo, outdatedHistory } from "../workspace/history.js";

@@ -12,6 +12,7 @@ import type { SeenWorker, WorkerEntry } from "../../fleet/job.js";
 import { openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
+import type { Environment } from "../../text/environment.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
@@ -22,7 +23,7 @@ export interface WorkerJob {
   downloads: number;
   does: Exclude<WorkerEntry["does"], "run">;
   /** How buckets are reached. */
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   clock: Clock;
   log: Log;
   /** Drains the worker: it finishes what it has, and takes no more. */

@@ -13,6 +13,7 @@ import type { Disk } from "../../core/ports/disk.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
+import type { Environment } from "../../text/environment.js";
 import { lineOf } from "../workspace/index-line.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { asUsage } from "../workspace/outputs-place.js";
@@ -23,7 +24,7 @@ export interface OutputsOptions {
   opened: WorkspaceSession;
   run: Run;
   clock: AlarmClock;
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   log: Log;
   /** False: other processes do the downloads. */
   work?: boolean;

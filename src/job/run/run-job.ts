@@ -22,6 +22,7 @@ import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
+import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { whoIsHere } from "../workspace/lock.js";
@@ -42,7 +43,7 @@ export interface JobOptions {
   connect(manifest: string): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   clock: AlarmClock;
   /** The machine's, for what is set up outside of bulkgen, such as the access to buckets. */
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   /** How local inputs are published, by the flags. */
   publish: PublishSettings;
   log: Log;
