@@ -1,8 +1,9 @@
 import { extname, join } from "node:path";
+import { holds } from "../archive/disk/links.js";
 import { jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { refusalOf } from "../archive/disk/space.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
-import { holds, moveFile, supersede } from "../archive/move.js";
+import { moveFile, supersede } from "../archive/move.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
