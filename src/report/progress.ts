@@ -1,7 +1,7 @@
 import type { ItemState } from "../core/item.js";
 import { localTime } from "../core/local-time.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
-import type { Quota } from "../core/quota/quota.js";
+import type { Quota, WaitReason } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
@@ -10,8 +10,6 @@ import { countedStates, itemsOf } from "./state-words.js";
 
 /** Where a run stands at `now` (UTC ms), so long after it began here. */
 export type ProgressNow = Progress & { now: number; elapsedMs: number };
-
-export type WaitReason = "minute" | "day" | "service";
 
 /** What is still to come, and then what went wrong. */
 const inProgress: readonly ItemState[] = [

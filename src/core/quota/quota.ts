@@ -179,11 +179,14 @@ export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute
   return slotsLeft(quota.day) < 1 ? "day" : "minute";
 }
 
+/** What a request waits for: the quota of the minute or the day, or a pause that the service asked for. */
+export type WaitReason = "minute" | "day" | "service";
+
 /** A pause asked for by the service is waited out up to this long (ms); a longer one counts like a used-up day. */
 const patienceMs = 30 * minuteMs;
 
 /** Whether a wait is so long that the user should decide about it. */
-export function isLongWait(what: "minute" | "day" | "service" | "tasks" | null, waitMs: number): boolean {
+export function isLongWait(what: WaitReason | "tasks" | null, waitMs: number): boolean {
   return what === "day" || (what === "service" && waitMs > patienceMs);
 }
 

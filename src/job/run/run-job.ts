@@ -9,6 +9,7 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import type { WaitReason } from "../../core/quota/quota.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import {
   exitOfRefusal,
@@ -59,7 +60,7 @@ export interface JobOptions {
   onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;
   /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
-  onWait(what: "minute" | "day" | "service", until: number): void;
+  onWait(what: WaitReason, until: number): void;
   ifLocked: WorkspaceSessionOptions["ifLocked"];
   onLocked(message: string): void;
 }
