@@ -1,5 +1,5 @@
 import { type ExitName, exitCode } from "../core/exit.js";
-import type { ItemState } from "../core/item.js";
+import { type ItemState, wantedItems } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { groupedReasons } from "../text/reasons.js";
@@ -77,7 +77,7 @@ export function endNotification(
   { message, origin }: { message: string; origin: Origin },
 ): Notification {
   const count = (state: ItemState) => (facts ? facts.counts[state] : null);
-  const all = facts === null ? 0 : itemsIn(facts.counts);
+  const all = facts === null ? 0 : wantedItems(facts.counts);
   return {
     event: exit,
     summary: shortText(facts ? summary(exit, facts, all) : message, summaryCharactersMax),
@@ -124,11 +124,6 @@ export function newsNotification(
     folder: null,
     next: null,
   };
-}
-
-/** Those that are still wanted. */
-function itemsIn(counts: RunSummary["counts"]): number {
-  return Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
 }
 
 function failuresOf({ failures, held }: RunSummary): string | null {

@@ -1,4 +1,5 @@
 import { isAbsolute, join } from "node:path";
+import { wantedItems } from "../core/item.js";
 import type { Window } from "../core/quota/quota.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
@@ -15,7 +16,7 @@ import {
 } from "../text/terminal.js";
 import { shownPath } from "./problem-text.js";
 import { obstacles, type ProgressNow, spentText, times } from "./progress.js";
-import { countedStates, itemsOf, orderedStates } from "./state-words.js";
+import { countedStates, orderedStates } from "./state-words.js";
 
 /** What the live view shows of a run. */
 export interface LiveFacts extends ProgressNow, News {
@@ -102,7 +103,7 @@ function row(label: string, text: string, rank: number, style: LiveStyle, tone: 
 
 function bars(facts: LiveFacts, style: LiveStyle): Line[] {
   const { counts, quota } = facts;
-  const items = itemsOf(counts);
+  const items = wantedItems(counts);
   const archived: Share = {
     label: "archived",
     part: counts.archived,

@@ -1,4 +1,4 @@
-import type { ItemState } from "../core/item.js";
+import { type ItemState, wantedItems } from "../core/item.js";
 import { localTime } from "../core/local-time.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
 import type { Quota, WaitReason } from "../core/quota/quota.js";
@@ -6,7 +6,7 @@ import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
-import { countedStates, itemsOf } from "./state-words.js";
+import { countedStates } from "./state-words.js";
 
 /** Where a run stands at `now` (UTC ms), so long after it began here. */
 export type ProgressNow = Progress & { now: number; elapsedMs: number };
@@ -30,7 +30,7 @@ const inProgress: readonly ItemState[] = [
 export function progressLine(progress: ProgressNow): string {
   const { counts, spent, cap, quota } = progress;
   return [
-    `${counts.archived}/${itemsOf(counts)} archived`,
+    `${counts.archived}/${wantedItems(counts)} archived`,
     ...obstacles(progress),
     times(progress),
     ...(spent === 0 && (cap ?? 0) <= 0 ? [] : [spentText(progress)]),
