@@ -1,4 +1,4 @@
-import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
+import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**
@@ -52,15 +52,11 @@ export function wordsOf(act: Act): string[] {
 
 /** The flags that say how a sheet is read and run. */
 export function flagsOf(choices: StartChoices): string[] {
-  const { model, prompt, params = {}, maxCredits, edition, fresh, skipInvalid, canary, repair } = choices;
+  const { maxCredits, fresh, canary, repair } = choices;
   return [
-    ...(model ? [`--model=${model}`] : []),
-    ...(prompt ? [`--prompt=${prompt}`] : []),
-    ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
+    ...sheetFlags(choices),
     ...(maxCredits === undefined ? [] : [`--max-credits=${maxCredits}`]),
-    ...(edition ? [`--edition=${edition}`] : []),
     ...(fresh ? ["--fresh"] : []),
-    ...(skipInvalid ? ["--skip-invalid"] : []),
     ...(canary ? ["--canary"] : []),
     ...(repair ? ["--repair"] : []),
   ];
