@@ -1,3 +1,4 @@
+import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
@@ -94,7 +95,7 @@ export class Commands {
     };
     this.started.unshift(command);
     const ended = command.launched.ended.then((code) => {
-      command.exit = code ?? crashed;
+      command.exit = code ?? exitCode("crash");
       this.forget();
     });
     await Promise.race([ended, patience]);
@@ -104,7 +105,7 @@ export class Commands {
   /** Runs a command that only looks, and gives what it printed. */
   async ask(words: readonly string[]): Promise<{ exit: number; stdout: string; message: string }> {
     const launched = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
-    const exit = (await launched.ended) ?? crashed;
+    const exit = (await launched.ended) ?? exitCode("crash");
     return { exit, stdout: launched.stdout(), message: messageOf(launched, exit) };
   }
 
@@ -117,8 +118,6 @@ export class Commands {
     this.started = this.started.filter(({ exit }, index) => exit === null || index < shownMax);
   }
 }
-
-const crashed = 1;
 
 function told({
   id,

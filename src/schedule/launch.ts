@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Clock } from "../clock.js";
-import { exitCodes } from "../core/exit.js";
+import { exitCode, exitCodes } from "../core/exit.js";
 import { credits } from "../core/money.js";
 import type { Environment } from "../text/environment.js";
 import type { ScheduledProcess } from "./daemon.js";
@@ -26,7 +26,6 @@ export interface LaunchOptions {
 const summaryCharactersMax = 64 * 1024 * 1024;
 /** Time until a run that could not start for lack of requests is tried again (ms). */
 const againMs = 30 * 60_000;
-const unfinishedExit = 8;
 
 export function launchScheduledRun(
   { command, words, variables }: ScheduledCommand,
@@ -69,7 +68,12 @@ function endOf(exit: number | null, signal: string | null, text: string, now: nu
   const summary = readSummary(text);
   const meaning = exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
   if (summary === null) {
-    return { ...nothing, exit, note: meaning, resumeAt: exit === unfinishedExit ? now + againMs : null };
+    return {
+      ...nothing,
+      exit,
+      note: meaning,
+      resumeAt: exit === exitCode("unfinished") ? now + againMs : null,
+    };
   }
   const { archived = 0, failed = 0, held = 0, dropped = 0 } = summary.counts;
   const all = Object.values(summary.counts).reduce<number>((sum, number) => sum + (number ?? 0), 0) - dropped;

@@ -1,4 +1,4 @@
-import { EarlyExit, exitNameOf } from "../core/exit.js";
+import { EarlyExit, exitCode, exitNameOf } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
 import { ownVariables } from "../shell.js";
@@ -124,12 +124,10 @@ export interface ScheduledRunEnd
 /** Time until a run whose process was lost continues (ms), and how often it does. */
 const lostMs = 60_000;
 const lossesMax = 2;
-const interruptedExit = 130;
-const crashExit = 1;
 
 /** Whether a signal or a defect ended the process. */
 export function isLost({ exit }: ScheduledRunEnd): boolean {
-  return exit === null || exit === crashExit;
+  return exit === null || exit === exitCode("crash");
 }
 
 /** When the run continues without a person (UTC ms); null when it is over. */
@@ -137,7 +135,7 @@ export function againAt(
   end: ScheduledRunEnd,
   { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },
 ): number | null {
-  if (end.exit === interruptedExit) return isStopping ? now : null;
+  if (end.exit === exitCode("interrupted")) return isStopping ? now : null;
   if (isLost(end)) return losses < lossesMax ? now + lostMs : null;
   return end.resumeAt === null ? null : Math.max(end.resumeAt, now + lostMs);
 }
