@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Clock } from "../clock.js";
 import { exitCode, exitCodes } from "../core/exit.js";
+import { type ItemState, wantedItems } from "../core/item.js";
 import { credits } from "../core/money.js";
 import type { Environment } from "../text/environment.js";
 import type { ScheduledProcess } from "./daemon.js";
@@ -58,7 +59,7 @@ const nothing = { run: null, credits: null, archived: null, failed: null, held: 
 
 interface Summary {
   run: number;
-  counts: Partial<Record<string, number>>;
+  counts: Partial<Record<ItemState, number>>;
   credits: { spent: number };
   resumeAt: string | null;
 }
@@ -75,8 +76,8 @@ function endOf(exit: number | null, signal: string | null, text: string, now: nu
       resumeAt: exit === exitCode("unfinished") ? now + againMs : null,
     };
   }
-  const { archived = 0, failed = 0, held = 0, dropped = 0 } = summary.counts;
-  const all = Object.values(summary.counts).reduce<number>((sum, number) => sum + (number ?? 0), 0) - dropped;
+  const { archived = 0, failed = 0, held = 0 } = summary.counts;
+  const all = wantedItems(summary.counts);
   return {
     exit,
     note: `${archived} of ${all} archived${failed ? `, ${failed} failed` : ""}${held ? `, ${held} held` : ""}`,
