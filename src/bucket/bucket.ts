@@ -28,7 +28,7 @@ export interface Bucket {
   link(key: string, seconds: number): Promise<string>;
 }
 
-export interface ObjectFile {
+interface ObjectFile {
   /** Absolute. */
   path: string;
   bytes: number;
@@ -37,7 +37,7 @@ export interface ObjectFile {
   mime: string;
 }
 
-export interface StoredObject {
+interface StoredObject {
   bytes: number;
   /** As it was uploaded with it; null for an object of another program. */
   sha256: string | null;

@@ -17,7 +17,7 @@ export type Target = { on: readonly NotificationEvent[] } & (
 );
 
 /** Makes the body of a webhook and its content type. */
-export type Shape = (facts: Notification) => { body: string; type: string };
+type Shape = (facts: Notification) => { body: string; type: string };
 
 export interface TargetSettings {
   notify?: readonly string[];

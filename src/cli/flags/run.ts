@@ -54,7 +54,7 @@ const settleFlags = grouped("Lost answers:", {
   ),
   orphanCredits: option("<n>", "pay at most this much again for them", amount),
 });
-export type SettleFlags = FlagsOf<typeof settleFlags>;
+type SettleFlags = FlagsOf<typeof settleFlags>;
 
 type SettleRunOptions = Pick<
   RunOptions,
@@ -99,7 +99,7 @@ const capFlags = {
   }),
   ...dailyCapFlags,
 };
-export type CapFlags = FlagsOf<typeof capFlags>;
+type CapFlags = FlagsOf<typeof capFlags>;
 
 export const yesFlag = toggle("do not ask before spending (required without a terminal)", {
   inFiles: "never",

@@ -5,7 +5,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Environment } from "../../text/environment.js";
 
 /** A setting of a file: the words that its flag takes, one for each time the flag would be given. */
-export interface FileSetting {
+interface FileSetting {
   words: string[];
   /** `file:line:column` */
   place: string;

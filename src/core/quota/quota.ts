@@ -54,8 +54,7 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
  * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves
  * it to the next pacing, which is remembered for a month.
  */
-export const pacings = ["burst", "paced", "strict"] as const;
-export type Pacing = (typeof pacings)[number];
+export type Pacing = "burst" | "paced" | "strict";
 export const pacingMemoryMs = 30 * dayMs;
 
 /**

@@ -88,7 +88,7 @@ export interface Outcome {
   opened: Pick<WorkspaceSession, "store" | "workspace">;
 }
 
-export interface SkippedRows {
+interface SkippedRows {
   rows: number;
   /** The file that lists what is wrong with them. */
   file: string;
