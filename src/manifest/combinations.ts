@@ -48,7 +48,6 @@ export function combinationsOf(job: SourceJob | undefined): Combination[] {
   return base.flatMap((each) => job.steps.flatMap((step) => combined([withStep(each, step)], step.axes)));
 }
 
-/** The axes of a job and of its steps. */
 export function axesOf(job: SourceJob | undefined): Axis[] {
   return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
 }

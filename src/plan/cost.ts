@@ -62,7 +62,6 @@ export class PlanPrices {
     return kind;
   }
 
-  /** The group of that number. */
   groupOf(number: number): PriceGroup {
     const group = this.groups[number];
     if (group === undefined) throw new Error(`no price group ${number} in this plan`);

@@ -15,7 +15,6 @@ import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
 import { isReadOnly, openSharedData, withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
-/** One check. */
 export interface Check {
   name: string;
   state: "ok" | "warning" | "problem" | "not checked";
@@ -115,7 +114,6 @@ function onlyOne(workspace: Workspace): Check {
   return problem("copy", { expected, got: `of ${other}`, todo });
 }
 
-/** Whether the output folder is writable. */
 function writable(folder: string): Check {
   const expected = "a writable output folder";
   const code = refusalToWrite(folder);
