@@ -6,7 +6,7 @@
  * refused, was not charged, or failed for 0 credits, or a person said so. So "no answer" has a state of its own
  * (`unknown`), from which only evidence leads back to `planned`.
  */
-const transitions = {
+export const transitions = {
   blocked: { released: "planned", dropped: "dropped" },
   planned: { intended: "submitting", waits: "blocked", supplied: "archived", dropped: "dropped" },
   submitting: {
