@@ -1,4 +1,5 @@
 import type { Problem } from "../core/problem.js";
+import { count } from "../text/amounts.js";
 import { cutText } from "../text/terminal.js";
 import { paramKey } from "./shape/columns.js";
 import type { Mark } from "./shape/manifest.js";
@@ -93,7 +94,7 @@ export class Bound {
   problem(file: string): Problem {
     const { job, rows, made, each, itemsMax } = this;
     const factors = [
-      rows === 1 ? "1 row" : `${rows} rows`,
+      count(rows, "row"),
       ...axesOf(job).map(({ keys, settings }) => `${settings.length} of ${keys.join("+")}`),
       ...(job && job.steps.length > 1 ? [`${job.steps.length} steps`] : []),
       ...(made > rows * each ? ["repeats"] : []),

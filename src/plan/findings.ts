@@ -6,6 +6,7 @@ import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
 import { foldedName, paramColumn } from "../manifest/shape/columns.js";
 import type { Row } from "../manifest/shape/manifest.js";
+import { count } from "../text/amounts.js";
 import type { CheckedRow } from "./check-row.js";
 import { coverageText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
@@ -108,7 +109,7 @@ export function missingWarning(
   const credits = sumOf(missing.map(({ price }) => price));
   const named = items.slice(0, namesMax).join(", ");
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
-  const what = `${missing.length === 1 ? "1 archived item has" : `${missing.length} archived items have`} lost files (${named}${more})`;
+  const what = `${count(missing.length, "archived item has", "archived items have")} lost files (${named}${more})`;
   const told = {
     report: `--missing fetch downloads them again at no cost while the service has them, --missing pay makes them again for ${inCredits(credits)}`,
     fetch: "they are downloaded again at no cost",
