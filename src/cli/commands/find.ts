@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.js";
 import { findOutputs } from "../../job/archive/find.js";
 import { foundJson, foundTable, shownMax } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
@@ -15,9 +16,7 @@ export async function find({
   const { model, param = {}, since, until } = flags;
   const wanted = {
     ...(args.text.length === 0 ? {} : { text: args.text.join(" ") }),
-    ...(model === undefined ? {} : { model }),
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
+    ...defined({ model, since, until }),
     params: param,
     cwd,
   };

@@ -1,4 +1,5 @@
 import type { ModelList } from "../../api/records.js";
+import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
@@ -161,8 +162,7 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
     prompt,
     params,
     inputs,
-    ...(item.parents === undefined ? {} : { parents: item.parents }),
-    ...(item.files === undefined ? {} : { files: item.files }),
+    ...defined({ parents: item.parents, files: item.files }),
     ...(item.approve ? { approve: true as const } : {}),
     price,
   };

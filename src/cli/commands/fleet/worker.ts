@@ -27,7 +27,7 @@ export async function worker({ flags, given, machine }: Call<WorkerFlags>): Prom
   if (!isDownloading && given.some(([name]) => name === "--downloads"))
     throw new EarlyExit(
       "usage",
-      "--downloads cannot be used with --only submit,poll: such a worker takes no downloads",
+      "--downloads cannot be used with --only submit,poll: that worker takes no downloads",
     );
   const workspace = isArchiving
     ? workspaceOf(flags, machine)
