@@ -4,7 +4,8 @@ import { reconcile } from "../../core/charges/verdict.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { balanceTold, type Credits, minus } from "../../core/money.js";
-import type { Run } from "../../core/ports/store.js";
+import type { RunGroup } from "../../core/next/next.js";
+import type { Run, Store } from "../../core/ports/store.js";
 import { freeSlots, nextSendAt, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
@@ -43,67 +44,119 @@ export interface ClosingOptions extends Pick<AccountReading, "me"> {
 }
 
 /** Says how an execution that began at `beganAt` (UTC ms) ended, and puts that on record. */
-export async function closeRun(
-  { opened, run, clock, me, leftOut }: ClosingOptions,
-  beganAt: number,
-  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Gate,
-): Promise<Execution> {
+export async function closeRun(options: ClosingOptions, beganAt: number, gate: Gate): Promise<Execution> {
+  const { opened, run, clock, me, leftOut } = options;
   const { store } = opened;
-  const cancelled = (await store.run(run.id))?.state === "cancelled";
-  // Items that went back to planned after the cancellation are not submitted again by this run.
-  const unsubmitted = cancelled ? await store.cancelRun(run.id, new Set()) : 0;
-  const counts = await store.counts(run.id);
+  const { stops } = gate;
+  const left = await leftBy(store, run);
+  const { counts } = left;
   const read = await accountNow(opened, stops, counts, clock);
   const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
-  const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
-  const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
-  const awaiting = (await store.awaitingApproval(run.id)).length;
-  const undecided = counts.blocked === 0 ? 0 : counts.blocked - (await store.blockedByRejection(run.id));
-  const exit = weightiest([
-    exitOf({ ...counts, blocked: undecided }, stops, isDearer),
-    ...(leftOut > 0 ? (["credits"] as const) : []),
-    ...(awaiting > 0 ? (["held"] as const) : []),
-  ]);
-  const open = [...openStates, "overdue", "unknown"] as const;
-  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that
-  // failed, and what waits for an approval.
-  const isCutShort =
-    counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(run.id)));
-  const unfinished = isCutShort || open.some((state) => counts[state] > 0);
-  const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
-  const reasons = [
-    ...stops.map((stop) => stop.message),
-    ...breaker.messages,
-    ...prices.messages(waiting),
-    ...caps.messages,
-    ...(refused !== null && counts.planned + counts.ready > 0 ? [`files cannot be saved: ${refused}`] : []),
-    ...unsubmittedText(unsubmitted, run.jobName),
-    ...(leftOut === 0
-      ? []
-      : [`${count(leftOut, "item was", "items were")} left out because the credits do not cover them`]),
-  ];
+  const exit = exitOf(left, gate, leftOut);
+  const reasons = reasonsOf(left, gate, { leftOut, jobName: run.jobName });
   const balance = read ? balanceTold(read.me.credits.balance) : null;
   const lastBalance =
     balance ?? (await store.lastBalance(run.id, beganAt)) ?? balanceTold(me.credits.balance);
-  const resumeAt = (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, settling, clock));
+  const resumeAt =
+    (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, gate.settling, clock));
   await store.setRun(run.id, {
-    state: cancelled ? "cancelled" : unfinished ? left : "finished",
+    state: left.cancelled ? "cancelled" : await stateOf(store, run, left, stops),
     exit,
     ending: { stops: stops.map(({ kind }) => kind), reasons, resumeAt, leftOut },
     endedAt: clock.now(),
-    requests: requests + (read === null ? 0 : 1),
+    requests: gate.requests + (read === null ? 0 : 1),
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
   return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck };
 }
 
-/** Says which items of a cancelled run are not submitted again. */
-function unsubmittedText(items: number, jobName: string): string[] {
-  if (items === 0) return [];
-  return [
-    `${count(items, "item")} not submitted again; the next run of ${jobName} submits what its manifest lists`,
+/** What an execution leaves. */
+interface Left {
+  cancelled: boolean;
+  /** Items that went back to planned after the cancellation: this run does not submit them again. */
+  unsubmitted: number;
+  counts: Record<ItemState, number>;
+  /** The planned items, by price group. */
+  waiting: RunGroup[];
+  /** Archived items that wait for a person's approval. */
+  awaiting: number;
+  /** Blocked items that nobody has kept from being made by a rejection. */
+  undecided: number;
+}
+
+async function leftBy(store: Store, { id }: Run): Promise<Left> {
+  const cancelled = (await store.run(id))?.state === "cancelled";
+  const unsubmitted = cancelled ? await store.cancelRun(id, new Set()) : 0;
+  const counts = await store.counts(id);
+  return {
+    cancelled,
+    unsubmitted,
+    counts,
+    waiting: (await store.groups(id)).filter(({ planned }) => planned > 0),
+    awaiting: (await store.awaitingApproval(id)).length,
+    undecided: counts.blocked === 0 ? 0 : counts.blocked - (await store.blockedByRejection(id)),
+  };
+}
+
+/** Why the run ends: its stops, and the final states of its items. */
+function exitOf(
+  { counts, waiting, awaiting, undecided }: Left,
+  { stops, prices, caps }: Gate,
+  leftOut: number,
+): ExitName {
+  const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
+  const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
+  if (counts.held > 0) reasons.push("held");
+  if (isDearer && counts.planned > 0) reasons.push("cap");
+  // Without a stop, planned items are left only by a parked model.
+  if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
+  if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
+  // Where no item that others wait for is in trouble itself, only a person can help them.
+  if (undecided > 0 && reasons.length === 0) reasons.push("held");
+  if (leftOut > 0) reasons.push("credits");
+  if (awaiting > 0) reasons.push("held");
+  return weightiest(reasons);
+}
+
+/** The same for people, one line each. */
+function reasonsOf(
+  { counts, waiting, unsubmitted }: Left,
+  { stops, breaker, prices, caps, refusedByDisk }: Gate,
+  { leftOut, jobName }: { leftOut: number; jobName: string },
+): string[] {
+  const reasons = [
+    ...stops.map((stop) => stop.message),
+    ...breaker.messages,
+    ...prices.messages(waiting),
+    ...caps.messages,
   ];
+  if (refusedByDisk !== null && counts.planned + counts.ready > 0)
+    reasons.push(`files cannot be saved: ${refusedByDisk}`);
+  if (unsubmitted > 0)
+    reasons.push(
+      `${count(unsubmitted, "item")} not submitted again; the next run of ${jobName} submits what its manifest lists`,
+    );
+  if (leftOut > 0)
+    reasons.push(
+      `${count(leftOut, "item was", "items were")} left out because the credits do not cover them`,
+    );
+  return reasons;
+}
+
+/** The state of a run that is not cancelled. */
+async function stateOf(
+  store: Store,
+  { id }: Run,
+  { counts, awaiting }: Left,
+  stops: readonly Stop[],
+): Promise<Run["state"]> {
+  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that
+  // failed, and what waits for an approval.
+  const isCutShort = counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(id)));
+  const open = [...openStates, "overdue", "unknown"] as const;
+  if (!isCutShort && open.every((state) => counts[state] === 0)) return "finished";
+  return stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
 }
 
 /** Daily requests come back one by one, and continuing needs several, so it waits a little after the first. */
@@ -130,19 +183,6 @@ async function afterReading(
   if (nextReadingAt === null) return null;
   const quota = await account.accounts.quota(account.accountId());
   return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
-}
-
-/** Why the run ends: its stops, and the final states of its items. */
-function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], dearer: boolean): ExitName {
-  const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
-  if (counts.held > 0) reasons.push("held");
-  if (dearer && counts.planned > 0) reasons.push("cap");
-  // Without a stop, planned items are left only by a parked model.
-  if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
-  if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
-  // Where no item that others wait for is in trouble itself, only a person can help them.
-  if (counts.blocked > 0 && reasons.length === 0) reasons.push("held");
-  return weightiest(reasons);
 }
 
 /** Compares the key's counter with the spend log since they last matched, and stores what that teaches. */
