@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { z } from "zod";
+import type { Environment } from "./text/environment.js";
 import { shellWord } from "./text/shell.js";
 
 /** Starts a bulkgen command, given by its words, in a process of its own. */
@@ -11,6 +13,38 @@ export interface LaunchedCommand {
   stderr(): string;
   /** The exit code; null if a signal ended it, or it could not be started. */
   ended: Promise<number | null>;
+}
+
+/** What a person or an agent may say as a word of a command: one that begins with a dash would be taken for a flag. */
+export const word = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .regex(/^[^-\0][^\0]*$/, "expected text that does not begin with a dash");
+/** The same as the value of a flag, which may begin with a dash. */
+export const text = z
+  .string()
+  .max(100_000)
+  .regex(/^[^\0]*$/, "expected text without NUL characters");
+
+/** How a sheet is read. */
+export interface SheetChoices {
+  model?: string;
+  prompt?: string;
+  params?: Record<string, string>;
+  edition?: string;
+  skipInvalid?: boolean;
+}
+
+/** The flags for it. Values are written as `--flag=value`, so that none is taken for a flag. */
+export function sheetFlags({ model, prompt, params = {}, edition, skipInvalid }: SheetChoices): string[] {
+  return [
+    ...(model ? [`--model=${model}`] : []),
+    ...(prompt ? [`--prompt=${prompt}`] : []),
+    ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
+    ...(edition ? [`--edition=${edition}`] : []),
+    ...(skipInvalid ? ["--skip-invalid"] : []),
+  ];
 }
 
 /** The command as it would be typed in the workspace. */
@@ -25,11 +59,7 @@ const charactersMax = 64 * 1024 * 1024;
  * Launches commands in the workspace's folder. Each is a process group of its own, so Ctrl-C in the terminal of the program
  * that started it does not reach it; it goes on without a reader when that program has ended.
  */
-export function launchIn(
-  root: string,
-  program: readonly [string, string],
-  environment: Readonly<Record<string, string | undefined>>,
-): Launch {
+export function launchIn(root: string, program: readonly [string, string], environment: Environment): Launch {
   const [file, main] = program;
   return (words) => {
     const child = spawn(file, [main, ...words], {

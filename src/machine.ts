@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { AlarmClock, Random } from "./clock.js";
+import type { Environment } from "./text/environment.js";
 
 /**
  * What a command knows of the machine that it runs on. The real one is made in `system.ts`; tests bring their own, so
@@ -9,7 +10,7 @@ export interface Machine {
   /** The folder that relative paths start from; absolute. */
   readonly cwd: string;
   /** The environment as the process was given it, the API key included. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly stdin: Readable & { isTTY?: boolean };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;

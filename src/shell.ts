@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Environment } from "./text/environment.js";
 
 /** Variables that are meant for this process: a bulkgen that a user's command starts is not the scheduled run. */
 export const ownVariables = {
@@ -12,7 +13,7 @@ export interface ShellCall {
   command: string;
   cwd: string;
   /** The program's own environment, of which the command gets all but what is meant for the program. */
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   /** What the command is told besides. */
   facts: Readonly<Record<string, string>>;
   /** Ends the command and all that it started. */

@@ -7,7 +7,7 @@ import type { Endpoint } from "./endpoints.js";
  * The service does not document the body of an error, so the status alone has to do: all rows of one status mean the
  * same for the request. Only the last two columns depend on the code.
  */
-export type RunnerAction =
+type RunnerAction =
   | "stop: key"
   | "stop: subscription"
   | "stop: credits"

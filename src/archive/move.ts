@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { extname, join, posix } from "node:path";
-import type { Disk, FileContent } from "../core/ports/disk.js";
+import type { Disk } from "../core/ports/disk.js";
+import { holds, linked, removeName } from "./disk/links.js";
 import { folderBelow, foldName, numberedName } from "./disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
@@ -31,8 +31,8 @@ export async function moveFile(
   const hasSidecar = (await disk.size(sidecar)) !== null;
   if (hasSidecar) await writeSidecar(disk, jobFolder, folder, moved);
   await index.add(moved);
-  await gone(disk, join(jobFolder, line.file));
-  if (hasSidecar) await gone(disk, sidecar);
+  await removeName(disk, join(jobFolder, line.file));
+  if (hasSidecar) await removeName(disk, sidecar);
   await disk.syncFolder(join(jobFolder, posix.dirname(line.file)));
   for (const name of [line.file, ...(hasSidecar ? [sidecarOf(line.file)] : [])]) index.free(name);
   return file;
@@ -70,38 +70,4 @@ async function freeName(
     if (await holds(disk, path, line)) return file;
     index.setIdentity(file, null);
   }
-}
-
-/** Removes a name, which may be gone already: on a filesystem without hard links, or by another process. */
-export async function gone(disk: Disk, path: string): Promise<void> {
-  try {
-    await disk.unlink(path);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== "ENOENT") throw error;
-  }
-}
-
-/** False when the name is taken. */
-export async function linked(disk: Disk, from: string, to: string, content?: FileContent): Promise<boolean> {
-  try {
-    await disk.link(from, to, content);
-    return true;
-  } catch (error) {
-    if ((error as { code?: unknown }).code === "EEXIST") return false;
-    throw error;
-  }
-}
-
-/** Whether the file at `path` has that content. Of a file in a bucket the bucket's word counts: it was hashed when it came. */
-export async function holds(
-  disk: Disk,
-  path: string,
-  { bytes, sha256 }: { bytes: number; sha256: string },
-): Promise<boolean> {
-  if ((await disk.size(path)) !== bytes) return false;
-  const inBucket = await disk.inBucket?.(path);
-  if (inBucket) return inBucket.sha256 === sha256;
-  const hash = createHash("sha256");
-  for await (const piece of disk.read(path)) hash.update(piece);
-  return hash.digest("hex") === sha256;
 }

@@ -1,5 +1,7 @@
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
+import { linked, removeName } from "./disk/links.js";
 import { folderBelow } from "./disk/names.js";
 
 /** Downloads that failed their check, kept so that a person can see why. They never count as archived. */
@@ -28,13 +30,44 @@ export async function quarantine(
   const folder = await folderBelow(disk, jobFolder, quarantineName);
   // Not under its own extension: an unknown page should not open with a click.
   const file = `${name.replaceAll("/", "-").slice(0, 60)}-${facts.sha256.slice(0, 12)}.bad`;
-  try {
-    await disk.link(from, join(folder, file));
+  if (await linked(disk, from, join(folder, file))) {
     // The damaged file loses its own name next.
     await disk.syncFolder(folder);
     await disk.append(join(folder, "index.jsonl"), `${JSON.stringify({ file, ...facts })}\n`);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== "EEXIST") throw error;
   }
   return `${quarantineName}/${file}`;
+}
+
+/** Moves a damaged file into the quarantine, so that its name is free for the good file. Rejects with errors of the disk. */
+export async function setAside(
+  disk: Disk,
+  jobFolder: string,
+  known: Pick<QuarantineFacts, "item" | "task" | "output"> & { file: string },
+  reason: string,
+): Promise<void> {
+  const { file, item, task, output } = known;
+  const path = join(jobFolder, file);
+  const facts = {
+    item,
+    task,
+    output,
+    ...(await contentOf(disk, path)),
+    reason: `damaged on the disk: ${reason}`,
+  };
+  await quarantine(disk, jobFolder, path, `damaged-${file}`, facts);
+  await removeName(disk, path);
+  await disk.syncFolder(join(jobFolder, posix.dirname(file)));
+}
+
+/** The size and hash of the readable part of a file. */
+async function contentOf(disk: Disk, path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  try {
+    for await (const piece of disk.read(path)) {
+      hash.update(piece);
+      bytes += piece.length;
+    }
+  } catch {}
+  return { bytes, sha256: hash.digest("hex") };
 }

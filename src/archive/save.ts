@@ -3,6 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
 import type { MediaContent } from "./check/content.js";
+import { holds, linked } from "./disk/links.js";
 import { folderBelow, numberedName, outputName, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
 import { type Temporary, temporaryName } from "./disk/temporary.js";
@@ -16,7 +17,7 @@ import {
   type JobIndex,
   lengthUnknown,
 } from "./index-file.js";
-import { holds, isSuperseded, linked, supersede } from "./move.js";
+import { isSuperseded, supersede } from "./move.js";
 import { quarantine } from "./quarantine.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
+import { linked } from "./disk/links.js";
 import { openTemporary } from "./disk/temporary.js";
 import { type IndexLine, identityOf } from "./index-file.js";
 
@@ -26,10 +27,8 @@ export async function writeSidecar(
     await temporary.file.write(text);
     await temporary.file.sync();
     const target = join(jobFolder, sidecarOf(line.file));
-    await disk.link(temporary.path, target, line.bucket === undefined ? undefined : content);
-  } catch (error) {
     // A redo after a crash finds its own sidecar: no other file may have this name.
-    if ((error as { code?: unknown }).code !== "EEXIST") throw error;
+    await linked(disk, temporary.path, target, line.bucket === undefined ? undefined : content);
   } finally {
     await temporary.discard();
   }

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
 import type { RequestInit as UndiciRequest } from "undici";
+import type { Environment } from "../text/environment.js";
 
 /**
  * A bucket of an S3-compatible store. Its address and credentials come from the variables that other S3 programs read
@@ -27,7 +28,7 @@ export interface Bucket {
   link(key: string, seconds: number): Promise<string>;
 }
 
-export interface ObjectFile {
+interface ObjectFile {
   /** Absolute. */
   path: string;
   bytes: number;
@@ -36,7 +37,7 @@ export interface ObjectFile {
   mime: string;
 }
 
-export interface StoredObject {
+interface StoredObject {
   bytes: number;
   /** As it was uploaded with it; null for an object of another program. */
   sha256: string | null;
@@ -77,8 +78,6 @@ const copyBytesMax = 5 * 2 ** 30;
 const answerMsMax = 300_000;
 /** The longest time for which S3 signs an address (s). */
 export const linkSecondsMax = 604_800;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Throws BucketError when the environment does not say how to reach it. The signal ends its requests. */
 export function openBucket(

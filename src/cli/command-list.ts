@@ -1,13 +1,12 @@
 import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
-import { dashboardFlags } from "./flags/dashboard.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { migrateFlags, workerFlags } from "./flags/fleet.js";
-import { mcpFlags } from "./flags/mcp.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
 import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
+import { dashboardFlags, mcpFlags } from "./flags/serve.js";
 import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlags } from "./flags/setup.js";
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { numberOfRun, percentOrZero } from "./flags/values.js";

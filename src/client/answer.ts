@@ -87,10 +87,10 @@ export type TaskOutcome =
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
   | ({ kind: "refused"; stop: Refusal } & ErrorFacts)
   /**
-   * `missing`: as if there were no such task, with or without a code. `gone`: with the service's own code, so that nothing
+   * `missing`: as if there were no such task, with or without a code. `statedMissing`: with the service's own code, so that nothing
    * in between has answered in its place.
    */
-  | { kind: "unclear"; reason: string; missing: boolean; gone: boolean; reached: boolean };
+  | { kind: "unclear"; reason: string; missing: boolean; statedMissing: boolean; reached: boolean };
 
 const finished = z.looseObject({
   status: z.string(),
@@ -104,23 +104,23 @@ const finished = z.looseObject({
 
 export function taskOutcome(reply: Reply): TaskOutcome {
   if (reply.kind !== "answer")
-    return { kind: "unclear", reason: reply.reason, missing: false, gone: false, reached: false };
+    return { kind: "unclear", reason: reply.reason, missing: false, statedMissing: false, reached: false };
   const body = parseJson(reply.body);
   const { poll, stop } = meaningOf(reply.status);
   if (poll === "refused" && stop !== null) return { kind: "refused", stop, ...errorFacts(body) };
   const missing = poll === "missing";
   const { code } = errorFacts(body);
-  const gone = rowOf(code)?.poll === "missing";
+  const statedMissing = rowOf(code)?.poll === "missing";
   const unclear = (reason: string): TaskOutcome => ({
     kind: "unclear",
     reason,
     missing,
-    gone,
+    statedMissing,
     reached: true,
   });
   if (reply.status !== 200) {
     const answer = `answer ${answerStatus(reply)}${followed(" ", code)}`;
-    return unclear(gone ? `the service does not know the task any more (${answer})` : answer);
+    return unclear(statedMissing ? `the service does not know the task any more (${answer})` : answer);
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");

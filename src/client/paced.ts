@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { retryAfterMs } from "../core/quota/backoff.js";
-import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
+import { isLongWait, NoRequestsUntil, type Pacing, type WaitReason } from "../core/quota/quota.js";
 
 /** Which quota the requests use. The account may be merged with another one while requests are in flight. */
 export interface PacingOptions {
@@ -16,7 +16,7 @@ export interface PacingOptions {
   /** Called when a refusal has shown that requests must be spaced more widely. */
   onSlowed?(pacing: Pacing): void;
   /** Called when a request has to wait for a slot: for what, until when (UTC ms). */
-  onWait?(what: "minute" | "day" | "service", until: number): void;
+  onWait?(what: WaitReason, until: number): void;
 }
 
 /**

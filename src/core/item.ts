@@ -34,6 +34,11 @@ export const itemStates = Object.keys(transitions) as ItemState[];
 /** The states in which an item keeps its run open. */
 export const openStates = ["planned", "submitting", "processing", "ready"] as const satisfies ItemState[];
 
+/** How many of the counted items a run has to make: all but the dropped ones. */
+export function wantedItems(counts: Readonly<Partial<Record<ItemState, number>>>): number {
+  return Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
+}
+
 export interface Transition {
   from: ItemState;
   event: ItemEvent;

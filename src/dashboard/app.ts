@@ -9,7 +9,7 @@ import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { spentStepMs } from "../store/accounts/quota-reader.js";
 import type { Schedules } from "../store/schedules.js";
-import type { Environment } from "../text/terminal-kind.js";
+import type { Environment } from "../text/environment.js";
 import {
   filePage,
   itemPage,
@@ -54,7 +54,7 @@ export interface DashboardAppOptions {
 const sheetBytesMax = 200 * 1024 * 1024;
 const jsonBytesMax = 16 * 1024 * 1024;
 /** How often a stream looks for changes (ms), and sends the time in any case. */
-const lookMs = 400;
+const refreshMs = 400;
 const atLeastMs = 10_000;
 /** How long an act is waited for before the page is told that it goes on (ms). */
 const patienceMs = 2_000;
@@ -150,7 +150,7 @@ function events(context: Context, { watch, clock, signal }: DashboardAppOptions)
         sentAt = clock.monotonic();
         await stream.writeSSE({ event: "standing", data: JSON.stringify({ ...standing, now }) });
       }
-      await clock.sleep(lookMs, until);
+      await clock.sleep(refreshMs, until);
     }
   });
 }

@@ -1,17 +1,9 @@
 import { z } from "zod";
 import { type ItemState, itemStates } from "../core/item.js";
+import { text, word } from "../launch.js";
 import type { Act, CellChange, StartChoices } from "./shapes.js";
 
-/** What the page may ask for. Words that begin with a dash would be taken for flags of a command. */
-const word = z
-  .string()
-  .min(1)
-  .max(1_000)
-  .regex(/^[^-\0][^\0]*$/);
-const text = z
-  .string()
-  .max(100_000)
-  .regex(/^[^\0]*$/);
+/** What the page may ask for. */
 const runNumber = z.int().positive();
 const price = z.number().nonnegative();
 const items = z.array(word).min(1).max(1_000);

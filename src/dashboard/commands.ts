@@ -1,4 +1,5 @@
-import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
+import { exitCode } from "../core/exit.js";
+import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**
@@ -52,15 +53,11 @@ export function wordsOf(act: Act): string[] {
 
 /** The flags that say how a sheet is read and run. */
 export function flagsOf(choices: StartChoices): string[] {
-  const { model, prompt, params = {}, maxCredits, edition, fresh, skipInvalid, canary, repair } = choices;
+  const { maxCredits, fresh, canary, repair } = choices;
   return [
-    ...(model ? [`--model=${model}`] : []),
-    ...(prompt ? [`--prompt=${prompt}`] : []),
-    ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
+    ...sheetFlags(choices),
     ...(maxCredits === undefined ? [] : [`--max-credits=${maxCredits}`]),
-    ...(edition ? [`--edition=${edition}`] : []),
     ...(fresh ? ["--fresh"] : []),
-    ...(skipInvalid ? ["--skip-invalid"] : []),
     ...(canary ? ["--canary"] : []),
     ...(repair ? ["--repair"] : []),
   ];
@@ -98,7 +95,7 @@ export class Commands {
     };
     this.started.unshift(command);
     const ended = command.launched.ended.then((code) => {
-      command.exit = code ?? crashed;
+      command.exit = code ?? exitCode("crash");
       this.forget();
     });
     await Promise.race([ended, patience]);
@@ -108,7 +105,7 @@ export class Commands {
   /** Runs a command that only looks, and gives what it printed. */
   async ask(words: readonly string[]): Promise<{ exit: number; stdout: string; message: string }> {
     const launched = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
-    const exit = (await launched.ended) ?? crashed;
+    const exit = (await launched.ended) ?? exitCode("crash");
     return { exit, stdout: launched.stdout(), message: messageOf(launched, exit) };
   }
 
@@ -121,8 +118,6 @@ export class Commands {
     this.started = this.started.filter(({ exit }, index) => exit === null || index < shownMax);
   }
 }
-
-const crashed = 1;
 
 function told({
   id,

@@ -9,7 +9,7 @@ import { nodeDisk } from "../archive/disk/node-disk.js";
 import type { Disk } from "../core/ports/disk.js";
 import { diskWith } from "../job/workspace/outputs-place.js";
 import type { BrowsedFile } from "../store/browse/pages.js";
-import type { Environment } from "../text/terminal-kind.js";
+import type { Environment } from "../text/environment.js";
 import { pathOf } from "./answers.js";
 import { Refused } from "./refused.js";
 

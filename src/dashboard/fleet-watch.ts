@@ -1,12 +1,12 @@
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
-import type { FleetLook } from "../job/run/fleet-worker.js";
+import type { FleetReader } from "../job/run/fleet-worker.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import type { FleetStanding } from "./shapes.js";
 
 /** Looks at the workers of a workspace in a database. The queue is connected to when it is first asked for. */
 export class FleetWatch {
-  private opening: Promise<FleetLook | null> | null = null;
+  private opening: Promise<FleetReader | null> | null = null;
 
   constructor(
     private readonly workspace: Workspace,
@@ -19,10 +19,10 @@ export class FleetWatch {
       this.opening = null;
       throw error;
     });
-    return (await this.opening)?.look() ?? null;
+    return (await this.opening)?.read() ?? null;
   }
 
-  private async open(): Promise<FleetLook | null> {
+  private async open(): Promise<FleetReader | null> {
     const { openFleet } = await import("../job/run/fleet-worker.js");
     return openFleet(this.workspace, this.clock).catch((error: unknown) => {
       // No database, or no package for the queue: there are no workers to see.

@@ -4,6 +4,7 @@ import type { SeenWorker } from "../fleet/job.js";
 import type { QueueLoad } from "../fleet/queue.js";
 import type { PlannedRest } from "../job/orders/request.js";
 import type { Evidence } from "../job/workspace/evidence.js";
+import type { SheetChoices } from "../launch.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, BrowsedStory } from "../store/browse/pages.js";
 import type { TroubleGroup } from "../store/workspace/news.js";
 
@@ -214,16 +215,11 @@ export interface CellChange {
 }
 
 /** What a person sets before a sheet is started; absent values are not given. */
-export interface StartChoices {
+export interface StartChoices extends SheetChoices {
   file: string;
-  model?: string;
-  prompt?: string;
-  params?: Record<string, string>;
   maxCredits?: number;
-  edition?: string;
   /** A new numbered edition: make everything anew. */
   fresh?: boolean;
-  skipInvalid?: boolean;
   canary?: boolean;
   repair?: boolean;
 }

@@ -3,7 +3,7 @@ import { type GenerateRequest, generateRequest, type Me, type ModelList, type Ta
 import type { GenerateOutcome } from "../client/answer.js";
 import { type ModelFilter, ServiceError } from "../client/service.js";
 import { EarlyExit } from "../core/exit.js";
-import { priceGroup } from "../core/identity.js";
+import { offeredPrice, priceGroup } from "../core/identity.js";
 import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
 import type { Log, Ticket } from "../core/ports/send.js";
 import { type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
@@ -115,8 +115,10 @@ class AccountClient implements Client {
     const { account } = this;
     const { spendLog, service, accounts } = account;
     const { lanes, prices } = await this.facts();
-    const group = priceGroup({ model: wanted.model, params: wanted.params ?? {} });
-    const price = await this.priceOf(group, prices.get(wanted.model));
+    const asked = { model: wanted.model, params: wanted.params ?? {} };
+    const group = priceGroup(asked);
+    const charges = await accounts.highestCharges(account.accountId());
+    const price = offeredPrice(asked, prices.get(wanted.model) ?? noCredits, charges);
     const { lane, ticket } = await this.turn(lanes);
     try {
       const entry = await spendLog.intend({ itemKey: `client:${group}`, price, at: service.time.now.latest });
@@ -175,12 +177,6 @@ class AccountClient implements Client {
     const { models } = await this.account.models().catch(asServiceError);
     const lanes = this.account.lanes(lanesOf(me.subscription?.plan ?? ""));
     return { lanes, prices: new Map(models.map((model) => [model.model_key, credits(model.credits_cost)])) };
-  }
-
-  /** The highest charge that was seen, as for an item of a run. */
-  private async priceOf(group: string, listed: Credits = noCredits): Promise<Credits> {
-    const seen = (await this.account.accounts.highestCharges(this.account.accountId())).get(group);
-    return seen !== undefined && seen > listed ? seen : listed;
   }
 
   /** A lane, with a slot in the quota. Rejects with ServiceError when interrupted. */

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { defined } from "../core/defined.js";
 import { credits } from "../core/money.js";
 import { defaultRunOptions, type RunOptions } from "../core/next/options.js";
 import type { Log } from "../core/ports/send.js";
@@ -81,9 +82,7 @@ export function hintsOf(
     env,
     sandbox,
     manifest,
-    ...(workspace === undefined ? {} : { named: workspace }),
-    ...(out === undefined ? {} : { out }),
-    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+    ...defined({ named: workspace, out, databaseUrl }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
+import { defined } from "../core/defined.js";
 import { EarlyExit } from "../core/exit.js";
 import type { RunOptions } from "../core/next/options.js";
 import { openEvents, type RunEvent } from "../job/run/events.js";
@@ -133,8 +134,6 @@ export async function* runManifest(
 function ownRunOptions({ maxFailures, retries, lanes, onDailyLimit }: RunDetails): Partial<RunOptions> {
   return {
     ...(maxFailures === undefined ? {} : { maxFailures: { count: maxFailures } }),
-    ...(retries === undefined ? {} : { retries }),
-    ...(lanes === undefined ? {} : { lanes }),
-    ...(onDailyLimit === undefined ? {} : { onDailyLimit }),
+    ...defined({ retries, lanes, onDailyLimit }),
   };
 }

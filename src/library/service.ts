@@ -1,7 +1,7 @@
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/ports/send.js";
 import type { ServiceConnection } from "../job/workspace/account.js";
-import { checkedAddress, checkedKey } from "../job/workspace/connection.js";
+import { checkedAddress, checkedKey, isThisMachine } from "../job/workspace/connection.js";
 import { sandboxKey } from "../sandbox/state/state.js";
 
 /** Which service, with which key. What `createSandbox` returns is one. */
@@ -22,8 +22,7 @@ export function connectionOf({ baseUrl, apiKey, sandbox = false }: ServiceAddres
   const where = checkedAddress(baseUrl);
   const key = checkedKey({ value: apiKey, from: "apiKey" });
   if (!sandbox) return { ...where, key, sandbox };
-  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(new URL(where.baseUrl).hostname);
-  if (key !== sandboxKey || !isHere)
+  if (key !== sandboxKey || !isThisMachine(new URL(where.baseUrl)))
     throw new EarlyExit(
       "usage",
       `sandbox: expected the address and the key of a sandbox on this machine, got ${where.baseUrl} with ${key === sandboxKey ? "the sandbox's key" : "another key"}. Nothing was sent. What a paid service makes must not be kept as a rehearsal.`,

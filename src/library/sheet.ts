@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { defined } from "../core/defined.js";
 import { localDay } from "../core/local-time.js";
 import type { Problem } from "../core/problem.js";
 import type { EditionChoice } from "../job/run/job-of.js";
@@ -97,15 +98,13 @@ function readingOf({ clock, cwd }: Host, settings: ReadSettings): ReadOptions {
   const { model, prompt, params, sheet, repair = false, maxItems } = settings;
   return {
     defaults: {
-      ...(model === undefined ? {} : { model }),
-      ...(prompt === undefined ? {} : { prompt }),
+      ...defined({ model, prompt }),
       ...(params === undefined ? {} : { params: { ...params } }),
     },
     cwd,
     today: localDay(clock.now()),
     repair,
-    ...(sheet === undefined ? {} : { sheet }),
-    ...(maxItems === undefined ? {} : { itemsMax: maxItems }),
+    ...defined({ sheet, itemsMax: maxItems }),
   };
 }
 

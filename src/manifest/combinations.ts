@@ -1,4 +1,5 @@
 import type { Problem } from "../core/problem.js";
+import { count } from "../text/amounts.js";
 import { cutText } from "../text/terminal.js";
 import { paramKey } from "./shape/columns.js";
 import type { Mark } from "./shape/manifest.js";
@@ -48,7 +49,6 @@ export function combinationsOf(job: SourceJob | undefined): Combination[] {
   return base.flatMap((each) => job.steps.flatMap((step) => combined([withStep(each, step)], step.axes)));
 }
 
-/** The axes of a job and of its steps. */
 export function axesOf(job: SourceJob | undefined): Axis[] {
   return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
 }
@@ -94,7 +94,7 @@ export class Bound {
   problem(file: string): Problem {
     const { job, rows, made, each, itemsMax } = this;
     const factors = [
-      rows === 1 ? "1 row" : `${rows} rows`,
+      count(rows, "row"),
       ...axesOf(job).map(({ keys, settings }) => `${settings.length} of ${keys.join("+")}`),
       ...(job && job.steps.length > 1 ? [`${job.steps.length} steps`] : []),
       ...(made > rows * each ? ["repeats"] : []),

@@ -8,7 +8,7 @@ import { nearest } from "../text/nearest.js";
 import type { Row } from "./shape/manifest.js";
 import { leaves } from "./shape/within.js";
 
-export interface LocalFile {
+interface LocalFile {
   /** Absolute. */
   path: string;
   /** `sha256:` and the hash. */

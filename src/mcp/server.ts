@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
+import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
 import { leaves } from "../manifest/shape/within.js";
 import { type Tool, tools } from "./tools.js";
@@ -123,7 +124,7 @@ function goesOn(words: readonly string[], { stderr }: LaunchedCommand): Done {
 }
 
 function saidBy(words: readonly string[], { stdout, stderr }: LaunchedCommand, code: number | null): Done {
-  const exit = code ?? 1;
+  const exit = code ?? exitCode("crash");
   const document = documentOf(stdout());
   const message = stderr().trim().slice(-messageCharactersMax);
   // A run that ends with failed or held items has done what it could, and its document says so.

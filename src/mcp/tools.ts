@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type SheetChoices, sheetFlags, text, word } from "../launch.js";
 
 /**
  * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it; what spends says with each call
@@ -17,16 +18,6 @@ export interface Tool {
   words(input: Readonly<Record<string, unknown>>): string[];
 }
 
-/** Words that begin with a dash would be taken for flags. */
-const word = z
-  .string()
-  .min(1)
-  .max(1_000)
-  .regex(/^[^-\0][^\0]*$/, "expected text that does not begin with a dash");
-const text = z
-  .string()
-  .max(100_000)
-  .regex(/^[^\0]*$/, "expected text without NUL characters");
 const runNumber = z.int().positive().describe("number of the run; the newest one if absent");
 const items = z
   .array(word)
@@ -47,28 +38,16 @@ const sheet = {
   edition: text.optional().describe("make everything anew under this name, once"),
 };
 
-interface Sheet {
-  manifest: string;
-  model?: string;
-  prompt?: string;
-  params?: Record<string, string>;
-  first?: number;
-  skip_invalid?: boolean;
-  edition?: string;
-}
-
 function sheetWords(given: Readonly<Record<string, unknown>>): string[] {
-  const { manifest, model, prompt, params = {}, first, skip_invalid, edition } = given as unknown as Sheet;
+  const { manifest, first, skip_invalid: skipInvalid, ...choices } = given as unknown as SheetInput;
   return [
     manifest,
-    ...(model === undefined ? [] : [`--model=${model}`]),
-    ...(prompt === undefined ? [] : [`--prompt=${prompt}`]),
-    ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
     ...(first === undefined ? [] : [`--first=${first}`]),
-    ...(skip_invalid === true ? ["--skip-invalid"] : []),
-    ...(edition === undefined ? [] : [`--edition=${edition}`]),
+    ...sheetFlags({ ...choices, ...(skipInvalid === undefined ? {} : { skipInvalid }) }),
   ];
 }
+
+type SheetInput = SheetChoices & { manifest: string; first?: number; skip_invalid?: boolean };
 
 const runWords = ({ run }: Readonly<Record<string, unknown>>) => (run === undefined ? [] : [String(run)]);
 const itemWords = (given: Readonly<Record<string, unknown>>) => given["items"] as string[];

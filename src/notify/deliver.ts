@@ -1,6 +1,7 @@
 import { Agent } from "undici";
 import type { Clock } from "../clock.js";
 import { runShell } from "../shell.js";
+import type { Environment } from "../text/environment.js";
 import type { Notification } from "./facts.js";
 import { lines, type Target } from "./target.js";
 
@@ -9,7 +10,7 @@ import { lines, type Target } from "./target.js";
  * hanging target delays nothing. An unreachable target is tried again; a final failure is one warning.
  */
 export interface Delivery {
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   /** Where a command is run (default: the current folder). */
   cwd?: string;
   clock: Clock;

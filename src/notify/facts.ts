@@ -1,5 +1,5 @@
 import { type ExitName, exitCode } from "../core/exit.js";
-import type { ItemState } from "../core/item.js";
+import { wantedItems } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { groupedReasons } from "../text/reasons.js";
@@ -70,50 +70,17 @@ const whyCharactersMax = 1_000;
 /** How many different reasons of failed and held items are named. */
 const reasonsMax = 3;
 
-/** The end of a run; `message` says why a run that could not start has no facts. */
-export function endNotification(
-  exit: ExitName,
-  facts: RunSummary | null,
-  { message, origin }: { message: string; origin: Origin },
-): Notification {
-  const count = (state: ItemState) => (facts ? facts.counts[state] : null);
-  const all = facts === null ? 0 : itemsIn(facts.counts);
-  return {
-    event: exit,
-    summary: shortText(facts ? summary(exit, facts, all) : message, summaryCharactersMax),
-    why: facts && facts.stops.length > 0 ? shortText(facts.stops.join("; "), whyCharactersMax) : null,
-    failures: facts && failuresOf(facts),
-    exit: exitCode(exit),
-    ...origin,
-    run: facts?.run ?? null,
-    job: facts ? terminalText(facts.job) : null,
-    items: facts ? all : null,
-    archived: count("archived"),
-    failed: count("failed"),
-    held: count("held"),
-    creditsSpent: facts ? toNumber(facts.spent) : null,
-    creditsPending: facts ? toNumber(facts.pending) : null,
-    creditsLeft: facts?.left == null ? null : toNumber(facts.left),
-    folder: facts?.folder ?? null,
-    next: facts?.nextStep == null ? null : terminalText(facts.nextStep),
-  };
-}
-
-/** What the daemon noticed about a scheduled run, or what a run waits for. */
-export function newsNotification(
-  event: "missed" | "skipped" | "lost" | "trouble",
-  message: string,
-  { origin, run }: { origin: Origin; run?: { id: number; jobName: string } | null },
-): Notification {
+/** A notification that says nothing of a run. */
+function withoutRun(event: NotificationEvent, text: string, origin: Origin): Notification {
   return {
     event,
-    summary: shortText(message, summaryCharactersMax),
+    summary: shortText(text, summaryCharactersMax),
     why: null,
     failures: null,
     exit: null,
     ...origin,
-    run: run?.id ?? null,
-    job: run ? terminalText(run.jobName) : null,
+    run: null,
+    job: null,
     items: null,
     archived: null,
     failed: null,
@@ -126,9 +93,42 @@ export function newsNotification(
   };
 }
 
-/** Those that are still wanted. */
-function itemsIn(counts: RunSummary["counts"]): number {
-  return Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
+/** The end of a run; `message` says why a run that could not start has no facts. */
+export function endNotification(
+  exit: ExitName,
+  facts: RunSummary | null,
+  { message, origin }: { message: string; origin: Origin },
+): Notification {
+  if (facts === null) return { ...withoutRun(exit, message, origin), exit: exitCode(exit) };
+  const { counts, left, nextStep, stops } = facts;
+  const items = wantedItems(counts);
+  return {
+    ...withoutRun(exit, summary(exit, facts, items), origin),
+    exit: exitCode(exit),
+    why: stops.length > 0 ? shortText(stops.join("; "), whyCharactersMax) : null,
+    failures: failuresOf(facts),
+    run: facts.run,
+    job: terminalText(facts.job),
+    items,
+    archived: counts.archived,
+    failed: counts.failed,
+    held: counts.held,
+    creditsSpent: toNumber(facts.spent),
+    creditsPending: toNumber(facts.pending),
+    creditsLeft: left === null ? null : toNumber(left),
+    folder: facts.folder,
+    next: nextStep === null ? null : terminalText(nextStep),
+  };
+}
+
+/** What the daemon noticed about a scheduled run, or what a run waits for. */
+export function newsNotification(
+  event: "missed" | "skipped" | "lost" | "trouble",
+  message: string,
+  { origin, run }: { origin: Origin; run?: { id: number; jobName: string } | null },
+): Notification {
+  const named = run ? { run: run.id, job: terminalText(run.jobName) } : {};
+  return { ...withoutRun(event, message, origin), ...named };
 }
 
 function failuresOf({ failures, held }: RunSummary): string | null {

@@ -2,6 +2,7 @@ import type { Template } from "liquidjs";
 import { z } from "zod";
 import { EarlyExit } from "../core/exit.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
+import type { Environment } from "../text/environment.js";
 import { type Notification, type NotificationEvent, notificationEvents } from "./facts.js";
 
 /**
@@ -16,7 +17,7 @@ export type Target = { on: readonly NotificationEvent[] } & (
 );
 
 /** Makes the body of a webhook and its content type. */
-export type Shape = (facts: Notification) => { body: string; type: string };
+type Shape = (facts: Notification) => { body: string; type: string };
 
 export interface TargetSettings {
   notify?: readonly string[];
@@ -24,8 +25,6 @@ export interface TargetSettings {
   smtpUrl?: string;
   smtpFrom?: string;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const wanted = z.strictObject({
   url: z.string().optional(),

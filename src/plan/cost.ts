@@ -11,6 +11,7 @@ import {
   sumOf,
 } from "../core/money.js";
 import type { Draft, GroupSum, ItemKind, Ordered } from "../core/ports/draft.js";
+import { count } from "../text/amounts.js";
 import type { Finding, Fit, ModelCost, Money, PlanInput, SpendingCaps, SpentAgainstCaps } from "./plan.js";
 
 /** Items that are expected to cost the same and to take as long. */
@@ -62,7 +63,6 @@ export class PlanPrices {
     return kind;
   }
 
-  /** The group of that number. */
   groupOf(number: number): PriceGroup {
     const group = this.groups[number];
     if (group === undefined) throw new Error(`no price group ${number} in this plan`);
@@ -231,9 +231,9 @@ export function capWarnings(
   if (found === null || undone === 0) return modelWarnings(sums, budget, models.made);
   const needed = sumOf(sums.map((sum) => sum.credits));
   const today = found.cap === "max-credits-per-day" ? " today" : "";
-  const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${coverageText(caps.fit)}; ${undoneText(undone)}.`;
+  const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${coverageText(caps.fit)}; ${count(undone, "item")} will not be made.`;
   return [
-    { kind: "over_cap", message, ...found, needed, undone, reaches: caps.fit },
+    { kind: "over_cap", message, ...found, needed, undone, coverage: caps.fit },
     ...modelWarnings(sums, budget, models.made),
   ];
 }
@@ -245,7 +245,7 @@ function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap
     if (needed <= room) return [];
     const due = own.reduce((count, sum) => count + sum.due, 0);
     const undone = due - own.reduce((count, { group }) => count + (made.get(group) ?? 0), 0);
-    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due === 1 ? "1 item" : `${due} items`} will not be made.`;
+    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${count(due, "item")} will not be made.`;
     return [{ kind: "over_model_cap", message, model, needed, room, undone }];
   });
 }
@@ -253,10 +253,5 @@ function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap
 /** What credits cover, as the rest of a sentence. */
 export function coverageText(fit: Fit): string {
   if (fit.rowNumber === null) return "it does not cover the first item";
-  const items = fit.items === 1 ? "1 item" : `${fit.items} items`;
-  return `it covers ${items}, through row ${fit.rowNumber} (${fit.rowId})`;
-}
-
-function undoneText(count: number): string {
-  return count === 1 ? "1 item will not be made" : `${count} items will not be made`;
+  return `it covers ${count(fit.items, "item")}, through row ${fit.rowNumber} (${fit.rowId})`;
 }

@@ -6,6 +6,7 @@ import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
 import { foldedName, paramColumn } from "../manifest/shape/columns.js";
 import type { Row } from "../manifest/shape/manifest.js";
+import { count } from "../text/amounts.js";
 import type { CheckedRow } from "./check-row.js";
 import { coverageText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
@@ -32,7 +33,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
       message: `The run needs ${inCredits(needed)} and the balance is ${showCredits(balance)}: ${coverageText(fit)}.`,
       needed,
       balance,
-      reaches: fit,
+      coverage: fit,
     });
   }
   return blockers;
@@ -43,7 +44,7 @@ export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] 
   const warnings: Finding[] = [];
   if (money.balance === null) {
     const message = "The service does not report the balance, so the run may stop with too few credits.";
-    warnings.push({ kind: "untold_balance", message });
+    warnings.push({ kind: "unreported_balance", message });
   }
   const status = me.subscription?.status;
   if (me.subscription && status === "canceled") {
@@ -108,7 +109,7 @@ export function missingWarning(
   const credits = sumOf(missing.map(({ price }) => price));
   const named = items.slice(0, namesMax).join(", ");
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
-  const what = `${missing.length === 1 ? "1 archived item has" : `${missing.length} archived items have`} lost files (${named}${more})`;
+  const what = `${count(missing.length, "archived item has", "archived items have")} lost files (${named}${more})`;
   const told = {
     report: `--missing fetch downloads them again at no cost while the service has them, --missing pay makes them again for ${inCredits(credits)}`,
     fetch: "they are downloaded again at no cost",

@@ -1,5 +1,7 @@
 import type { Me, Model } from "../api/records.js";
+import type { ExitName } from "../core/exit.js";
 import type { Credits } from "../core/money.js";
+import type { RunOptions } from "../core/next/options.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
 import type { Comparison, Draft, ItemStanding, PlannedItem } from "../core/ports/draft.js";
@@ -199,11 +201,11 @@ export interface Fit {
 export type Finding = { message: string } & (
   | { kind: "no_subscription" }
   | { kind: "past_due" }
-  | { kind: "insufficient_credits"; needed: Credits; balance: Credits; reaches: Fit }
-  | { kind: "untold_balance" }
+  | { kind: "insufficient_credits"; needed: Credits; balance: Credits; coverage: Fit }
+  | { kind: "unreported_balance" }
   | { kind: "canceled"; until: string }
   | { kind: "unknown_subscription"; status: string }
-  | { kind: "over_cap"; cap: string; needed: Credits; room: Credits; undone: number; reaches: Fit }
+  | { kind: "over_cap"; cap: string; needed: Credits; room: Credits; undone: number; coverage: Fit }
   | { kind: "over_model_cap"; model: string; needed: Credits; room: Credits; undone: number }
   | { kind: "ends"; until: string }
   | { kind: "period_ends"; until: string; finishAt: number }
@@ -221,13 +223,32 @@ export type Finding = { message: string } & (
   | { kind: "others_run" }
 );
 
-/** Findings about items that would be paid for again, which needs an explicit flag. */
-export const paidForKinds: readonly Finding["kind"][] = [
-  "made_before",
-  "archived_before",
-  "paid_before",
-  "others_run",
-];
+/**
+ * The blockers that a run does not begin with. A balance that does not cover all items is one with
+ * `--on-insufficient refuse`; with `fit`, where it covers no item and there is nothing else to do.
+ */
+export function refusalsOf(
+  { blockers, items }: Pick<Plan, "blockers" | "items">,
+  onInsufficient: RunOptions["onInsufficient"],
+): Finding[] {
+  return blockers.filter((blocker) => {
+    if (blocker.kind !== "insufficient_credits" || onInsufficient === "refuse") return true;
+    return onInsufficient === "fit" && blocker.coverage.items === 0 && onlyBuys(items);
+  });
+}
+
+/** Whether no item is at the service or waits for its download. */
+function onlyBuys(items: Iterable<PlannedItem>): boolean {
+  for (const { due, standing } of items)
+    if (!due && standing !== "archived" && standing !== "failed") return false;
+  return true;
+}
+
+/** How a run ends that a blocker refuses. The others are about items that would be paid for again. */
+export function exitOfRefusal({ kind }: Finding): ExitName {
+  if (kind === "no_subscription" || kind === "past_due") return "key";
+  return kind === "insufficient_credits" ? "credits" : "usage";
+}
 
 /** Whether a run may continue without the wrong rows: false when something is wrong with the file as a whole. */
 export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {

@@ -3,6 +3,7 @@ import { mediaFields } from "../api/inputs.js";
 import type { Draft } from "../core/ports/draft.js";
 import type { Item } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
+import { count } from "../text/amounts.js";
 import { nearest } from "../text/nearest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Plan, Selection } from "./plan.js";
@@ -198,7 +199,7 @@ export class Choosing {
     for (const { key, near } of unknown) draft.problem(unknownProblem(file, key, near));
     if (rows === 0 && unknown.length === 0 && !selection.onlyFailed)
       draft.problem(noRowProblem(file, text, of));
-    const left = hidden === 1 ? "1 problem" : `${hidden} problems`;
+    const left = count(hidden, "problem");
     return {
       selection: { text, rows, of },
       notes: hidden === 0 ? [] : [`${left} in rows that are not selected`],
@@ -220,7 +221,7 @@ function noRowProblem(file: string, text: string, of: number): Problem {
   return {
     place: { file, row: null },
     message: `no row is selected by ${text}`,
-    expected: `at least one of the ${of === 1 ? "1 row" : `${of} rows`}`,
+    expected: `at least one of the ${count(of, "row")}`,
     got: "none",
   };
 }

@@ -2,6 +2,7 @@ import { extname } from "node:path";
 import { type Bucket, BucketError, bucketTarget, linkSecondsMax, openBucket } from "../bucket/bucket.js";
 import type { Clock } from "../clock.js";
 import { runShell } from "../shell.js";
+import type { Environment } from "../text/environment.js";
 
 /** Puts local inputs where the service can read them. */
 export interface Publisher {
@@ -72,7 +73,7 @@ export function publishPlace(
 }
 
 export interface Surroundings {
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   cwd: string;
   clock: Clock;
   /** Ends what is being published. */

@@ -1,5 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import { showCredits } from "../core/money.js";
+import { wantedItems } from "../core/item.js";
 import type { Window } from "../core/quota/quota.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
@@ -15,8 +15,8 @@ import {
   textWidth,
 } from "../text/terminal.js";
 import { shownPath } from "./problem-text.js";
-import { obstacles, type ProgressNow, times } from "./progress.js";
-import { countedStates, itemsOf, orderedStates } from "./state-words.js";
+import { obstacles, type ProgressNow, spentText, times } from "./progress.js";
+import { countedStates, orderedStates } from "./state-words.js";
 
 /** What the live view shows of a run. */
 export interface LiveFacts extends ProgressNow, News {
@@ -79,7 +79,7 @@ export function liveView(facts: LiveFacts, style: LiveStyle): string[] {
     newest(facts, style),
     ...troubles(facts, style),
     row("to approve", approvalText(facts.awaiting), 1, style, "warning"),
-    ...obstacles(facts).map(({ text }) => row("now", text, 1, style)),
+    ...obstacles(facts).map((text) => row("now", text, 1, style)),
   ].filter(({ text }) => text !== "");
   const most = lines.map(({ rank }) => rank).toSorted((a, b) => a - b)[style.height - 1] ?? Infinity;
   const shown = lines.filter(({ rank }) => rank <= most).map(({ text }) => text);
@@ -103,7 +103,7 @@ function row(label: string, text: string, rank: number, style: LiveStyle, tone: 
 
 function bars(facts: LiveFacts, style: LiveStyle): Line[] {
   const { counts, quota } = facts;
-  const items = itemsOf(counts);
+  const items = wantedItems(counts);
   const archived: Share = {
     label: "archived",
     part: counts.archived,
@@ -125,11 +125,11 @@ function bars(facts: LiveFacts, style: LiveStyle): Line[] {
   });
 }
 
-function creditsShare({ spent, cap }: LiveFacts): Share[] {
+function creditsShare(facts: LiveFacts): Share[] {
+  const { spent, cap } = facts;
   if (cap === null && spent === 0) return [];
-  const ofCap = cap === null || cap === 0 ? "" : ` of ${showCredits(cap)}`;
-  const text = `${showCredits(spent)}${ofCap} credits`;
-  return [{ label: "credits", part: spent, whole: cap ?? 0, text, tone: "strong", rank: 2 }];
+  const whole = Math.max(0, cap ?? 0);
+  return [{ label: "credits", part: spent, whole, text: spentText(facts), tone: "strong", rank: 2 }];
 }
 
 function quotaShare(label: string, { used, limit }: Window): Share[] {

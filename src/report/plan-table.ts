@@ -1,8 +1,7 @@
 import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
-import type { RunOptions } from "../core/next/options.js";
 import type { ItemStanding, PlannedItem, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
-import type { Plan } from "../plan/plan.js";
+import type { Finding, Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import {
@@ -45,22 +44,16 @@ const linesMax = 20;
 
 /**
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
- * seen from `folder`, where that is shorter. A balance that does not cover the plan blocks it only where it is to be
- * refused then.
+ * seen from `folder`, where that is shorter. Blockers that do not refuse the run are warnings.
  */
 export function planText(
   plan: ShownPlan,
   folder: string,
   style: TerminalStyle = plainStyle,
-  onInsufficient: RunOptions["onInsufficient"] = "refuse",
+  refusals: readonly Finding[] = plan.blockers,
 ): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
-  const isBlocking = ({ kind }: ShownPlan["blockers"][number]) =>
-    kind !== "insufficient_credits" || onInsufficient === "refuse";
-  const [blockers, passed] = [
-    plan.blockers.filter(isBlocking),
-    plan.blockers.filter((each) => !isBlocking(each)),
-  ];
+  const passed = plan.blockers.filter((each) => !refusals.includes(each));
   const facts: [string, Cell][] = [
     ...selected(plan),
     ["items", standings(plan)],
@@ -77,7 +70,7 @@ export function planText(
     plan.problems.length === 0
       ? ""
       : `${paint("Problems:", "bad", style)}\n${problemsText(digestOf(plan.problems), folder)}`,
-    listed("Blocked by", messages(blockers), "bad", style),
+    listed("Blocked by", messages(refusals), "bad", style),
     listed("Warnings", messages([...passed, ...plan.warnings]), "warning", style),
     listed("Notes", plan.notes, "dim", style),
   ];

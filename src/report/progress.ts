@@ -1,25 +1,15 @@
-import type { ItemState } from "../core/item.js";
+import { type ItemState, wantedItems } from "../core/item.js";
 import { localTime } from "../core/local-time.js";
-import { inCredits, showCredits } from "../core/money.js";
-import type { Quota } from "../core/quota/quota.js";
+import { inCredits, minus, showCredits } from "../core/money.js";
+import type { Quota, WaitReason } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
-import { cutToWidth, terminalText, textWidth } from "../text/terminal.js";
-import { countedStates, itemsOf } from "./state-words.js";
+import { terminalText } from "../text/terminal.js";
+import { countedStates } from "./state-words.js";
 
 /** Where a run stands at `now` (UTC ms), so long after it began here. */
 export type ProgressNow = Progress & { now: number; elapsedMs: number };
-
-export type WaitReason = "minute" | "day" | "service";
-
-/** A part of the line, and a shorter form for narrow terminals. */
-interface Piece {
-  text: string;
-  short?: string;
-}
-
-const separator = " · ";
 
 /** What is still to come, and then what went wrong. */
 const inProgress: readonly ItemState[] = [
@@ -35,48 +25,32 @@ const inProgress: readonly ItemState[] = [
 ];
 
 /**
- * One line: `12/26 archived · 0:40, ~1:10 left · 48 of 104 credits · 8 at the service · 6 to submit`. Where it is wider
- * than `width`, the essential pieces are shortened, and of the others only those that fit are shown.
+ * One line, for where lines stay: `12/26 archived · 0:40, ~1:10 left · 48 of 104 credits · 8 at the service · 6 to submit`.
  */
-export function progressLine(progress: ProgressNow, width = Number.POSITIVE_INFINITY): string {
-  const { counts } = progress;
-  const done = `${counts.archived}/${itemsOf(counts)}`;
-  const essential = present([
-    { text: `${done} archived`, short: done },
+export function progressLine(progress: ProgressNow): string {
+  const { counts, spent, cap, quota } = progress;
+  return [
+    `${counts.archived}/${wantedItems(counts)} archived`,
     ...obstacles(progress),
-    { text: times(progress) },
-    creditsPiece(progress),
-  ]);
-  const others = present(
-    [...countedStates(counts, inProgress), requests(progress.quota)].map((text) => ({ text })),
-  );
-  const whole = essential.map(({ text }) => text);
-  const pieces = lengthOf(whole) <= width ? whole : essential.map(({ text, short }) => short ?? text);
-  const line: string[] = [];
-  for (const text of [...pieces, ...others.map((piece) => piece.text)]) {
-    if (lengthOf([...line, text]) <= width) line.push(text);
-    else if (line.length === 1) line.push(...cutAtWord(text, width - lengthOf([...line, ""])));
-  }
-  return line.join(separator);
+    times(progress),
+    ...(spent === 0 && (cap ?? 0) <= 0 ? [] : [spentText(progress)]),
+    ...countedStates(counts, inProgress),
+    ...requests(quota),
+  ].join(" · ");
 }
 
 /** What keeps the run from going on, the most important first. */
-export function obstacles(progress: ProgressNow): Piece[] {
+export function obstacles(progress: ProgressNow): string[] {
   const { stops, diskTrouble, outage, hold, now } = progress;
   const [stop] = stops;
-  if (stop) return [{ text: `stopping: ${terminalText(stop.message)}` }];
+  if (stop) return [`stopping: ${terminalText(stop.message)}`];
   if (diskTrouble !== null)
-    return [
-      {
-        text: `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`,
-        short: `waiting: ${terminalText(diskTrouble)}`,
-      },
-    ];
-  if (outage !== null) return [outagePiece(outage, progress)];
+    return [`waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`];
+  if (outage !== null) return [outageLine(outage, progress)];
   const wait = waitNow(progress);
   return [
-    ...(hold === null ? [] : [{ text: holdLine(hold, now) }]),
-    ...(wait === null ? [] : [waitPiece(wait.what, wait.until, now)]),
+    ...(hold === null ? [] : [holdLine(hold, now)]),
+    ...(wait === null ? [] : [waitingLine(wait.what, wait.until, now)]),
   ];
 }
 
@@ -92,10 +66,6 @@ function waitNow({
     return { what: waiting, until };
   const full = quota.minute.nextFreeAt > now && counts.planned + counts.processing > 0;
   return full ? { what: "minute", until: quota.minute.nextFreeAt } : null;
-}
-
-function waitPiece(what: WaitReason, until: number, now: number): Piece {
-  return { text: waitingLine(what, until, now), short: `next in ${wait(until - now)}` };
 }
 
 /**
@@ -119,45 +89,21 @@ function clockText(ms: number): string {
   return hours === 0 ? `${minutes}:${two(seconds % 60)}` : `${hours}:${two(minutes)}:${two(seconds % 60)}`;
 }
 
-function creditsPiece({ spent, cap }: ProgressNow): Piece {
-  // A run that only collects has no cap of its own to show.
-  if (cap === null || cap === 0) return { text: spent === 0 ? "" : inCredits(spent) };
-  return {
-    text: `${showCredits(spent)} of ${inCredits(cap)}`,
-    short: `${showCredits(spent)}/${inCredits(cap)}`,
-  };
-}
-
-function present(pieces: readonly Piece[]): Piece[] {
-  return pieces.filter(({ text }) => text !== "");
-}
-
-function lengthOf(pieces: readonly string[]): number {
-  return textWidth(pieces.join(separator));
-}
-
-/** Fewer characters than that say nothing. */
-const partMin = 4;
-
 /**
- * The whole words that fit, with an ellipsis. Where they take less than half of the room, also a part of the next word:
- * not all languages have blanks between words.
+ * The credits that are spent, and the most that the caps allow now. `--keep-credits` allows less when others spend from
+ * the balance or a price turns out higher: then more may be spent already. A run that only collects has no cap to show.
  */
-function cutAtWord(text: string, width: number): string[] {
-  const fitting = cutToWidth(text, width).slice(0, -1);
-  const end = text[fitting.length] === " " ? fitting.length : fitting.lastIndexOf(" ");
-  const shown = end < fitting.length / 2 ? fitting : text.slice(0, end);
-  return shown.length < partMin ? [] : [`${shown}…`];
+export function spentText({ spent, cap }: Pick<Progress, "spent" | "cap">): string {
+  if (cap === null || cap <= 0) return inCredits(spent);
+  if (spent > cap)
+    return `${inCredits(spent)}, ${showCredits(minus(spent, cap))} more than the caps allow now`;
+  return `${showCredits(spent)} of ${inCredits(cap)}`;
 }
 
-function outagePiece({ since, reason }: Outage, { until, now }: ProgressNow): Piece {
+function outageLine({ since, reason }: Outage, { until, now }: ProgressNow): string {
   const from = localTime(since).slice("2026-11-20 ".length);
   const next = until === null ? "" : `, next try in ${wait(until - now)}`;
-  const short = until === null ? "" : `, next try ${wait(until - now)}`;
-  return {
-    text: `service unreachable since ${from} (${terminalText(reason)})${next}`,
-    short: `unreachable since ${from}${short}`,
-  };
+  return `service unreachable since ${from} (${terminalText(reason)})${next}`;
 }
 
 /** Why the next request is not sent yet, and for how long. */
@@ -177,6 +123,6 @@ function holdLine({ unsettled, until }: NonNullable<ProgressNow["hold"]>, now: n
   return `submitting is paused until ${count(unsettled, "lost answer is", "lost answers are")} settled, next check in ${wait(until - now)}`;
 }
 
-function requests({ minute }: Quota): string {
-  return minute.limit === null ? "" : `${minute.used}/${minute.limit} requests this minute`;
+function requests({ minute }: Quota): string[] {
+  return minute.limit === null ? [] : [`${minute.used}/${minute.limit} requests this minute`];
 }

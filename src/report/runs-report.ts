@@ -27,7 +27,7 @@ export interface RunsReport {
   notBegun: readonly NotBegun[];
 }
 
-export interface NotBegun {
+interface NotBegun {
   schedule: string;
   /** UTC ms. */
   dueAt: number;

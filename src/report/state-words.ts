@@ -25,8 +25,3 @@ export function countedStates(
 ): string[] {
   return states.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${stateWords[state]}`);
 }
-
-/** Items that the run has to make: all but the dropped ones. */
-export function itemsOf(counts: Readonly<Partial<Record<ItemState, number>>>): number {
-  return Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
-}

@@ -1,4 +1,5 @@
 import { exitCode } from "../core/exit.js";
+import { wantedItems } from "../core/item.js";
 import { localMinute, localTime } from "../core/local-time.js";
 import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
@@ -29,7 +30,7 @@ import { comparedText, forecastText } from "./forecast.js";
 import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
-import { countedStates, itemsOf, stateWords } from "./state-words.js";
+import { countedStates, stateWords } from "./state-words.js";
 
 /**
  * The state in words: a run whose process is gone has crashed, although its record still says running, and one that made
@@ -190,7 +191,10 @@ export function resumedText(facts: Resumed, folder: string, style: TerminalStyle
   const lines: [string, Cell][] = [
     ["resuming", { text: `run ${nameOf(run, folder)}`, tone: "strong" }],
     ...beginningLines(run),
-    ["items", `${counts.archived} of ${itemsOf(counts)} archived, ${counts.planned} ${stateWords.planned}`],
+    [
+      "items",
+      `${counts.archived} of ${wantedItems(counts)} archived, ${counts.planned} ${stateWords.planned}`,
+    ],
     ["credits", creditsText({ ...facts, inFlight: 0 })],
   ];
   return labelled(lines, style);

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import { exitCode } from "../core/exit.js";
-import type { ItemState } from "../core/item.js";
+import { type ItemState, wantedItems } from "../core/item.js";
 import { showCredits, toNumber } from "../core/money.js";
 import type { Outcome } from "../job/run/run-job.js";
 import type { RunSummary } from "../job/run/summary.js";
@@ -19,7 +19,7 @@ import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
 import { nextStep as nextStepOf } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
-import { itemsOf, stateWords } from "./state-words.js";
+import { stateWords } from "./state-words.js";
 import { creditsText as spentText } from "./status.js";
 
 const states: readonly [ItemState, Tone | null][] = [
@@ -180,7 +180,7 @@ export function summaryJson(facts: RunSummary) {
 }
 
 function archived({ counts, before }: RunSummary): Cell {
-  const all = itemsOf(counts);
+  const all = wantedItems(counts);
   const paid =
     before === 0 ? "" : `, ${before === counts.archived ? "all" : before} of them before, not paid again`;
   const text = `${counts.archived ?? 0} of ${count(all, "item")}${paid}`;

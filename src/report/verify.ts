@@ -4,7 +4,7 @@ import { type Cell, labelled, plainStyle, type TerminalStyle, type Tone } from "
 import { shortText } from "../text/terminal.js";
 
 /** What was found in one job's folder. */
-export interface ExaminedFolder {
+interface ExaminedFolder {
   path: string;
   files: number;
   read: number;

@@ -1,8 +1,9 @@
 import { extname, join } from "node:path";
+import { holds } from "../archive/disk/links.js";
 import { jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { refusalOf } from "../archive/disk/space.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
-import { holds, moveFile, supersede } from "../archive/move.js";
+import { moveFile, supersede } from "../archive/move.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
@@ -78,8 +79,8 @@ export async function arrange(
       });
     await store.setRun(run.id, { arranged: true });
   } catch (error) {
-    const { code } = refusalOf(error, jobFolder(run));
-    ports.log.warn({ code }, `files keep their old names for now (${(error as Error).message})`);
+    const { code, reason } = refusalOf(error, jobFolder(run));
+    ports.log.warn({ code }, `files keep their old names for now: ${reason}`);
   }
 }
 

@@ -111,7 +111,7 @@ export class Chains {
       this.gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
     const against = await this.reasonAgainst(itemId, outcome);
     if (against === null) this.waiting.delete(itemId);
-    else await this.tryAgain(itemId, against, outcome.kind === "unclear" && outcome.gone);
+    else await this.tryAgain(itemId, against, outcome.kind === "unclear" && outcome.statedMissing);
   }
 
   /** Stores the URLs that a poll gave; returns why they are of no use, or null. */

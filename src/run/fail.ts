@@ -1,5 +1,6 @@
 import { rowOf } from "../api/errors.js";
 import { type FailureKind, rejectionKind } from "../core/failure.js";
+import { wantedItems } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
@@ -44,7 +45,7 @@ async function countFailures(session: Session): Promise<void> {
   const { maxFailures, run } = session.settings;
   if (maxFailures === null) return;
   const counts = await session.ports.store.counts(run.id);
-  const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
+  const all = wantedItems(counts);
   const most =
     "count" in maxFailures ? maxFailures.count : Math.max(1, Math.ceil((all * maxFailures.percent) / 100));
   if (counts.failed < most) return;

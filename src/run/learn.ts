@@ -20,12 +20,12 @@ export async function recall(
   const groups = await ports.store.groups(settings.run.id);
   const charges = await chargesOf(ports, groups);
   for (const { group, price, model, category } of groups) {
-    paces.introduce(group, model, category);
+    paces.register(group, model, category);
     prices.recall({ group, price }, charges.get(group));
   }
   const models = [...new Set(groups.map(({ model }) => model))];
   for (const { model, group, ms } of await ports.accounts.durations(ports.accountId, models)) {
-    paces.introduce(group, model, "");
+    paces.register(group, model, "");
     paces.finished(group, 0, ms);
   }
   const { tasks } = await ports.store.due(settings.run.id, 0, { models: [], prices: [] }, []);
@@ -65,7 +65,7 @@ export async function learn(
     unfinishedAt: item.seenAt,
     seenAt: clock.now(),
   });
-  if (ms === null) return paces.gone(group, item.id);
+  if (ms === null) return paces.forget(group, item.id);
   paces.finished(group, item.id, ms);
   await accounts.lasted(accountId, { model: item.model, group }, ms);
 }

@@ -14,7 +14,7 @@ import { recall } from "./learn.js";
 import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
 import { submit } from "./submit.js";
-import { claimantOf, Debt, firstHeads, reachesAll, WaitingList } from "./waiting.js";
+import { claimantOf, coversAll, Debt, firstHeads, WaitingList } from "./waiting.js";
 import { LanesInUse, OverdueWait, type WakeSignal } from "./waits.js";
 
 /** Where a run stands at one turn of its loop. */
@@ -191,7 +191,7 @@ class Loop {
     const busyThen = [...this.busy.keys()];
     const limit = this.busy.size + lanes + polls + this.downloadsMax;
     const waiting = await this.waiting.groups(parked);
-    const inOrder = settings.inOrder || modelBudgets.size > 0 || !reachesAll(waiting, committed, cap);
+    const inOrder = settings.inOrder || modelBudgets.size > 0 || !coversAll(waiting, committed, cap);
     const heads = inOrder ? null : firstHeads(waiting, (group) => this.paces.of(group), limit);
     const due = await ports.store.due(run.id, limit, parked, heads, this.beginning());
     const quota = await ports.accounts.quota(ports.accountId, claimantOf(this.session));

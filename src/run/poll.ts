@@ -117,7 +117,7 @@ export class Polling {
       return;
     }
     // A refused prompt ends at once, and says nothing of how long a generation takes.
-    this.paces.gone(priceGroup(item), item.id);
+    this.paces.forget(priceGroup(item), item.id);
     gate.prices.failed(item);
     await taskFailed(this.session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
     await this.logPoll(attempt, loggedEnd("failed", outcome));

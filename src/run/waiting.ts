@@ -42,11 +42,7 @@ export function firstHeads(
 }
 
 /** Whether the cap pays for all that is planned. */
-export function reachesAll(
-  groups: readonly WaitingGroup[],
-  committed: Credits,
-  cap: Credits | null,
-): boolean {
+export function coversAll(groups: readonly WaitingGroup[], committed: Credits, cap: Credits | null): boolean {
   return cap === null || groups.reduce((sum, { credits }) => plus(sum, credits), committed) <= cap;
 }
 

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Clock } from "../clock.js";
-import { exitCodes } from "../core/exit.js";
+import { exitCode, exitCodes } from "../core/exit.js";
+import { type ItemState, wantedItems } from "../core/item.js";
 import { credits } from "../core/money.js";
+import type { Environment } from "../text/environment.js";
 import type { ScheduledProcess } from "./daemon.js";
 import type { ScheduledCommand, ScheduledRunEnd } from "./scheduled-run.js";
 
@@ -15,7 +17,7 @@ export interface LaunchOptions {
   program: readonly [string, ...string[]];
   /** The workspace. */
   root: string;
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   clock: Clock;
   /** True: stdout is read for the summary. False: it goes to the terminal. */
   watched: boolean;
@@ -25,7 +27,6 @@ export interface LaunchOptions {
 const summaryCharactersMax = 64 * 1024 * 1024;
 /** Time until a run that could not start for lack of requests is tried again (ms). */
 const againMs = 30 * 60_000;
-const unfinishedExit = 8;
 
 export function launchScheduledRun(
   { command, words, variables }: ScheduledCommand,
@@ -58,7 +59,7 @@ const nothing = { run: null, credits: null, archived: null, failed: null, held: 
 
 interface Summary {
   run: number;
-  counts: Partial<Record<string, number>>;
+  counts: Partial<Record<ItemState, number>>;
   credits: { spent: number };
   resumeAt: string | null;
 }
@@ -68,10 +69,15 @@ function endOf(exit: number | null, signal: string | null, text: string, now: nu
   const summary = readSummary(text);
   const meaning = exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
   if (summary === null) {
-    return { ...nothing, exit, note: meaning, resumeAt: exit === unfinishedExit ? now + againMs : null };
+    return {
+      ...nothing,
+      exit,
+      note: meaning,
+      resumeAt: exit === exitCode("unfinished") ? now + againMs : null,
+    };
   }
-  const { archived = 0, failed = 0, held = 0, dropped = 0 } = summary.counts;
-  const all = Object.values(summary.counts).reduce<number>((sum, number) => sum + (number ?? 0), 0) - dropped;
+  const { archived = 0, failed = 0, held = 0 } = summary.counts;
+  const all = wantedItems(summary.counts);
   return {
     exit,
     note: `${archived} of ${all} archived${failed ? `, ${failed} failed` : ""}${held ? `, ${held} held` : ""}`,

@@ -1,8 +1,9 @@
-import { EarlyExit, exitNameOf } from "../core/exit.js";
+import { EarlyExit, exitCode, exitNameOf } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
 import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
+import type { Environment } from "../text/environment.js";
 import { nextDue, timeIn } from "./due.js";
 
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
@@ -55,7 +56,7 @@ export interface ScheduledCommand {
 }
 
 /** The schedule and due time of this process; null when a person started it. */
-export function scheduledIn(environment: Readonly<Record<string, string | undefined>>): {
+export function scheduledIn(environment: Environment): {
   schedule: string | null;
   due: string | null;
 } {
@@ -123,12 +124,10 @@ export interface ScheduledRunEnd
 /** Time until a run whose process was lost continues (ms), and how often it does. */
 const lostMs = 60_000;
 const lossesMax = 2;
-const interruptedExit = 130;
-const crashExit = 1;
 
 /** Whether a signal or a defect ended the process. */
 export function isLost({ exit }: ScheduledRunEnd): boolean {
-  return exit === null || exit === crashExit;
+  return exit === null || exit === exitCode("crash");
 }
 
 /** When the run continues without a person (UTC ms); null when it is over. */
@@ -136,7 +135,7 @@ export function againAt(
   end: ScheduledRunEnd,
   { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },
 ): number | null {
-  if (end.exit === interruptedExit) return isStopping ? now : null;
+  if (end.exit === exitCode("interrupted")) return isStopping ? now : null;
   if (isLost(end)) return losses < lossesMax ? now + lostMs : null;
   return end.resumeAt === null ? null : Math.max(end.resumeAt, now + lostMs);
 }

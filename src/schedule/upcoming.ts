@@ -9,7 +9,7 @@ import { localText, nextDue, timeIn } from "./due.js";
 import { scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 
 /** A setting of the scheduled run, and where it comes from. */
-export interface ScheduleSetting {
+interface ScheduleSetting {
   name: string;
   value: string;
   from: string;

@@ -102,7 +102,7 @@ const finding = z.strictObject({
     "no_subscription",
     "past_due",
     "insufficient_credits",
-    "untold_balance",
+    "unreported_balance",
     "canceled",
     "unknown_subscription",
     "over_cap",

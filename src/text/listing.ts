@@ -3,7 +3,6 @@ export interface Listing<Thing> extends Iterable<Thing> {
   readonly length: number;
 }
 
-/** The first elements. */
 export function firstOf<Thing>(things: Iterable<Thing>, count: number): Thing[] {
   const first: Thing[] = [];
   if (count <= 0) return first;
@@ -14,7 +13,6 @@ export function firstOf<Thing>(things: Iterable<Thing>, count: number): Thing[] 
   return first;
 }
 
-/** Maps the elements. */
 export function mapped<Thing, Other>(things: Listing<Thing>, made: (thing: Thing) => Other): Listing<Other> {
   return {
     get length() {
@@ -26,7 +24,6 @@ export function mapped<Thing, Other>(things: Listing<Thing>, made: (thing: Thing
   };
 }
 
-/** Filters the elements. */
 export function* only<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boolean): Generator<Thing> {
   for (const thing of things) if (wanted(thing)) yield thing;
 }

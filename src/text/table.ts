@@ -1,8 +1,9 @@
 import { pathToFileURL } from "node:url";
 import Table from "cli-table3";
 import pc from "picocolors";
+import type { Environment } from "./environment.js";
 import { terminalText } from "./terminal.js";
-import { type Environment, takesLinks } from "./terminal-kind.js";
+import { takesLinks } from "./terminal-kind.js";
 
 /** How output may look where it goes. */
 export interface TerminalStyle {

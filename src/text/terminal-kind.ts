@@ -1,5 +1,6 @@
+import type { Environment } from "./environment.js";
+
 /** What a terminal can do besides text, judged by the variables that it sets. One that is not known can do nothing. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 const linkingPrograms = ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"];
 const linkingTerminals = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra"];

@@ -12,10 +12,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { findLeftovers, removeLeftovers } from "../../src/archive/disk/temporary.js";
 import { examine, type KnownFile } from "../../src/archive/examine.js";
 import { Indexes, type IndexLine, identityOf } from "../../src/archive/index-file.js";
-import { findLeftovers, removeLeftovers } from "../../src/archive/leftovers.js";
-import { setAside } from "../../src/archive/repair.js";
+import { setAside } from "../../src/archive/quarantine.js";
 import { indexLine } from "./index-line.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 

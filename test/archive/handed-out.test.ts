@@ -7,8 +7,8 @@ import { inspect } from "../../src/archive/check/content.js";
 import { handToBucket } from "../../src/archive/copies.js";
 import { bucketDisk } from "../../src/archive/disk/bucket-disk.js";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { removeLeftovers } from "../../src/archive/disk/temporary.js";
 import { type Downloads, undiciDownloads } from "../../src/archive/download/download.js";
-import { removeLeftovers } from "../../src/archive/leftovers.js";
 import {
   type Archive,
   dropReceived,

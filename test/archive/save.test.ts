@@ -8,10 +8,10 @@ import { crc32, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { inspect } from "../../src/archive/check/content.js";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { removeLeftovers } from "../../src/archive/disk/temporary.js";
 import { type Downloads, undiciDownloads } from "../../src/archive/download/download.js";
 import { Partials } from "../../src/archive/download/partial.js";
 import { Indexes } from "../../src/archive/index-file.js";
-import { removeLeftovers } from "../../src/archive/leftovers.js";
 import {
   openArchive,
   type SavePorts,

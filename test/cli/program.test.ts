@@ -109,6 +109,15 @@ describe("the command line", () => {
     expect(at.files()).toEqual(["here/set.csv"]);
   });
 
+  test("a worker that takes no downloads refuses a number of them on its line, not in the settings", async () => {
+    const words = ["worker", "--sandbox", "--only", "submit,poll"];
+    const refused = await run(at, [...words, "--downloads", "3"]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("--downloads cannot be used with --only submit,poll");
+    const set = await run(at, words, { env: { BULKGEN_DOWNLOADS: "3" } });
+    expect(set.stderr).toContain("a fleet shares a database");
+  });
+
   test("takes flags before the name of a subcommand, also where only that one has them", () => {
     const parsed = (line: string) => {
       const { path, given, args } = parseLine(commandList, line.split(" "));

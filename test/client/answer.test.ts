@@ -178,11 +178,15 @@ describe("the answer to a poll", () => {
       answer(200, { ...record, output_urls: [] }),
     ];
     for (const reply of unclear) expect(taskOutcome(reply)).toMatchObject({ kind: "unclear", reached: true });
-    expect(taskOutcome(answer(404, {}))).toMatchObject({ missing: true, gone: false, reason: "answer 404" });
+    expect(taskOutcome(answer(404, {}))).toMatchObject({
+      missing: true,
+      statedMissing: false,
+      reason: "answer 404",
+    });
     const told = answer(404, { error: { code: "TASK_NOT_FOUND", message: "No such task." } });
     expect(taskOutcome(told)).toMatchObject({
       missing: true,
-      gone: true,
+      statedMissing: true,
       reason: "the service does not know the task any more (answer 404 TASK_NOT_FOUND)",
     });
     expect(taskOutcome({ kind: "no_answer", reason: "reset" })).toMatchObject({

@@ -145,6 +145,11 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
         const end = await run(place, [...words, ...more]);
         expect(end, end.stderr).toMatchObject({ code: 7 });
         expect(end.stderr).toContain(`does not cover the first item. Nothing was submitted.${hint}`);
+        const plan = await run(place, ["plan", "set.csv", "--sandbox", ...more]);
+        expect(plan, plan.stdout).toMatchObject({ code: 7 });
+        expect(plan.stdout).toContain(
+          `Blocked by:\n- ${/The run needs .* first item\./.exec(end.stderr)?.[0]}`,
+        );
       }
     }
     await run(place, ["sandbox", "account", "--credits", "3"]);

@@ -47,7 +47,7 @@ describe("a balance that is too small", () => {
         message: "The run needs 21 credits and the balance is 15: it covers 2 items, through row 3 (b).",
         needed: credits(21),
         balance: credits(15),
-        reaches: fit,
+        coverage: fit,
       },
     ]);
     // d would be cheap enough for what is left, but c comes before it.
@@ -74,7 +74,7 @@ describe("a balance that is too small", () => {
   test("stops nothing when the cap ends the run before", async () => {
     const { blockers, warnings } = await planOf(sheet, { me: me(12), caps: total(11) });
     expect(blockers).toEqual([]);
-    expect(warnings).toMatchObject([{ kind: "over_cap", reaches: { items: 2 } }]);
+    expect(warnings).toMatchObject([{ kind: "over_cap", coverage: { items: 2 } }]);
   });
 });
 
@@ -86,7 +86,7 @@ describe("a balance", () => {
     async (balance) => {
       const { money, blockers, warnings, fit } = await planOf(sheet, { me: told(balance) });
       expect([money.balance, money.after, fit.items, blockers]).toEqual([null, null, 4, []]);
-      expect(warnings.map(({ kind }) => kind)).toEqual(["untold_balance"]);
+      expect(warnings.map(({ kind }) => kind)).toEqual(["unreported_balance"]);
       const kept = await planOf(sheet, { me: told(balance), caps: { keep: credits(1) } });
       expect(kept.fit.items).toBe(0);
     },

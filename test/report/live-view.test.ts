@@ -133,6 +133,12 @@ describe("the live view of a run", () => {
     `);
   });
 
+  test("credits beyond what the caps allow now are named as such, with a full bar", () => {
+    expect(shown(79, { spent: credits(18), cap: credits(15) })).toMatch(
+      /^credits +━+ {2}18 credits, 3 more than the caps allow now$/m,
+    );
+  });
+
   test("on a low terminal the least important lines are left out", () => {
     expect(shown(59, {}, { height: 5 })).toMatchInlineSnapshot(`
       "autumn, run 3 · 0:40, ~1:09 left

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { credits, noCredits } from "../../src/core/money.js";
+import { credits, minus, noCredits } from "../../src/core/money.js";
 import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
-import { textWidth } from "../../src/text/terminal.js";
 import { noCounts, progressOf, quota } from "./facts.js";
 
 const facts: ProgressNow = {
@@ -43,7 +42,6 @@ describe("the progress line", () => {
       " · service unreachable since 18:18 UTC (the connection was reset), next try in 31s",
     );
     expect(line).not.toContain("asked us to wait");
-    expect(progressLine(out, 59)).toContain("unreachable since 18:18 UTC, next try 31s");
   });
 
   test("counts down to the next request, and names the disk or a stop before it", () => {
@@ -68,35 +66,12 @@ describe("the progress line", () => {
     expect(progressLine({ ...facts, forecastMs: null })).toContain("archived · 0:40 · 48");
   });
 
-  test("fits 60 columns without cutting a word, with time, credits and countdown", () => {
-    expect(progressLine(facts, 59)).toBe("12/26 archived · 0:40, ~1:09 left · 48 of 104 credits");
-    const full = { ...facts, waiting: "minute" as const, until: 1_012_300 };
-    expect(progressLine(full, 59)).toBe("12/26 · next in 13s · 0:40, ~1:09 left · 48/104 credits");
-    const message = "the balance would fall below the 40 credits that --keep-credits leaves";
-    expect(progressLine({ ...facts, stops: [{ kind: "keep", message }] }, 59)).toBe(
-      "12/26 · stopping: the balance would fall below the 40…",
-    );
-  });
-
-  test("begins the trouble of a full disk with words, not with a folder, in 60 columns", () => {
-    const diskTrouble =
-      "disk full, 67.8 MB free and 69.2 MB needed (/mnt/studio/campaign/autumn/outputs/first)";
-    expect(progressLine({ ...facts, diskTrouble }, 59)).toBe(
-      "12/26 · waiting: disk full, 67.8 MB free and 69.2 MB…",
-    );
-  });
-
-  test("counts columns and not characters: a Chinese or Japanese message takes two for each", () => {
-    const stopped = (message: string) => ({ ...facts, stops: [{ kind: "keep", message }] as const });
-    for (const message of [
-      "残高が足りないため、新しい生成は送信されません。",
-      "残高が 足りない ため、 新しい 生成は 送信 されません",
-    ])
-      for (let width = 20; width < 90; width++)
-        expect(textWidth(progressLine(stopped(message), width))).toBeLessThanOrEqual(width);
-    expect(progressLine(stopped("残高が足りないため、新しい生成は送信されません。"), 59)).toContain(
-      "12/26 · stopping: 残高が足りないため、新しい生成は送信され…",
-    );
+  test("never shows more credits spent than a cap that it names: --keep-credits allows less when the balance falls", () => {
+    const fallen = { ...facts, spent: credits(18), cap: credits(15) };
+    expect(progressLine(fallen)).toContain(" · 18 credits, 3 more than the caps allow now · ");
+    expect(progressLine({ ...fallen, cap: credits(18) })).toContain(" · 18 of 18 credits · ");
+    const below = progressLine({ ...fallen, spent: noCredits, cap: minus(noCredits, credits(3)) });
+    expect(below).toContain(" left · 7 at the service");
   });
 
   test("P3: says until when nothing is submitted, and for what", () => {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { variantKey } from "../../src/core/identity.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { NewItem, Run } from "../../src/core/ports/store.js";
 import { blockedIn } from "../../src/job/workspace/blocked.js";
@@ -53,6 +54,20 @@ describe("a chain", () => {
     expect(first.parents).toBeUndefined();
     expect(second.request.image_url).toMatch(/^http:.*\/files\/.*1\.png\?expires=\d+&signature=/);
     expect(second.parents).toEqual([{ field: "image_url", key: "k1:cup", output: 1, written: "@cup" }]);
+  });
+
+  test("waits for the variant of a rejected item, and for no row whose id only looks like one", async () => {
+    await open();
+    const cup = picture("cup", 0, { approve: true });
+    const run = await start(world, [cup, picture("cup-v2", 1, { approve: true }), clip("clip", "cup", 2)]);
+    await carryOn(world, run);
+    const [made] = await world.store.find("cup");
+    await world.store.approve([made!.id], "rejected");
+    expect(await reasons(run)).toEqual({ clip: "waits for cup, which was rejected" });
+    const variant = { key: variantKey(cup.key, 3), variant: 3, rowId: "cup-v3", name: "cup-v3" };
+    await world.store.add(run.id, [{ ...cup, ...variant }]);
+    await carryOn(world, run);
+    expect(await reasons(run)).toEqual({ clip: "waits for cup-v3, which waits for your approval" });
   });
 
   test("goes before other items once its next item can be made, so that the URL is still good", async () => {

@@ -3,7 +3,7 @@ import { limitsOf } from "../../src/api/plans.js";
 import type { Me } from "../../src/api/records.js";
 import { inspect } from "../../src/archive/check/content.js";
 import { jobFolder } from "../../src/archive/disk/names.js";
-import { removeLeftovers } from "../../src/archive/leftovers.js";
+import { removeLeftovers } from "../../src/archive/disk/temporary.js";
 import { type Archive, openArchive } from "../../src/archive/save.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
 import { defaultReconcile } from "../../src/core/charges/readings.js";

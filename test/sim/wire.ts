@@ -36,7 +36,7 @@ export class Wire {
     return (request, signal) => {
       const nth = this.count(request.endpoint);
       const trip = tripOf(sender, request, this.kernel.now());
-      const fault = this.desk.ofRequest(trip, nth, this.lookOf(trip));
+      const fault = this.desk.ofRequest(trip, nth, this.pollOf(trip));
       const lot = chance(this.seed, "way", request.endpoint, nth);
       return new Promise((resolve) => {
         const deliver = (reply: Reply) => {
@@ -64,7 +64,7 @@ export class Wire {
   }
 
   /** What kind of look it is, by the service's books, and the how many-th of its kind; null for most. */
-  private lookOf({ taskId }: Trip): { kind: Look; nth: number } | null {
+  private pollOf({ taskId }: Trip): { kind: Look; nth: number } | null {
     const task = taskId === null ? undefined : this.service.ledger.task(taskId);
     if (task === undefined) return null;
     const isLate = this.kernel.now() - task.createdAt > overdueMs;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Disk } from "../../core/ports/disk.js";
+import { linked } from "../disk/links.js";
 import { folderBelow } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
 import { decodedSize } from "./pictures.js";
@@ -78,9 +79,7 @@ export async function keepPreview(
     await temporary.file.write(bytes);
     // It is made once: an empty one after a power cut would stay.
     await temporary.file.sync();
-    await disk.link(temporary.path, path);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== "EEXIST") throw error;
+    await linked(disk, temporary.path, path);
   } finally {
     await temporary.discard();
   }

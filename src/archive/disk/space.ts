@@ -43,9 +43,16 @@ export function checkSpace(free: number, bytes: number): void {
 export function refusalOf(error: unknown, jobFolder: string): DiskRefusal {
   if (error instanceof BucketError) return { kind: "disk", code: "BUCKET", reason: error.message };
   const { code, message } = error as { code?: unknown; message?: unknown };
-  // The index is in a temporary file as far as it is larger than SQLite's cache.
-  if (code === "SQLITE_FULL") return { kind: "disk", code: "ENOSPC", reason: `${message} (temporary files)` };
+  if (code === "SQLITE_FULL") return { kind: "disk", code: "ENOSPC", reason: databaseFull(String(message)) };
   // Codes of the system look like ENOSPC. Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
-  return { kind: "disk", code, reason: `${(error as Error).message} (${jobFolder})` };
+  return { kind: "disk", code, reason: `${message} (${jobFolder})` };
+}
+
+/**
+ * An error of a database with a file begins with its name. The index has none: it is in a temporary file as far as it is
+ * larger than SQLite's cache.
+ */
+function databaseFull(message: string): string {
+  return message.includes(": ") ? message : `${message} (temporary files)`;
 }

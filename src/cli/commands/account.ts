@@ -16,7 +16,7 @@ export async function account({ flags, machine }: Call<SharedFlags>): Promise<un
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
   }));
-  print(flags, machine, "account", accountJson(facts), (look) => accountText(facts, look));
+  print(flags, machine, "account", accountJson(facts), (style) => accountText(facts, style));
 }
 
 export async function models({
@@ -33,7 +33,7 @@ export async function models({
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;
   }
-  print(flags, machine, "models", list, (look) => modelsTable(list.models, look));
+  print(flags, machine, "models", list, (style) => modelsTable(list.models, style));
 }
 
 /** Throws EarlyExit for a category that no model has. */

@@ -190,7 +190,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
       return confirmed(flags, machine, interrupt, { would, question, done: "changed" });
     },
   });
-  print(flags, machine, "rebuild", rebuilt, (look) => rebuiltText(rebuilt, look));
+  print(flags, machine, "rebuild", rebuilt, (style) => rebuiltText(rebuilt, style));
 }
 
 function rebuildOffer({ database, found, present, readable }: RebuildOffer): string {

@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.js";
 import { findOutputs } from "../../job/archive/find.js";
 import { foundJson, foundTable, shownMax } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
@@ -15,14 +16,14 @@ export async function find({
   const { model, param = {}, since, until } = flags;
   const wanted = {
     ...(args.text.length === 0 ? {} : { text: args.text.join(" ") }),
-    ...(model === undefined ? {} : { model }),
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
+    ...defined({ model, since, until }),
     params: param,
     cwd,
   };
   const most = flags.json ? undefined : shownMax;
   const { newest, count } = await findOutputs(workspaceOf(flags, machine), wanted, clock, most);
   const shown = newest.map((output) => ({ ...output, path: shownPath(output.path, cwd) }));
-  print(flags, machine, "find", newest.map(foundJson), (look) => foundTable({ newest: shown, count }, look));
+  print(flags, machine, "find", newest.map(foundJson), (style) =>
+    foundTable({ newest: shown, count }, style),
+  );
 }

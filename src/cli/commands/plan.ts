@@ -3,7 +3,14 @@ import { planJob } from "../../job/run/plan-job.js";
 import { refuseUnusable } from "../../job/state-folder/state-folder.js";
 import { forReading } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
+import {
+  exitOfRefusal,
+  type Finding,
+  onlyRowsAreWrong,
+  type Plan,
+  refusalsOf,
+  wrongRows,
+} from "../../plan/plan.js";
 import { planJson } from "../../plan/plan-json.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
 import { workflowDiagram, workflowText } from "../../report/workflow.js";
@@ -50,14 +57,15 @@ export async function plan({
   await planJob(options, async (made) => {
     const left = flags.skipInvalid ? wrongRows(made.problems) : 0;
     if (left > 0) made.notes.push(`${count(left, "invalid row")} left out`);
-    await print(made, flags, machine);
+    const refusals = refusalsOf(made, flags.onInsufficient);
+    await print(made, refusals, flags, machine);
     if (flags.save !== undefined) {
       const how = { manifest, workspace: found.root, sandbox: flags.sandbox ?? false };
       const kept = flagsToSave(given, await configFiles(found.root, machine.env), machine);
       writePlan(flags.save, made, { ...how, flags: kept }, machine);
       if (!flags.json) saySaved(flags.save, flags, given, machine);
     }
-    exit = exitOf(made, flags);
+    exit = exitOf(made, refusals, flags);
   });
   return exit;
 }
@@ -70,17 +78,17 @@ function saySaved(file: string, flags: PlanFlags, given: readonly Flag[], machin
   stream.write(`\nsaved: \`bulkgen run ${shellWord(file)}\` runs it as planned${hint}\n`);
 }
 
-function exitOf({ problems, blockers }: Plan, { skipInvalid, onInsufficient }: PlanFlags): ExitName {
+function exitOf({ problems }: Plan, [refusal]: readonly Finding[], { skipInvalid }: PlanFlags): ExitName {
   if (problems.length > 0 && !(skipInvalid && onlyRowsAreWrong(problems))) return "usage";
-  const refusing = blockers.filter(
-    ({ kind }) => kind !== "insufficient_credits" || onInsufficient === "refuse",
-  );
-  if (refusing.some(({ kind }) => kind === "insufficient_credits")) return "credits";
-  if (refusing.some(({ kind }) => paidForKinds.includes(kind))) return "usage";
-  return refusing.length > 0 ? "key" : "done";
+  return refusal === undefined ? "done" : exitOfRefusal(refusal);
 }
 
-async function print(made: Plan, flags: PlanFlags, { stdout, stderr, env, cwd }: Machine): Promise<void> {
+async function print(
+  made: Plan,
+  refusals: readonly Finding[],
+  flags: PlanFlags,
+  { stdout, stderr, env, cwd }: Machine,
+): Promise<void> {
   if (flags.json) {
     // A reader may be slower than the plan is written.
     for (const piece of jsonPieces(planJson(made, flags.graph !== undefined)))
@@ -95,7 +103,7 @@ async function print(made: Plan, flags: PlanFlags, { stdout, stderr, env, cwd }:
     stdout.write(`${workflowDiagram([...made.workflow])}\n`);
     return;
   }
-  stdout.write(`${planText(made, cwd, style, flags.onInsufficient)}\n`);
+  stdout.write(`${planText(made, cwd, style, refusals)}\n`);
   if (isDrawn) stdout.write(`\n${workflowText([...made.workflow], style)}\n`);
   if (flags.rows) stdout.write(`\n${rowsTable(made.items, style)}\n`);
 }

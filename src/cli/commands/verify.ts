@@ -108,6 +108,6 @@ function show(
   });
   const whole = facts((path) => path);
   const shown = facts((path) => shownPath(path, machine.cwd));
-  print(flags, machine, "verify", verifyJson(whole), (look) => verifyText(shown, look));
+  print(flags, machine, "verify", verifyJson(whole), (style) => verifyText(shown, style));
   return isSound(whole) ? "done" : "failed";
 }

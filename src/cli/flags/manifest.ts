@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { defined } from "../../core/defined.js";
 import { localDay } from "../../core/local-time.js";
 import type { EditionChoice } from "../../job/run/job-of.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
@@ -136,18 +137,13 @@ export function readingOf(
     today: localDay(clock.now()),
     repair: flags.repair ?? false,
     allowDamagedText: flags.allowDamagedText ?? false,
-    ...(sheet === undefined ? {} : { sheet }),
-    ...(headerRow === undefined ? {} : { headerRow }),
-    ...(delimiter === undefined ? {} : { delimiter }),
-    ...(maxItems === undefined ? {} : { itemsMax: maxItems }),
+    ...defined({ sheet, headerRow, delimiter, itemsMax: maxItems }),
   };
 }
 
 function defaultsOf({ model, prompt, param }: Pick<ManifestFlags, "model" | "prompt" | "param">): Defaults {
   return {
-    ...(model === undefined ? {} : { model }),
-    ...(prompt === undefined ? {} : { prompt }),
-    ...(param === undefined ? {} : { params: param }),
+    ...defined({ model, prompt, params: param }),
   };
 }
 

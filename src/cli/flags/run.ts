@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
 import { defaultRunOptions, type RunOptions } from "../../core/next/options.js";
@@ -54,7 +55,7 @@ const settleFlags = grouped("Lost answers:", {
   ),
   orphanCredits: option("<n>", "pay at most this much again for them", amount),
 });
-export type SettleFlags = FlagsOf<typeof settleFlags>;
+type SettleFlags = FlagsOf<typeof settleFlags>;
 
 type SettleRunOptions = Pick<
   RunOptions,
@@ -99,7 +100,7 @@ const capFlags = {
   }),
   ...dailyCapFlags,
 };
-export type CapFlags = FlagsOf<typeof capFlags>;
+type CapFlags = FlagsOf<typeof capFlags>;
 
 export const yesFlag = toggle("do not ask before spending (required without a terminal)", {
   inFiles: "never",
@@ -220,9 +221,11 @@ export function changedOptions(flags: ResumeFlags): Partial<RunOptions> {
     ...(cap === undefined ? {} : { maxCredits: credits(cap) }),
     ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
     ...(keep === undefined ? {} : { keepCredits: credits(keep) }),
-    ...(maxDuration === undefined ? {} : { maxDurationMs: maxDuration }),
-    ...(flags.overdueWait === undefined ? {} : { overdueWaitMs: flags.overdueWait }),
-    ...(flags.maxUnsettled === undefined ? {} : { unsettledMax: flags.maxUnsettled }),
+    ...defined({
+      maxDurationMs: maxDuration,
+      overdueWaitMs: flags.overdueWait,
+      unsettledMax: flags.maxUnsettled,
+    }),
     ...(lost === undefined
       ? {}
       : { orphanCredits: lost === "hold" ? noCredits : credits(flags.orphanCredits ?? 0) }),
@@ -285,13 +288,8 @@ export function runOptions(flags: RunFlags): RunOptions {
     ...settleOptions(flags),
     sandbox: flags.sandbox ?? false,
     ...(flags.canary ? { canary: true as const } : {}),
-    ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
-    ...(flags.archive === undefined ? {} : { archive: flags.archive }),
+    ...defined({ sidecars: flags.sidecars, archive: flags.archive }),
     ...(flags.archiveOnly ? { archiveOnly: true as const } : {}),
-    ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
-    ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
-    ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),
-    ...(flags.share === undefined ? {} : { share: flags.share }),
-    ...(flags.poll === undefined ? {} : { poll: flags.poll }),
+    ...defined({ lanes: flags.lanes, rpm: flags.rpm, rpd: flags.rpd, share: flags.share, poll: flags.poll }),
   };
 }

@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, inCredits, plus, showCredits } from "../../core/money.js";
-import type { RunOptions } from "../../core/next/options.js";
 import type { Offer } from "../../job/orders/request.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
@@ -11,7 +10,6 @@ import { terminalStyle } from "../../text/table.js";
 import type { PreparedRun } from "./job-options.js";
 
 interface ConsentFlags {
-  onInsufficient?: RunOptions["onInsufficient"];
   yes?: boolean;
   /** In credits. */
   maxPrice?: number;
@@ -29,8 +27,8 @@ export async function askConsent(
   { display, options, machine }: Asking,
 ): Promise<boolean> {
   const { cwd, stderr, env } = machine;
-  if (!flags.quiet && !flags.json)
-    display.say(planText(plan, cwd, terminalStyle(stderr, env), flags.onInsufficient));
+  // What refuses the run has ended it before.
+  if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env), []));
   if (plan.due === 0) return true;
   display.end();
   const { needed, within, after } = plan.money;

@@ -1,6 +1,6 @@
+import type { WaitReason } from "../../core/quota/quota.js";
 import type { Opened } from "../../job/workspace/state.js";
 import type { OutputStream } from "../../machine.js";
-import type { WaitReason } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
 import type { NewsReader } from "../../store/workspace/news.js";
 

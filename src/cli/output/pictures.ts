@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
-import { type Environment, pictureProtocol } from "../../text/terminal-kind.js";
+import type { Environment } from "../../text/environment.js";
+import { pictureProtocol } from "../../text/terminal-kind.js";
 import { sixel } from "./sixel.js";
 
 /** Rows of the terminal that a picture takes. */

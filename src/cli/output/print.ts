@@ -16,7 +16,7 @@ export function print<Name extends DocumentName, Made>(
   { stdout, env }: Pick<Machine, "stdout" | "env">,
   _name: Name & NameOf<Name, Made>,
   document: Made,
-  text: (look: TerminalStyle) => string,
+  text: (style: TerminalStyle) => string,
 ): void {
   stdout.write(`${json ? jsonText(document) : text(terminalStyle(stdout, env))}\n`);
 }

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
+import type { Environment } from "../../text/environment.js";
 
 /** A setting of a file: the words that its flag takes, one for each time the flag would be given. */
-export interface FileSetting {
+interface FileSetting {
   words: string[];
   /** `file:line:column` */
   place: string;
@@ -23,7 +24,7 @@ export function workspaceConfig(root: string): string {
   return join(root, configName);
 }
 
-export function userConfig(environment: Readonly<Record<string, string | undefined>>): string {
+export function userConfig(environment: Environment): string {
   return join(
     environment["XDG_CONFIG_HOME"] || join(environment["HOME"] || homedir(), ".config"),
     "bulkgen",

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
+import type { Environment } from "../../text/environment.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
@@ -77,7 +78,7 @@ function given(value: string | undefined, from: string): ServiceSetting | null {
   return value === undefined ? null : { value, from };
 }
 
-function readEnvFile(path: string): Readonly<Record<string, string | undefined>> | null {
+function readEnvFile(path: string): Environment | null {
   const text = settingsText(path, `. Make it readable, or set ${baseUrlName} and ${keyName} yourself.`);
   if (text === null) return null;
   // Some editors start a file with a byte order mark, which would become part of the first name.

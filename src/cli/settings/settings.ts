@@ -2,6 +2,7 @@ import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { databaseAddress } from "../../store/postgres/address.js";
 import type { Flag } from "../../store/schedules.js";
+import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
 import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../flags/definition.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
@@ -18,8 +19,6 @@ import { type ConfigFile, readConfig, userConfig, workspaceConfig } from "./conf
 
 /** Found together with the workspace's `.env`, in env.ts. */
 const ofService = ["baseUrl", "apiKeyFile"];
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The words that the command line gives each flag, by attribute; a switch is given `true` or `false`. */
 export type LineWords = Readonly<Record<string, readonly string[]>>;

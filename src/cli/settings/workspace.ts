@@ -1,3 +1,4 @@
+import { defined } from "../../core/defined.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -16,10 +17,7 @@ export function workspaceOf(flags: PlaceFlags, { cwd, env }: Machine, manifest?:
     cwd,
     sandbox: flags.sandbox ?? false,
     env,
-    ...(flags.workspace === undefined ? {} : { named: flags.workspace }),
-    ...(flags.out === undefined ? {} : { out: flags.out }),
-    ...(flags.databaseUrl === undefined ? {} : { databaseUrl: flags.databaseUrl }),
-    ...(manifest === undefined ? {} : { manifest }),
+    ...defined({ named: flags.workspace, out: flags.out, databaseUrl: flags.databaseUrl, manifest }),
   });
 }
 

@@ -35,9 +35,9 @@ export interface SpendLogEntry {
   /** When the task ended, by the service's clock; null if not reported. */
   taskEndedAt: number | null;
   /** The position of its last poll in the spend log; 0 before the first poll. */
-  lookedSeq: number;
+  polledSeq: number;
   /** When it was last polled (UTC ms by this machine); null before the first poll. */
-  lookedAt: number | null;
+  polledAt: number | null;
   verdict: Verdict | null;
   /** The position from which a found charge is part of the counter. */
   verdictSeq: number | null;
@@ -106,7 +106,7 @@ function known({ entries }: ChargeEvidence, reading: CounterReading, hypothesis:
 
 function endedBefore(entry: SpendLogEntry, reading: CounterReading): boolean {
   const ended = comparableEnd(entry, reading);
-  return ended === null ? entry.lookedSeq < reading.seq : ended <= servedAt(reading);
+  return ended === null ? entry.polledSeq < reading.seq : ended <= servedAt(reading);
 }
 
 /** Whether a task ended before a reading: by the service's clock, if it is known for both. */
@@ -132,15 +132,15 @@ export function isAwaited(evidence: ChargeEvidence, entry: SpendLogEntry, readin
 
 /** Whether a task that was open before a reading has not been polled since. */
 function isUnseen(
-  { outcome, task, intendedSeq, lookedSeq }: SpendLogEntry,
+  { outcome, task, intendedSeq, polledSeq }: SpendLogEntry,
   { seq }: CounterReading,
 ): boolean {
-  return outcome === "accepted" && task === "open" && intendedSeq <= seq && lookedSeq <= seq;
+  return outcome === "accepted" && task === "open" && intendedSeq <= seq && polledSeq <= seq;
 }
 
 /** When an open task was known to be open for the last time. */
 function lastSeen(entry: SpendLogEntry): Happening {
-  return entry.lookedSeq > 0 ? lookOf(entry) : endOf(entry);
+  return entry.polledSeq > 0 ? pollOf(entry) : endOf(entry);
 }
 
 /**
@@ -150,10 +150,10 @@ function lastSeen(entry: SpendLogEntry): Happening {
 function mayReturn(evidence: ChargeEvidence, entry: SpendLogEntry, reading: CounterReading): boolean {
   const ended = comparableEnd(entry, reading);
   const hadEnded = ended === null || ended < servedAt(reading) + skewMs;
-  if (entry.lookedSeq > reading.seq) return hadEnded;
+  if (entry.polledSeq > reading.seq) return hadEnded;
   const [settle] = evidence.settings.settleMs;
   if (ended !== null && ended > servedAt(reading) - settle && hadEnded) return true;
-  return sinceMs(evidence, lookOf(entry), reading) < settle;
+  return sinceMs(evidence, pollOf(entry), reading) < settle;
 }
 
 /**
@@ -232,8 +232,8 @@ function endOf({ endedSeq, endedAt, sentAt }: SpendLogEntry): Happening {
   return { seq: endedSeq ?? Number.POSITIVE_INFINITY, at: endedAt, sentAt };
 }
 
-function lookOf({ lookedSeq, lookedAt, sentAt }: SpendLogEntry): Happening {
-  return { seq: lookedSeq, at: lookedAt, sentAt };
+function pollOf({ polledSeq, polledAt, sentAt }: SpendLogEntry): Happening {
+  return { seq: polledSeq, at: polledAt, sentAt };
 }
 
 /**

@@ -31,7 +31,7 @@ import {
   type Verdict,
 } from "./readings.js";
 
-export interface ChargeFinding {
+interface ChargeFinding {
   verdict: Verdict;
   /** The evidence as a sentence. */
   evidence: string;

@@ -22,6 +22,7 @@ import {
   type Quota,
   slotsLeft,
   slotsWithin,
+  type WaitReason,
   waitsFor as waitReason,
 } from "../quota/quota.js";
 import { isOpen, type StepKind, type Stop } from "../stop.js";
@@ -248,7 +249,7 @@ export interface Decision {
   /** Models whose next item does not fit under their own cap. */
   cappedModels: readonly string[];
   /** What the next step waits for, if it waits. */
-  waiting: "minute" | "day" | "service" | "tasks" | null;
+  waiting: WaitReason | "tasks" | null;
 }
 
 /** Decides on one view. Pure: the same view gives the same decision. */

@@ -251,7 +251,7 @@ export class DurationEstimates {
   private readonly modelOf = new Map<string, Model>();
 
   /** Registers the model and category of a price group. */
-  introduce(group: string, model: string, category: string): void {
+  register(group: string, model: string, category: string): void {
     if (this.modelOf.has(group)) return;
     const known = this.models.get(model) ?? {
       prior: priorOf(category),
@@ -274,8 +274,8 @@ export class DurationEstimates {
   }
 
   /** Removes a task that ended, or is no longer polled, without a known duration. */
-  gone(group: string, item: number): void {
-    for (const durations of this.both(group)) durations.gone(item);
+  forget(group: string, item: number): void {
+    for (const durations of this.both(group)) durations.forget(item);
   }
 
   of(group: string): DurationEstimate {
@@ -321,7 +321,7 @@ class Durations {
     this.fit = null;
   }
 
-  gone(item: number): void {
+  forget(item: number): void {
     if (this.open.delete(item)) this.fit = null;
   }
 

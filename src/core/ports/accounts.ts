@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits } from "../../api/plans.js";
 import type { Credits } from "../money.js";
-import type { Day, OwnLimits, Pacing, Quota } from "../quota/quota.js";
+import type { Day, OwnLimits, Pacing, Quota, WaitReason } from "../quota/quota.js";
 import type { Ticket } from "./send.js";
 import type { BalanceMark, Counters, SpendLog, SpendLogOwner, TakenCredits } from "./spend-log.js";
 
@@ -118,7 +118,7 @@ export interface Account {
 export type Reservation =
   | { ticket: Ticket }
   /** When the next slot is free (UTC ms), and what the wait is for. */
-  | { ticket: null; waitUntil: number; waitsFor: "minute" | "day" | "service" };
+  | { ticket: null; waitUntil: number; waitsFor: WaitReason };
 
 /** An amount in the step of time that begins then (UTC ms). */
 export interface Amount {

@@ -40,7 +40,7 @@ export interface FileContent {
   mime: string;
 }
 
-export interface BucketCopy {
+interface BucketCopy {
   /** `s3://bucket/prefix`. */
   bucket: string;
   bytes: number;

@@ -102,7 +102,7 @@ export interface Draft {
   close(): void;
 }
 
-export interface DraftCounts {
+interface DraftCounts {
   /** Rows, in all their combinations. */
   rows: number;
   /** Items that the job has already. */
@@ -173,7 +173,7 @@ export interface ItemKind {
 }
 
 /** An input that is another item's output, as the manifest says it. */
-export interface DraftLink {
+interface DraftLink {
   /** The position of the item that takes it. */
   child: number;
   field: MediaField;

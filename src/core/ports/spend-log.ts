@@ -76,7 +76,7 @@ export interface Bounds {
 }
 
 /** The daily cap of the account. */
-export interface DailyCap {
+interface DailyCap {
   most: Credits;
   day: Day;
 }

@@ -286,7 +286,7 @@ export interface RunEnding {
   leftOut: number;
 }
 
-export interface RunChange {
+interface RunChange {
   state?: RunState;
   arranged?: true;
   endedAt?: number | null;
@@ -427,7 +427,7 @@ export interface Addresses {
   fetchBy: number;
 }
 
-export interface TaskFacts extends Addresses {
+interface TaskFacts extends Addresses {
   /** Null where the service does not say: then what its request was charged stays, or else the item's price. */
   charged: Credits | null;
   createdAt: string;

@@ -54,8 +54,7 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
  * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves
  * it to the next pacing, which is remembered for a month.
  */
-export const pacings = ["burst", "paced", "strict"] as const;
-export type Pacing = (typeof pacings)[number];
+export type Pacing = "burst" | "paced" | "strict";
 export const pacingMemoryMs = 30 * dayMs;
 
 /**
@@ -179,11 +178,14 @@ export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute
   return slotsLeft(quota.day) < 1 ? "day" : "minute";
 }
 
+/** What a request waits for: the quota of the minute or the day, or a pause that the service asked for. */
+export type WaitReason = "minute" | "day" | "service";
+
 /** A pause asked for by the service is waited out up to this long (ms); a longer one counts like a used-up day. */
 const patienceMs = 30 * minuteMs;
 
 /** Whether a wait is so long that the user should decide about it. */
-export function isLongWait(what: "minute" | "day" | "service" | "tasks" | null, waitMs: number): boolean {
+export function isLongWait(what: WaitReason | "tasks" | null, waitMs: number): boolean {
   return what === "day" || (what === "service" && waitMs > patienceMs);
 }
 

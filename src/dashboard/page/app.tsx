@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { itemsOf } from "../../report/state-words.js";
+import { wantedItems } from "../../core/item.js";
 import type { Standing } from "../shapes.js";
 import { lazy } from "./lazy.js";
 import { number } from "./parts/amounts.js";
@@ -75,7 +75,7 @@ export function App() {
 /** The progress of a run for those who hear the page: every tenth of it, and in the title. */
 function Announcement({ standing }: { standing: Standing | null }) {
   const live = standing?.running ?? null;
-  const total = live === null ? 0 : itemsOf(live.counts);
+  const total = live === null ? 0 : wantedItems(live.counts);
   const done = live?.counts.archived ?? 0;
   const title =
     standing === null

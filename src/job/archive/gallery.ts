@@ -99,7 +99,7 @@ export interface GalleryFile {
   price: string | null;
 }
 
-export interface GalleryTrouble {
+interface GalleryTrouble {
   reason: string;
   /** About the request, for the service's support. */
   evidence: string | null;

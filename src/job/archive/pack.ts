@@ -11,6 +11,7 @@ import { Indexes } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { MadeItem, Run } from "../../core/ports/store.js";
+import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 
 export interface Pack {
@@ -108,12 +109,12 @@ function located(files: Pack["files"], folders: readonly string[]): FoundFile[] 
   if (inBucket !== null)
     throw new EarlyExit(
       "usage",
-      `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} in ${inBucket} and not on this disk: ${named}${more}. ` +
+      `${count(missing.length, "file is", "files are")} in ${inBucket} and not on this disk: ${named}${more}. ` +
         `Nothing was packed. Download the folder first, such as with \`aws s3 sync ${bucketAddress(inBucket, own, "")} ${shellWord(own)}\`.`,
     );
   throw new EarlyExit(
     "usage",
-    `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} missing or changed: ${named}${more}. ` +
+    `${count(missing.length, "file is", "files are")} missing or changed: ${named}${more}. ` +
       "Nothing was packed. `bulkgen run MANIFEST --missing fetch` downloads lost files again, free of charge.",
   );
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import { rowIdOf } from "../../core/variant.js";
 import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "../orders/item-named.js";
 import { type ItemName, placed } from "../orders/review.js";
@@ -106,8 +107,8 @@ export function nothingPicked(where: string, sandbox: boolean): EarlyExit {
 }
 
 /** The name that an item, its variants and their earlier versions have in common within a job. */
-export function rowOf({ edition, rowId, variant }: Pick<Item, "edition" | "rowId" | "variant">): string {
-  return JSON.stringify([edition, variant === 1 ? rowId : rowId.replace(/-v\d+$/, "")]);
+export function rowOf(item: Pick<Item, "edition" | "rowId" | "variant">): string {
+  return JSON.stringify([item.edition, rowIdOf(item)]);
 }
 
 function isSameRow(one: Item, other: Item): boolean {

@@ -4,7 +4,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { examineFile, type FileFinding } from "../../archive/examine.js";
 import { JobIndex } from "../../archive/index-file.js";
-import { setAside } from "../../archive/repair.js";
+import { setAside } from "../../archive/quarantine.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../run/continue-job.js";

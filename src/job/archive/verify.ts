@@ -8,6 +8,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Store } from "../../core/ports/store.js";
+import type { Environment } from "../../text/environment.js";
 import { openCopies } from "../run/copies.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
@@ -47,7 +48,7 @@ export interface VerifyOptions {
   depth: Depth;
   clock: Clock;
   /** How buckets are reached. */
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   random: Random;
   signal: AbortSignal;
   /** Called with the number of files done and the total. */

@@ -6,8 +6,8 @@ import { BucketError } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
-import type { Environment } from "../../text/terminal-kind.js";
-import { filesystemInfo, type LockTrouble, nearest, tryLock } from "../state-folder/filesystem.js";
+import type { Environment } from "../../text/environment.js";
+import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, movedTo, outdatedHistory } from "../workspace/history.js";
 import { claimedBy, readIdentity } from "../workspace/identity.js";
@@ -15,7 +15,6 @@ import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
 import { isReadOnly, openSharedData, withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
-/** One check. */
 export interface Check {
   name: string;
   state: "ok" | "warning" | "problem" | "not checked";
@@ -115,7 +114,6 @@ function onlyOne(workspace: Workspace): Check {
   return problem("copy", { expected, got: `of ${other}`, todo });
 }
 
-/** Whether the output folder is writable. */
 function writable(folder: string): Check {
   const expected = "a writable output folder";
   const code = refusalToWrite(folder);
@@ -217,7 +215,7 @@ export interface MachineOptions {
   node: string;
   mounts: string | null;
   /** Replaces the test of locks. */
-  locks?: ((folder: string) => LockTrouble) | undefined;
+  locks?: ((folder: string) => string | null) | undefined;
 }
 
 /** The oldest Node that bulkgen runs on. */
@@ -306,7 +304,7 @@ function sqlite(folder: string): Check {
 }
 
 /** Tried by another process, because a file system without real locks refuses nothing to anybody else. */
-function lock(folder: string, locks: (folder: string) => LockTrouble): Check {
+function lock(folder: string, locks: (folder: string) => string | null): Check {
   const expected = "a second process is refused the lock of the first";
   const got = locks(folder);
   if (got === null) return fine("lock", expected, "refused while held, given after");

@@ -1,10 +1,12 @@
 import type { ModelList } from "../../api/records.js";
+import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, sumOf } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
+import { rowIdOf, variantName } from "../../core/variant.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
@@ -120,8 +122,8 @@ export async function variantsOf(store: Store, run: Run, items: readonly Item[])
       ...requestOf(item),
       key: variantKey(original.key, variant),
       variant,
-      rowId: `${original.rowId}-v${variant}`,
-      name: `${original.name}-v${variant}`,
+      rowId: variantName(original.rowId, variant),
+      name: variantName(original.name, variant),
     });
   }
   return made;
@@ -160,8 +162,7 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
     prompt,
     params,
     inputs,
-    ...(item.parents === undefined ? {} : { parents: item.parents }),
-    ...(item.files === undefined ? {} : { files: item.files }),
+    ...defined({ parents: item.parents, files: item.files }),
     ...(item.approve ? { approve: true as const } : {}),
     price,
   };
@@ -172,9 +173,7 @@ async function originalOf(store: Store, run: Run, item: Item): Promise<Item> {
   if (item.variant === 1) return item;
   const known = (each: Item) =>
     each.edition === run.edition && each.variant === 1 && variantKey(each.key, item.variant) === item.key;
-  const named = (await store.find(item.rowId.replace(/-v\d+$/, ""))).filter(
-    ({ jobId }) => jobId === run.jobId,
-  );
+  const named = (await store.find(rowIdOf(item))).filter(({ jobId }) => jobId === run.jobId);
   const found = named.find(known);
   if (found) return found;
   // Its row may have another id by now. The job may have more items than memory holds.

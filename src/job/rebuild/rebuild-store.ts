@@ -47,7 +47,7 @@ function readable(accountsFile: string, clock: Clock): Accounts | null {
 }
 
 /** What receipts and archive do not say about an item. */
-export interface Unsaid {
+interface Unsaid {
   origin: string;
   accountId: string;
   outFolder: string;
@@ -181,7 +181,7 @@ function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid):
  * refused → planned; rejected → failed; else unknown, because it may have been charged. Its earlier attempts are kept
  * as they ended: one without an answer may have been charged as well.
  */
-export interface RestoreOptions {
+interface RestoreOptions {
   /** UTC ms. */
   now: number;
   verdicts: Pick<LoggedVerdicts, "on">;

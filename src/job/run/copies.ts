@@ -2,7 +2,7 @@ import { bucketRefusal } from "../../archive/copies.js";
 import { type Bucket, BucketError } from "../../bucket/bucket.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { Environment } from "../../text/terminal-kind.js";
+import type { Environment } from "../../text/environment.js";
 import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
 
 /** An open bucket, until its requests are ended. */

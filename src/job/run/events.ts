@@ -5,6 +5,7 @@ import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent } from "../../core/item.js";
 import { toNumber } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
+import type { WaitReason } from "../../core/quota/quota.js";
 import type { Stop, StopKind } from "../../core/stop.js";
 import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
@@ -41,7 +42,7 @@ type RunEventFacts =
   /** It may have been charged without a result: a person decides, with `bulkgen resolve`. */
   | (ItemFacts & Charged & { event: "held"; message: string | null })
   /** A request waits until then (ISO 8601), for a slot of this limit. */
-  | { event: "waiting"; for: WaitsFor; until: string }
+  | { event: "waiting"; for: WaitReason; until: string }
   /** Nothing more is submitted, for this reason. */
   | { event: "stopped"; kind: StopKind; message: string }
   /** The reason is gone. */
@@ -61,9 +62,6 @@ interface Charged {
   /** Charged for it; null if unknown. */
   credits: number | null;
 }
-
-/** The requests of a minute or a day, or a pause that the service asked for. */
-type WaitsFor = "minute" | "day" | "service";
 
 interface RunEndFacts {
   job: string;
@@ -90,7 +88,7 @@ export interface Events {
   begin(run: Run): Promise<void>;
   progress(progress: Progress): void;
   /** A request waits for a free slot of the quota until then (UTC ms). */
-  waiting(what: WaitsFor, until: number): void;
+  waiting(what: WaitReason, until: number): void;
   /** Resolves when everything is reported. Rejects if the steps could not be read. */
   finish(end: RunEnd): Promise<void>;
   /** Also for a run that ends without `finish`. */
@@ -124,7 +122,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
   let steps: Opened<Steps> | null = null;
   let seen = 0;
   let stopped: readonly Stop[] = [];
-  let wait: { what: WaitsFor | null; until: number } = { what: null, until: 0 };
+  let wait: { what: WaitReason | null; until: number } = { what: null, until: 0 };
   let reported: Promise<void> = Promise.resolve();
 
   /** Reports in the order in which things happened, although steps take time to read. */
@@ -151,7 +149,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
     for (const { kind } of lifted) emitAt(now, { event: "continued", kind });
     stopped = stops;
   };
-  const writeWait = (what: WaitsFor, until: number, now: number) => {
+  const writeWait = (what: WaitReason, until: number, now: number) => {
     // The same wait is reported many times until it is over.
     if (wait.what === what && wait.until > now) return;
     wait = { what, until };

@@ -12,6 +12,7 @@ import type { SeenWorker, WorkerEntry } from "../../fleet/job.js";
 import { openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
+import type { Environment } from "../../text/environment.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
@@ -22,7 +23,7 @@ export interface WorkerJob {
   downloads: number;
   does: Exclude<WorkerEntry["does"], "run">;
   /** How buckets are reached. */
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   clock: Clock;
   log: Log;
   /** Drains the worker: it finishes what it has, and takes no more. */
@@ -152,23 +153,23 @@ async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | nu
 export async function fleetOf(workspace: Workspace, clock: Clock) {
   const fleet = await openFleet(workspace, clock);
   try {
-    return { ...(await fleet.look()), lock: await lockOwnerOf(workspace) };
+    return { ...(await fleet.read()), lock: await lockOwnerOf(workspace) };
   } finally {
     await fleet.close();
   }
 }
 
 /** A fleet for those who go on looking at it. */
-export interface FleetLook {
-  look(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
+export interface FleetReader {
+  read(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
   close(): Promise<void>;
 }
 
 /** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
-export async function openFleet(workspace: Workspace, clock: Clock): Promise<FleetLook> {
+export async function openFleet(workspace: Workspace, clock: Clock): Promise<FleetReader> {
   const queue = await queueOf(workspace, clock);
   return {
-    look: async () => ({ workers: await queue.workers(), ...(await queue.load()) }),
+    read: async () => ({ workers: await queue.workers(), ...(await queue.load()) }),
     close: () => queue.close(),
   };
 }

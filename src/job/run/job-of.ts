@@ -6,6 +6,7 @@ import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
+import { count } from "../../text/amounts.js";
 
 /**
  * Which job a manifest belongs to. A job records which rows were paid for. Its name is the manifest's `name`, else the
@@ -45,9 +46,7 @@ export async function guessJob(
   const { job } = plan;
   let best: { name: string; made: Set<string> } | null = null;
   for (const name of new Set(runs.map((run) => run.jobName))) {
-    const made = new Set<string>();
-    for await (const page of store.history(name))
-      for (const { key, state } of page) if (paid.includes(state) && draft.holds(key)) made.add(key);
+    const made = await paidBy(name, store, draft);
     if (made.size > (best?.made.size ?? 0)) best = { name, made };
   }
   if (best === null) return { name: job, note: null, finding: null };
@@ -55,7 +54,7 @@ export async function guessJob(
   const file = runs.findLast((run) => run.jobName === name)?.manifest ?? "";
   const all = plan.items.length + plan.unselected.length;
   const most = made.size >= all * sameShare;
-  const what = `${made.size} of ${all === 1 ? "1 item" : `${all} items`}`;
+  const what = `${made.size} of ${count(all, "item")}`;
   // Standard input cannot have been renamed.
   if (most && basename(file) !== "-" && !existsSync(file)) {
     const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: continuing that job`;
@@ -82,8 +81,7 @@ export async function madeElsewhere(
   const madeFor = new Map<string, string>();
   for (const name of new Set(runs.map((run) => run.jobName))) {
     if (name === plan.job) continue;
-    for await (const page of store.history(name))
-      for (const { key, state } of page) if (paid.includes(state) && draft.holds(key)) madeFor.set(key, name);
+    for (const key of await paidBy(name, store, draft)) madeFor.set(key, name);
   }
   if (madeFor.size === 0) return null;
   const made: { rowId: string; job: string; price: Credits }[] = [];
@@ -97,6 +95,18 @@ export async function madeElsewhere(
   const more = made.length === 1 ? "" : ` and ${made.length - 1} more`;
   const message = `${first.rowId}${more} ${made.length === 1 ? "was" : "were"} made before for job ${first.job} and would be paid again, for ${price}: take the files from there and leave the rows out, or add --job ${plan.job} to pay for them again.`;
   return { kind: "made_before", message };
+}
+
+/** Keys of the draft's items that a job has paid for. */
+async function paidBy(
+  jobName: string,
+  store: Pick<Store, "history">,
+  draft: Pick<Draft, "holds">,
+): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for await (const page of store.history(jobName))
+    for (const { key, state } of page) if (paid.includes(state) && draft.holds(key)) keys.add(key);
+  return keys;
 }
 
 function stemOf({ file }: Pick<Manifest, "file">): string {

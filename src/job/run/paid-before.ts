@@ -10,6 +10,7 @@ import type { PaidAttempt } from "../../core/ports/spend-log.js";
 import type { Store } from "../../core/ports/store.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
+import { count } from "../../text/amounts.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { EditionChoice } from "./job-of.js";
@@ -56,7 +57,7 @@ export async function paidBefore(
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const of = all === 1 ? "1 item was" : `${all} items were`;
+  const of = count(all, "item was", "items were");
   const more = items > names.length ? ` and ${items - names.length} more` : "";
   const what = `${items} of ${of} sent from ${workspace.root} before (the newest on ${new Date(newest).toISOString().slice(0, 10)}), which may have been charged and whose outcome is unknown: ${names.join(", ")}${more}`;
   const anew =
@@ -123,7 +124,7 @@ export async function archivedBefore(
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const what = `${items} of ${all === 1 ? "1 item is" : `${all} items are`} in the archive ${folder} (the newest from ${newest.slice(0, 10)})`;
+  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${folder} (the newest from ${newest.slice(0, 10)})`;
   const out = outFolder === join(root, "outputs") ? "" : ` --out ${outFolder}`;
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {

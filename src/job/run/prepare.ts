@@ -232,13 +232,13 @@ async function timingOf(
   const categories = new Map(models.map((model) => [model.model_key, model.category]));
   const known = await accounts.durations(accountId(), [...categories.keys()]);
   for (const { model, group, ms } of known) {
-    paces.introduce(group, model, categories.get(model) ?? "");
+    paces.register(group, model, categories.get(model) ?? "");
     paces.finished(group, 0, ms);
   }
   const { day, minute } = await accounts.quota(accountId());
   const pace = (group: string) => {
     const [model = ""] = JSON.parse(group) as [string];
-    paces.introduce(group, model, categories.get(model) ?? "");
+    paces.register(group, model, categories.get(model) ?? "");
     return paces.of(group);
   };
   return { pace, usedToday: day.used, usedNow: minute.used };

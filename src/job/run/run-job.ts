@@ -4,17 +4,26 @@ import type { Me } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { AlarmClock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, inCredits } from "../../core/money.js";
+import type { Credits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import type { WaitReason } from "../../core/quota/quota.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
-import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
+import {
+  exitOfRefusal,
+  type Finding,
+  onlyRowsAreWrong,
+  type Plan,
+  refusalsOf,
+  wrongRows,
+} from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
+import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { whoIsHere } from "../workspace/lock.js";
@@ -25,7 +34,8 @@ import {
   type WorkspaceSessionOptions,
 } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type Execution, execute } from "./execute.js";
+import type { Execution } from "./closing.js";
+import { execute } from "./execute.js";
 import { manifestProblems, missingFiles, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
@@ -34,7 +44,7 @@ export interface JobOptions {
   connect(manifest: string): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   clock: AlarmClock;
   /** The machine's, for what is set up outside of bulkgen, such as the access to buckets. */
-  environment: Readonly<Record<string, string | undefined>>;
+  environment: Environment;
   /** How local inputs are published, by the flags. */
   publish: PublishSettings;
   log: Log;
@@ -50,7 +60,7 @@ export interface JobOptions {
   onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;
   /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
-  onWait(what: "minute" | "day" | "service", until: number): void;
+  onWait(what: WaitReason, until: number): void;
   ifLocked: WorkspaceSessionOptions["ifLocked"];
   onLocked(message: string): void;
 }
@@ -78,7 +88,7 @@ export interface Outcome {
   opened: Pick<WorkspaceSession, "store" | "workspace">;
 }
 
-export interface SkippedRows {
+interface SkippedRows {
   rows: number;
   /** The file that lists what is wrong with them. */
   file: string;
@@ -227,43 +237,20 @@ async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOp
 
 /** Throws EarlyExit when the plan forbids the run. */
 function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): void {
-  for (const blocker of plan.blockers) {
-    if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
-      throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
-    }
-    if (paidForKinds.includes(blocker.kind))
-      throw new EarlyExit("usage", `${blocker.message} Nothing was submitted.`);
-    if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
-      const covers = "--on-insufficient fit submits what the balance covers";
-      const next = blocker.reaches.items === 0 ? `.${cheaperFirst(plan, blocker.balance)}` : `; ${covers}.`;
-      throw new EarlyExit("credits", `${blocker.message} Nothing was submitted${next}`);
-    }
-    if (
-      onInsufficient === "fit" &&
-      blocker.kind === "insufficient_credits" &&
-      blocker.reaches.items === 0 &&
-      nothingElse(plan)
-    ) {
-      throw new EarlyExit(
-        "credits",
-        `the balance of ${inCredits(blocker.balance)} does not cover the first item. Nothing was submitted.${cheaperFirst(plan, blocker.balance)}`,
-      );
-    }
-  }
+  const [refusal] = refusalsOf(plan, onInsufficient);
+  if (refusal === undefined) return;
+  const text = `${refusal.message} Nothing was submitted`;
+  throw new EarlyExit(exitOfRefusal(refusal), `${text}${otherWay(plan, refusal)}`);
 }
 
-/** What submits the items that the balance covers where it does not cover the first one. */
-function cheaperFirst(plan: Plan, balance: Credits): string {
+/** What submits items that the balance covers. */
+function otherWay(plan: Plan, refusal: Finding): string {
+  if (refusal.kind !== "insufficient_credits") return ".";
+  if (refusal.coverage.items > 0) return "; --on-insufficient fit submits what the balance covers.";
   for (const { due, price } of plan.items)
-    if (due && price <= balance) return " --order cheapest --on-insufficient fit submits the cheaper items.";
-  return "";
-}
-
-/** Whether no item of the plan is at the service or waits for its download. */
-function nothingElse(plan: Plan): boolean {
-  for (const { due, standing } of plan.items)
-    if (!due && standing !== "archived" && standing !== "failed") return false;
-  return true;
+    if (due && price <= refusal.balance)
+      return ". --order cheapest --on-insufficient fit submits the cheaper items.";
+  return ".";
 }
 
 /** Plans again what a person asked for and agreed to pay: failed items and lost files. */

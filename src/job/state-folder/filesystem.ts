@@ -112,11 +112,11 @@ function isAtOrBelow(path: string, point: string): boolean {
   return path === point || path.startsWith(point.endsWith("/") ? point : `${point}/`);
 }
 
-/** What is wrong with the locks of a folder; null if a taken lock is refused and a free one is granted. */
-export type LockTrouble = string | null;
-
-/** Tests that another process is refused a taken lock: without real locks only the same process is refused. */
-export function tryLock(folder: string): LockTrouble {
+/**
+ * What is wrong with the locks of a folder; null if a taken lock is refused and a free one is granted. Another process
+ * tries it: without real locks only the same process is refused.
+ */
+export function tryLock(folder: string): string | null {
   // A folder of its own keeps the tests of several processes apart.
   const scratch = mkdtempSync(join(folder, ".bulkgen-trial-"));
   const path = join(scratch, "trial.lock");

@@ -18,7 +18,7 @@ import {
 } from "../workspace/identity.js";
 import { noteLockOwner } from "../workspace/lock.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
-import { filesystemInfo, type LockTrouble, tryLock } from "./filesystem.js";
+import { filesystemInfo, tryLock } from "./filesystem.js";
 
 export interface PlaceOptions {
   /** The workspace according to its folder, which changes once the state has moved. */
@@ -32,7 +32,7 @@ export interface PlaceOptions {
   /** Called with one line that says where the state is kept from now on. */
   tell(line: string): void;
   /** Replaces the test of locks. */
-  locks?(folder: string): LockTrouble;
+  locks?(folder: string): string | null;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { BlockedItem, ParentOutput, Store } from "../../core/ports/store.js";
+import { mayBeVariant, rowIdOf } from "../../core/variant.js";
 import { count } from "../../text/amounts.js";
 
 /** An item that waits for the output of another one, and why it does not come. */
@@ -13,35 +14,43 @@ export interface BlockedReason {
 
 /** The blocked items of a run. */
 export async function blockedIn(
-  store: Pick<Store, "blocked" | "awaitingApproval">,
+  store: Pick<Store, "blocked" | "awaitingApproval" | "item">,
   runId: number,
 ): Promise<BlockedReason[]> {
   const blocked = await store.blocked(runId);
-  const variants = newestVariants(blocked.length === 0 ? [] : await store.awaitingApproval(runId));
+  const replacements = await replacementsFor(store, runId, blocked);
   return blocked.map((item) => {
     const { rowId, rowNumber } = item;
     const parent = item.parents.find((each) => !isAtHand(each));
-    const { name, cause } = parent === undefined ? fromNote(item) : causeOf(inPlaceOf(parent, variants));
+    const { name, cause } =
+      parent === undefined ? fromNote(item) : causeOf(replacements.get(parent.id) ?? parent);
     return { rowId, rowNumber, cause, reason: name === null ? cause : `waits for ${name}, ${cause}` };
   });
 }
 
-const variantNumber = /-v\d+$/;
-
-/** The newest variant that waits for approval, by the name of its row. */
-function newestVariants(awaiting: readonly { rowId: string }[]): ReadonlyMap<string, string> {
-  const variants = awaiting.filter(({ rowId }) => variantNumber.test(rowId));
-  return new Map(variants.map(({ rowId }) => [rowId.replace(variantNumber, ""), rowId]));
-}
-
-/** A rejected item, or the newest variant of it that waits for approval: approved, it takes the item's place. */
-function inPlaceOf(parent: ParentOutput, variants: ReadonlyMap<string, string>): ParentOutput {
-  const { approval, rowId } = parent;
-  if (approval !== "rejected" || rowId === null) return parent;
-  const variant = variants.get(rowId.replace(variantNumber, ""));
-  return variant === undefined
-    ? parent
-    : { ...parent, rowId: variant, approval: "waiting", state: "archived" };
+/** For rejected items, the newest variant of the row that waits for approval: approved, it takes the item's place. */
+async function replacementsFor(
+  store: Pick<Store, "awaitingApproval" | "item">,
+  runId: number,
+  blocked: readonly BlockedItem[],
+): Promise<ReadonlyMap<number | null, ParentOutput>> {
+  const rejected = new Map<number, ParentOutput>();
+  for (const { parents } of blocked)
+    for (const parent of parents)
+      if (parent.approval === "rejected" && parent.id !== null) rejected.set(parent.id, parent);
+  const variants = new Map<string, string>();
+  const awaiting = rejected.size === 0 ? [] : await store.awaitingApproval(runId);
+  for (const { id, rowId } of awaiting) {
+    const item = mayBeVariant(rowId) ? await store.item(id) : null;
+    if (item !== null && item.variant > 1) variants.set(rowIdOf(item), rowId);
+  }
+  const replacements = new Map<number, ParentOutput>();
+  for (const [id, parent] of variants.size === 0 ? [] : rejected) {
+    const rowId = variants.get(rowIdOf(await store.item(id)));
+    if (rowId !== undefined)
+      replacements.set(id, { ...parent, rowId, approval: "waiting", state: "archived" });
+  }
+  return replacements;
 }
 
 function isAtHand({ field, state, approval, url }: ParentOutput): boolean {

@@ -26,8 +26,7 @@ export function checkedAddress(baseUrl: string): { origin: string; baseUrl: stri
   if (url.username || url.password || url.search || url.hash) {
     throw new EarlyExit("usage", `base URL: ${expected} without user, query or fragment`);
   }
-  const local = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && local)) {
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isThisMachine(url))) {
     throw new EarlyExit(
       "usage",
       `base URL: ${expected}, got ${url.protocol}//${url.host} (http only for this machine)`,
@@ -39,4 +38,9 @@ export function checkedAddress(baseUrl: string): { origin: string; baseUrl: stri
   }
   const clean = url.origin + url.pathname.replace(/\/+$/, "");
   return { origin: clean, baseUrl: clean };
+}
+
+/** Whether an address is one of this machine, so that what is sent there leaves it by no network. */
+export function isThisMachine({ hostname }: URL): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
 }

@@ -11,7 +11,6 @@ export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number):
   return attempt && evidenceIn(attempt);
 }
 
-/** The evidence of an attempt. */
 export function evidenceIn({ sentAt, status, bodySha256, taskId, externalTaskId }: Attempt): Evidence {
   return { sentAt, status, bodySha256, taskId, externalTaskId };
 }

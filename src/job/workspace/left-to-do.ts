@@ -10,7 +10,6 @@ export interface LeftToDo {
   /** A resume without a number continues this run. */
   isNewest: boolean;
   counts: Readonly<Record<ItemState, number>>;
-  /** The kinds of its failures. */
   failureKinds: readonly FailureKind[];
   /** The cap that covers what is spent or open, and the items that are left. */
   capNeeded: Credits;

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
-import type { OwnLimits } from "../../core/quota/quota.js";
+import type { OwnLimits, WaitReason } from "../../core/quota/quota.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { isRehearsal, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
@@ -29,7 +29,7 @@ export interface WorkspaceSessionOptions {
   log: Log;
   signal: AbortSignal;
   onDailyLimit: "stop" | "wait";
-  onWait(what: "minute" | "day" | "service", until: number): void;
+  onWait(what: WaitReason, until: number): void;
   /** What to do if another run has the lock. */
   ifLocked: "fail" | "wait" | "skip";
   /** Called repeatedly while waiting for the lock. */

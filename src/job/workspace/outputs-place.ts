@@ -6,7 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Run } from "../../core/ports/store.js";
-import type { Environment } from "../../text/terminal-kind.js";
+import type { Environment } from "../../text/environment.js";
 
 /** Where outputs are, on the disk or in a bucket, and how a command reaches them there. */
 

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { leaves } from "../../manifest/shape/within.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
+import type { Environment } from "../../text/environment.js";
 import { identityFile, isOther, readIdentity, type WorkspaceIdentity, workspacesFolder } from "./identity.js";
 
 /** A folder with `.bulkgen/`, and the paths of its files. Sandbox items are kept apart, so a rehearsal never counts. */
@@ -37,7 +38,7 @@ export interface WorkspaceHints {
   out?: string;
   /** `--database-url`. */
   databaseUrl?: string;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
 }
 
 /**

@@ -59,7 +59,6 @@ export function bytesOf(bytes: Uint8Array): Bytes {
   };
 }
 
-/** All pieces in one buffer. */
 export async function wholeOf({ pieces }: Bytes): Promise<Buffer> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces()) all.push(piece);

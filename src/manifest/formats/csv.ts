@@ -9,7 +9,7 @@ import { SheetReader } from "./sheet.js";
 
 /** The delimiters of cells. */
 const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const;
-export type DelimiterName = keyof typeof delimiters;
+type DelimiterName = keyof typeof delimiters;
 
 /** All three line ends: csv-parse's guess takes the first one for the whole file. */
 const lineEnds = ["\r\n", "\n", "\r"];

@@ -1,5 +1,5 @@
 import type { LostCell } from "../shape/source.js";
-import { columnOf, entriesOf } from "./unpacked.js";
+import { columnOf, entriesOf, pieces } from "./unpacked.js";
 
 /** Cells of a sheet whose value the reader of workbooks leaves out, by row and column, both counted from 1. */
 export type LostCells = ReadonlyMap<number, ReadonlyMap<number, LostCell>>;
@@ -49,8 +49,7 @@ function sheetAt(bytes: Uint8Array, index: number): { path: string | null; isHid
 /** Rows that a filter or a person has hidden. */
 function hiddenRowsIn(content: Buffer): number[] {
   const rows = new Set<number>();
-  for (let at = 0; at < content.length; at += stepBytes) {
-    const text = content.toString("latin1", at, at + stepBytes + tagBytes);
+  for (const text of pieces(content, tagBytes)) {
     if (!text.includes("hidden")) continue;
     for (const row of elements(text, "row")) {
       const number = Number(attribute(row, "r"));
@@ -72,11 +71,10 @@ function attribute(attributes: string, name: string): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
-const stepBytes = 1_000_000;
 /** More than the longest tag of a row. */
 const tagBytes = 1_000;
 /** More than the longest cell with a formula. */
-const overlapBytes = 100_000;
+const cellBytes = 100_000;
 
 function lostIn(content: Buffer, data: readonly unknown[][]): LostCells {
   const lost = new Map<number, Map<number, LostCell>>();
@@ -85,8 +83,7 @@ function lostIn(content: Buffer, data: readonly unknown[][]): LostCells {
     if (!ofRow.has(column)) lost.set(row, ofRow.set(column, cell));
   };
   const merged: string[] = [];
-  for (let at = 0; at < content.length; at += stepBytes) {
-    const text = content.toString("latin1", at, at + stepBytes + overlapBytes);
+  for (const text of pieces(content, cellBytes)) {
     if (/<(?:\w+:)?f[\s/>]|\st\s*=\s*["']e["']/.test(text)) formulasIn(text, add);
     if (text.includes("mergeCell")) merged.push(...elements(text, "mergeCell"));
   }

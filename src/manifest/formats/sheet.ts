@@ -1,4 +1,5 @@
 import type { Problem } from "../../core/problem.js";
+import { count } from "../../text/amounts.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { shortText } from "../../text/terminal.js";
 import { columnName } from "../shape/columns.js";
@@ -85,8 +86,7 @@ export class SheetReader {
     if (header === null) {
       if (at.row <= 1) return [];
       const message = `row ${at.row} cannot be the header`;
-      const got =
-        records < at.row ? `${records === 1 ? "1 row" : `${records} rows`} in all` : "nothing there";
+      const got = records < at.row ? `${count(records, "row")} in all` : "nothing there";
       return [{ place, message, expected: "a row with the names of the columns in --header-row", got }];
     }
     if (at.likely === undefined) return [];
@@ -114,8 +114,8 @@ export class SheetReader {
     const named = header.findLastIndex((name) => name !== "") + 1;
     if (stray < 0) {
       const message = "the row has too few cells";
-      const expected = `${count(header.length)}, as in the header`;
-      return { place, message, expected, got: `${count(record.length)}: ${excerpt(record)}` };
+      const expected = `${count(header.length, "cell")}, as in the header`;
+      return { place, message, expected, got: `${count(record.length, "cell")}: ${excerpt(record)}` };
     }
     const message = "a cell has no column in the header";
     if (stray < named || delimiter === null) {
@@ -126,8 +126,8 @@ export class SheetReader {
     return {
       place,
       message,
-      expected: `${count(named)}, as in the header (put quotes around a text that contains ${splitBy[delimiter]})`,
-      got: `${count(stray + 1)}: ${excerpt(record.slice(0, stray + 1))}`,
+      expected: `${count(named, "cell")}, as in the header (put quotes around a text that contains ${splitBy[delimiter]})`,
+      got: `${count(stray + 1, "cell")}: ${excerpt(record.slice(0, stray + 1))}`,
     };
   }
 
@@ -205,10 +205,6 @@ function headerProblems(file: string, header: readonly string[], row: number): P
     seen.set(name, index);
   }
   return problems;
-}
-
-function count(cells: number): string {
-  return cells === 1 ? "1 cell" : `${cells} cells`;
 }
 
 const excerptCharactersMax = 80;

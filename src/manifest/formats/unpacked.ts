@@ -141,21 +141,27 @@ function unpacked(
 
 /** Addresses of rows and cells, such as `r="B12"`; one written with a character reference counts as far. */
 const address = /\sr\s*=\s*["']\s*(?:([A-Za-z]*)(\d+)\s*["']|[^"'>]*&)/g;
-const stepBytes = 1_000_000;
-const overlapBytes = 100;
+/** More than the longest address. */
+const addressBytes = 100;
 
 function isFar(content: Buffer): boolean {
   let rows = 0;
   let columns = 0;
-  for (let at = 0; at < content.length; at += stepBytes) {
-    const text = content.toString("latin1", at, at + stepBytes + overlapBytes);
+  for (const text of pieces(content, addressBytes))
     for (const [, letters = "", row] of text.matchAll(address)) {
       if (row === undefined) return true;
       rows = Math.max(rows, Number(row));
       columns = Math.max(columns, columnOf(letters));
     }
-  }
   return rows > rowsMax || columns > columnsMax || rows * columns > cellsMax;
+}
+
+const stepBytes = 1_000_000;
+
+/** The text of a file in pieces that overlap: what is no longer than that is whole in one of them. */
+export function* pieces(content: Buffer, overlapBytes: number): Generator<string> {
+  for (let at = 0; at < content.length; at += stepBytes)
+    yield content.toString("latin1", at, at + stepBytes + overlapBytes);
 }
 
 /** The number of a column by its letters: 28 for AB. */

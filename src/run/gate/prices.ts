@@ -13,7 +13,7 @@ export class Prices {
   /** Groups whose first item is on its way, or was charged what was planned. */
   private readonly groups = new Map<string, "tried" | "proven">();
   /** Their first item, if the answer did not state its charge: its task may. */
-  private readonly untold = new Map<string, number>();
+  private readonly unreported = new Map<string, number>();
   /** The highest charge of each group. */
   private readonly charges = new Map<string, Credits>();
   /** The prices at which items of the run were planned, by group. */
@@ -82,7 +82,7 @@ export class Prices {
   charged(item: Priced, amount: Credits | null): boolean {
     const group = priceGroup(item);
     if (amount === null) {
-      if (this.groups.get(group) === "tried") this.untold.set(group, item.id);
+      if (this.groups.get(group) === "tried") this.unreported.set(group, item.id);
       return false;
     }
     if (amount > item.price) this.surprised(item, amount);
@@ -95,8 +95,8 @@ export class Prices {
    * same as `charged`. What an earlier process submitted proves nothing about the price now.
    */
   seen(item: Priced, amount: Credits | null): boolean {
-    if (this.isUntold(item)) {
-      this.untold.delete(priceGroup(item));
+    if (this.isUnreported(item)) {
+      this.unreported.delete(priceGroup(item));
       this.groups.set(priceGroup(item), "proven");
     }
     const isNews = amount !== null && this.learn(priceGroup(item), amount);
@@ -106,13 +106,13 @@ export class Prices {
 
   /** An item's task failed, which says nothing about prices. */
   failed(item: Priced): void {
-    if (!this.isUntold(item)) return;
-    this.untold.delete(priceGroup(item));
+    if (!this.isUnreported(item)) return;
+    this.unreported.delete(priceGroup(item));
     this.refused(item);
   }
 
-  private isUntold(item: Priced): boolean {
-    return this.untold.get(priceGroup(item)) === item.id;
+  private isUnreported(item: Priced): boolean {
+    return this.unreported.get(priceGroup(item)) === item.id;
   }
 
   private surprised(item: Priced, amount: Credits): void {

@@ -15,7 +15,6 @@ import {
 
 const imageMs = { min: 500, max: 1_800 };
 
-/** The image models. */
 const imageModels: readonly SandboxModel[] = [
   {
     key: "aurora-image",
@@ -103,7 +102,6 @@ const imageModels: readonly SandboxModel[] = [
 
 const videoMs = { min: 3_000, max: 8_000 };
 
-/** The video models. */
 const videoModels: readonly SandboxModel[] = [
   {
     key: "reel-text",
@@ -160,7 +158,6 @@ const videoModels: readonly SandboxModel[] = [
 
 const audioMs = { min: 800, max: 2_500 };
 
-/** The audio models. */
 const audioModels: readonly SandboxModel[] = [
   {
     key: "voice-clear",

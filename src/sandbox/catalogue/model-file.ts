@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type InputType, inputTypes } from "../../api/inputs.js";
 import { type Category, categories } from "../../api/records.js";
+import { readJson } from "./json-file.js";
 import type { Maker, SandboxModel, SelectParameter } from "./model.js";
 
 /**
@@ -46,15 +47,8 @@ const modelFile = z.looseObject({ models: z.array(model).min(1) }).superRefine((
 
 /** The models in the text of a file, in its order. Throws an error that says what is wrong, and where. */
 export function readModelFile(content: string, file: string): SandboxModel[] {
-  let document: unknown;
-  try {
-    document = JSON.parse(content);
-  } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  const read = modelFile.safeParse(document);
-  if (!read.success) throw new Error(`${file} is no list of models:\n${z.prettifyError(read.error)}`);
-  return read.data.models.map(playable);
+  const written = readJson(content, file, { schema: modelFile, what: "list of models" });
+  return modelFile.parse(written).models.map(playable);
 }
 
 const taskMs: Readonly<Record<Category, { min: number; max: number }>> = {

@@ -159,7 +159,7 @@ function connectPanel(origin: string, key: string | null): Piece {
 </section>`;
 }
 
-export interface KeysPanel {
+interface KeysPanel {
   keys: readonly KeyListing[];
   /** A key that was just made; this page shows its value, and no later one does. */
   made: NewKey | null;

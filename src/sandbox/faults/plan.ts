@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { readJson } from "../catalogue/json-file.js";
 import { switches } from "../state/switches.js";
 import { type Fault, fault } from "./fault.js";
 
@@ -143,19 +144,14 @@ export async function readFaults(
   const settings = Object.hasOwn(presets, fileOrPreset)
     ? presets[fileOrPreset as keyof typeof presets]
     : await fromFile(fileOrPreset, read);
-  const plan = faultPlan.safeParse(settings);
-  if (!plan.success) throw new Error(`${fileOrPreset} is no plan of faults:\n${z.prettifyError(plan.error)}`);
-  return seed === undefined ? plan.data : { ...plan.data, seed };
+  const plan = faultPlan.parse(settings);
+  return seed === undefined ? plan : { ...plan, seed };
 }
 
-async function fromFile(file: string, read: (file: string) => Promise<string>): Promise<unknown> {
+async function fromFile(file: string, read: (file: string) => Promise<string>): Promise<FaultPlanSettings> {
   const text = await read(file).catch((error: Error) => {
     const names = Object.keys(presets).join(", ");
     throw new Error(`expected a JSON file or one of ${names}, got ${file}: ${error.message}`);
   });
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
+  return readJson(text, file, { schema: faultPlan, what: "plan of faults" });
 }

@@ -150,7 +150,7 @@ function hangUp(context: Context<Env>): Response {
 }
 
 /** An answer that does not simply arrive. */
-export interface FileDelivery {
+interface FileDelivery {
   status: number;
   headers: Record<string, string>;
   bytes: Uint8Array;

@@ -16,7 +16,7 @@ export interface Operation {
   alsoRefuses: readonly { status: number; code: string; condition: string }[];
 }
 
-export interface Parameter {
+interface Parameter {
   name: string;
   in: "query" | "path";
   required: boolean;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readJson } from "../catalogue/json-file.js";
 
 /**
  * What the service's page leaves open, as switches: real services differ there, and a rehearsal is worth most on a
@@ -109,13 +110,5 @@ export type LimiterSwitches = Switches["limiter"];
  * an error that names each unknown switch and each invalid value.
  */
 export function readSwitches(text: string, file: string): SwitchSettings {
-  let settings: unknown;
-  try {
-    settings = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  const read = switches.safeParse(settings);
-  if (!read.success) throw new Error(`${file} is no set of switches:\n${z.prettifyError(read.error)}`);
-  return settings as SwitchSettings;
+  return readJson(text, file, { schema: switches, what: "set of switches" });
 }

@@ -330,8 +330,8 @@ function asEntry(row: EntryRow): SpendLogEntry {
     task: row.task,
     kept: row.kept as Credits,
     taskEndedAt: row.task_ended_at,
-    lookedSeq: row.polled_seq,
-    lookedAt: row.polled_at,
+    polledSeq: row.polled_seq,
+    polledAt: row.polled_at,
     verdict: row.verdict,
     verdictSeq: row.verdict_seq,
   };

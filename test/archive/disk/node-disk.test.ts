@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { nodeDisk, renameToFreeName } from "../../../src/archive/disk/node-disk.js";
-import { findLeftovers, removeLeftovers } from "../../../src/archive/leftovers.js";
+import { findLeftovers, removeLeftovers } from "../../../src/archive/disk/temporary.js";
 
 let folder: string;
 beforeEach(async () => {

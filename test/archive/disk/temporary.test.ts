@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { refusalOf } from "../../../src/archive/disk/space.js";
 import { openTemporary, temporaryName } from "../../../src/archive/disk/temporary.js";
-import { openSqlite } from "../../../src/sqlite.js";
+import { openSqlite, statements } from "../../../src/sqlite.js";
 import { systemError, watchedDisk } from "../watched-disk.js";
 
 let folder: string;
@@ -100,18 +100,25 @@ test("P17: the system's errors are refusals of the disk, and all others defects"
     expect(() => refusalOf(Object.assign(new Error("x"), { code }), "/job")).toThrow("x");
 });
 
-test("P17: no room for what the index does not keep in memory is a full disk", () => {
-  const db = openSqlite(":memory:");
-  db.pragma("max_page_count = 1");
-  let full: unknown;
+/** A full disk, as a database without room for another page meets it. */
+function fullDatabase(path: string): unknown {
+  const db = openSqlite(path);
   try {
     db.exec("CREATE TABLE t (x)");
+    db.pragma("max_page_count = 2");
+    statements(db)("INSERT INTO t VALUES (?)").run(Buffer.alloc(9_000));
   } catch (error) {
-    full = error;
+    return error;
+  } finally {
+    db.close();
   }
-  expect(refusalOf(full, "/job")).toEqual({
-    kind: "disk",
-    code: "ENOSPC",
-    reason: "database or disk is full (temporary files)",
-  });
+}
+
+test("P17: a database that meets a full disk says where: its own file, or what the index does not keep in memory", () => {
+  const path = join(folder, "state.db");
+  for (const [name, reason] of [
+    ["", "database or disk is full (temporary files)"],
+    [path, `${path}: database or disk is full`],
+  ] as const)
+    expect(refusalOf(fullDatabase(name), "/job")).toEqual({ kind: "disk", code: "ENOSPC", reason });
 });

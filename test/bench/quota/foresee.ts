@@ -8,7 +8,7 @@ export function foresee(jobs: readonly Job[], plan: PlanName): Forecast {
   const paces = new DurationEstimates();
   const items = new Map<string, number>();
   for (const { model, category } of jobs) {
-    paces.introduce(model, model, category);
+    paces.register(model, model, category);
     items.set(model, (items.get(model) ?? 0) + 1);
   }
   return forecastOf({

@@ -43,7 +43,7 @@ export class OurRun implements Run {
     this.lastSeen = scene.now;
     for (const index of items) {
       const { model, category } = this.jobOf(index);
-      this.paces.introduce(model, model, category);
+      this.paces.register(model, model, category);
       const list = this.planned.get(model) ?? [];
       this.planned.set(model, list);
       list.push({ id: index, price: noCredits, nextAt: 0, group: model, priority: 0, position: index });
@@ -177,7 +177,7 @@ export class OurRun implements Run {
     this.tasks.delete(index);
     service.seen(index, now);
     this.lastSeen = now;
-    if (fails) this.paces.gone(task.group, index);
+    if (fails) this.paces.forget(task.group, index);
     else this.paces.finished(task.group, index, doneAt - acceptedAt);
   }
 

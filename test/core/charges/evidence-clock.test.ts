@@ -55,16 +55,16 @@ describe.each([
 
   it("P2, P20: an open task that nobody has looked at hides no charge", () => {
     expectHidden(
-      entry(1, 2, 1, { endedAt: at(1), task: "open", taskEndedAt: null, lookedSeq: 0, lookedAt: null }),
+      entry(1, 2, 1, { endedAt: at(1), task: "open", taskEndedAt: null, polledSeq: 0, polledAt: null }),
     );
   });
 
   it("P2, P20: nor does one that was looked at last just then", () => {
-    expectHidden(entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 19, lookedAt: at(9) }));
+    expectHidden(entry(1, 2, 1, { task: "open", taskEndedAt: null, polledSeq: 19, polledAt: at(9) }));
   });
 
   it("P2, P20: nor does a task that had failed just then, at a time that the service does not tell", () => {
-    expectHidden(entry(1, 2, 1, { task: "failed", taskEndedAt: null, lookedSeq: 19, lookedAt: at(9) }));
+    expectHidden(entry(1, 2, 1, { task: "failed", taskEndedAt: null, polledSeq: 19, polledAt: at(9) }));
   });
 
   it("P5, P20: a charge that comes late is not blamed on the later request", () => {
@@ -76,7 +76,7 @@ describe.each([
 
 describe("a request of a process that is gone, of which nobody has said what became of it", () => {
   const gone = (at: number) =>
-    lost(1, 2, at, { outcome: null, endedSeq: null, endedAt: null, lookedSeq: 0, lookedAt: null });
+    lost(1, 2, at, { outcome: null, endedSeq: null, endedAt: null, polledSeq: 0, polledAt: null });
   const among = (earlier: SpendLogEntry) =>
     found({
       baseline: reading(1, 20, 10, 104),

@@ -42,7 +42,7 @@ describe("what the spend log does not explain of a reading", () => {
   });
 
   test("counts a failed task's credits as returned from its end on, of which it may keep some", () => {
-    const ended = (minutes: number) => failed({ taskEndedAt: at(minutes), lookedSeq: 3 });
+    const ended = (minutes: number) => failed({ taskEndedAt: at(minutes), polledSeq: 3 });
     expect([ended(9), ended(10)].map((one) => rest([one], 100))).toEqual([0, 0]);
     expect(rest([failed({ taskEndedAt: at(10) + 1 })], 104)).toBe(0);
     expect(rest([failed({ taskEndedAt: at(9), kept: credits(1) })], 101)).toBe(0);
@@ -51,11 +51,11 @@ describe("what the spend log does not explain of a reading", () => {
   });
 
   test("goes by the poll that found the failure, if the service does not tell the end", () => {
-    const looked = (lookedSeq: number) => failed({ taskEndedAt: null, lookedSeq });
+    const looked = (polledSeq: number) => failed({ taskEndedAt: null, polledSeq });
     expect(rest([looked(9)], 100)).toBe(0);
     expect(rest([looked(11)], 104)).toBe(0);
     const untold = reading(2, 10, 10, 100, { servedAt: null });
-    const told = failed({ taskEndedAt: at(99), lookedSeq: 9 });
+    const told = failed({ taskEndedAt: at(99), polledSeq: 9 });
     expect(residual(evidenceOf({ entries: [told] }), untold, "net")).toBe(0);
   });
 });
@@ -68,8 +68,8 @@ describe("the spend log's account of a reading is", () => {
   });
 
   test("pending while a task was not polled since, and clear once it was", () => {
-    const open = (lookedSeq: number, change: Partial<SpendLogEntry> = {}) =>
-      entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq, ...change });
+    const open = (polledSeq: number, change: Partial<SpendLogEntry> = {}) =>
+      entry(1, 2, 1, { task: "open", taskEndedAt: null, polledSeq, ...change });
     expect(of(open(9))).toBe("pending");
     expect(of(open(11))).toBe("clear");
     expect(of(open(0, { intendedSeq: 12, endedSeq: 13 }))).toBe("clear");
@@ -78,14 +78,14 @@ describe("the spend log's account of a reading is", () => {
 
   test("never clear when a failure was found later that came before it, or up to a minute after", () => {
     const found = (ended: number | null) =>
-      of(failed({ taskEndedAt: ended, lookedSeq: 12, lookedAt: at(12) }));
+      of(failed({ taskEndedAt: ended, polledSeq: 12, polledAt: at(12) }));
     expect([found(at(9)), found(at(11) - 1), found(at(11))]).toEqual(["never", "never", "clear"]);
     expect(found(null)).toBe("never");
   });
 
   test("never clear within four minutes after a failure, or after the poll that found it", () => {
     const found = (ended: number | null, looked: number) =>
-      of(failed({ taskEndedAt: ended, lookedSeq: 9, lookedAt: at(looked) }));
+      of(failed({ taskEndedAt: ended, polledSeq: 9, polledAt: at(looked) }));
     expect([found(at(6), 6), found(at(6) + 1, 6)]).toEqual(["clear", "never"]);
     expect([found(at(2), 6), found(at(2), 6.1)]).toEqual(["clear", "never"]);
     expect([found(null, 6), found(null, 6.1)]).toEqual(["clear", "never"]);
@@ -94,20 +94,20 @@ describe("the spend log's account of a reading is", () => {
   });
 
   test("clear of a failure of a later request", () => {
-    expect(of(failed({ intendedSeq: 12, endedSeq: 13, taskEndedAt: at(9), lookedSeq: 14 }))).toBe("clear");
+    expect(of(failed({ intendedSeq: 12, endedSeq: 13, taskEndedAt: at(9), polledSeq: 14 }))).toBe("clear");
   });
 });
 
 test("a task is awaited for a day after it was last seen open, or was sent", () => {
   const awaited = (change: Partial<SpendLogEntry>) => {
-    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0, lookedAt: null, ...change });
+    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, polledSeq: 0, polledAt: null, ...change });
     const late = reading(2, 10, day + 10, 104);
     const evidence = evidenceOf({ entries: [open], baseline: reading(1, 1, 0, 100), readings: [late] });
     return isAwaited(evidence, open, late);
   };
   expect([awaited({ endedAt: at(10) + 1 }), awaited({ endedAt: at(10) })]).toEqual([true, false]);
-  expect(awaited({ endedAt: at(1), lookedSeq: 5, lookedAt: at(11) })).toBe(true);
-  expect(awaited({ endedAt: at(1), lookedSeq: 5, lookedAt: at(10) })).toBe(false);
+  expect(awaited({ endedAt: at(1), polledSeq: 5, polledAt: at(11) })).toBe(true);
+  expect(awaited({ endedAt: at(1), polledSeq: 5, polledAt: at(10) })).toBe(false);
 });
 
 describe("the credits that may have come back unseen are", () => {
@@ -170,7 +170,7 @@ describe("use of the key from elsewhere", () => {
     expect(used(110, [entry(1, 2, 1), lost(2, 6, 2)])).toBe(credits(2));
     expect(used(98)).toBe(0);
     // Whichever way to count a failed task leaves the least.
-    expect(used(110, [failed({ taskEndedAt: at(2), lookedSeq: 5 })])).toBe(credits(6));
+    expect(used(110, [failed({ taskEndedAt: at(2), polledSeq: 5 })])).toBe(credits(6));
     expect(foreignCredits(evidenceOf({ readings: [] }))).toBe(0);
     expect(foreignCredits(evidenceOf({ readings: [at10], hypotheses: [] }))).toBe(0);
   });

@@ -36,7 +36,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   it("a charge found later than a reading keeps that one from being the baseline, or the next POST would be blamed", () => {
     const late: SpendLogEntry = { ...unknown, verdict: "charged", verdictSeq: 12 };
     const readings = [reading(2, 10, 3, 104), reading(3, 12, 6, 108)];
-    const open = entry(3, 13, 7, { task: "open", lookedSeq: 0 });
+    const open = entry(3, 13, 7, { task: "open", polledSeq: 0 });
     const readAfter = [...readings, reading(4, 15, 8, 112)];
     expect(
       judged({ trusted: true, entries: [paid, late], readings: readings.slice(0, 1) }).baseline,
@@ -109,15 +109,15 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("tells which tasks somebody has to look at before a reading is clear", () => {
-    const open = entry(3, 3, 1, { task: "open", lookedSeq: 5, taskEndedAt: null });
-    const other = entry(4, 4, 1, { task: "open", lookedSeq: 0, taskEndedAt: null });
+    const open = entry(3, 3, 1, { task: "open", polledSeq: 5, taskEndedAt: null });
+    const other = entry(4, 4, 1, { task: "open", polledSeq: 0, taskEndedAt: null });
     const readings = [reading(2, 8, 2, 112), reading(3, 12, 6, 112)];
     const awaited = (entries: SpendLogEntry[]) =>
       judged({ entries: [paid, unknown, ...entries], readings }).awaited;
     expect(awaited([])).toEqual([]);
     expect(awaited([open, other])).toEqual([3, 4]);
-    expect(awaited([{ ...open, lookedSeq: 9 }, other])).toEqual([3, 4]);
-    expect(awaited([{ ...open, lookedSeq: 13 }, other])).toEqual([4]);
+    expect(awaited([{ ...open, polledSeq: 9 }, other])).toEqual([3, 4]);
+    expect(awaited([{ ...open, polledSeq: 13 }, other])).toEqual([4]);
     expect(awaited([{ ...open, intendedSeq: 13 }])).toEqual([]);
   });
 
@@ -148,8 +148,8 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("a reading shows a charge, or none, only when the end of every task that was open at it is known", () => {
-    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
-    const seenOpen = { ...open, lookedSeq: 12 };
+    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, polledSeq: 0 });
+    const seenOpen = { ...open, polledSeq: 12 };
     const found = (task: SpendLogEntry, used: number, change: Partial<ChargeEvidence> = {}) =>
       verdicts({
         trusted: true,
@@ -251,7 +251,7 @@ describe("an unanswered request is settled by the key's counters", () => {
 
   it("credits that a failed task gave back once it was looked at do not hide the charge of an unanswered request", () => {
     // It had failed before the first reading, which was taken before anybody knew: its 4 credits were in the counter.
-    const failed = entry(1, 0, 0, { task: "failed", taskEndedAt: start - 10 * minute, lookedSeq: 3 });
+    const failed = entry(1, 0, 0, { task: "failed", taskEndedAt: start - 10 * minute, polledSeq: 3 });
     const hidden = {
       trusted: true,
       entries: [failed, unknown],
@@ -259,12 +259,12 @@ describe("an unanswered request is settled by the key's counters", () => {
     };
     expect(verdicts(hidden)).toEqual([[2, "undecided"]]);
     const sentAt = start - 20 * minute;
-    const earlier: SpendLogEntry = { ...failed, sentAt, lookedSeq: 0, lookedAt: start - 5 * minute };
+    const earlier: SpendLogEntry = { ...failed, sentAt, polledSeq: 0, polledAt: start - 5 * minute };
     expect(verdicts({ ...hidden, entries: [earlier, unknown] })).toEqual([[2, "not_charged"]]);
   });
 
   it("a failed task's credits are waited for by the service's clock when this machine's was set", () => {
-    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start - 10 * minute, lookedAt: start });
+    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start - 10 * minute, polledAt: start });
     const seen = (hours: number) =>
       judged({
         trusted: true,
@@ -429,7 +429,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("after a day without a clear reading a person has to judge", () => {
-    const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
+    const open = { ...paid, task: "open" as const, taskEndedAt: null, polledSeq: 0 };
     const readings = [reading(2, 10, 2, 104), reading(3, 11, 7, 104), reading(4, 12, 20, 104)];
     const waiting = judged({ entries: [open, unknown], readings });
     expect(waiting).toMatchObject({ verdicts: [], nextReadingAt: start + (24 * 60 + 2) * minute + 1_000 });
@@ -491,7 +491,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   describe("beside an open task that nobody looks at, because its workspace is gone", () => {
     const day = 24 * 60;
     const openSince = (at: number, change: Partial<SpendLogEntry> = {}) =>
-      entry(1, 2, at, { task: "open", taskEndedAt: null, lookedSeq: 0, lookedAt: null, ...change });
+      entry(1, 2, at, { task: "open", taskEndedAt: null, polledSeq: 0, polledAt: null, ...change });
     const baseline = reading(1, 4, 0, 104);
     const later = (used: number) => [
       reading(2, 10, 3, used),
@@ -510,7 +510,7 @@ describe("an unanswered request is settled by the key's counters", () => {
     });
 
     it("a day counts from the last look at which it was still open", () => {
-      const seen = openSince(-60 * day, { lookedSeq: 3, lookedAt: start - day * minute + 20 * minute });
+      const seen = openSince(-60 * day, { polledSeq: 3, polledAt: start - day * minute + 20 * minute });
       expect(beside(seen)).toMatchObject({ verdicts: [], awaited: [1] });
     });
 
@@ -574,7 +574,7 @@ describe("an unanswered request is settled by the key's counters", () => {
       ...adopted,
       task: "failed",
       taskEndedAt: start + 3 * minute,
-      lookedSeq: 9,
+      polledSeq: 9,
     };
     const facts = { trusted: true, hypotheses: ["net"] as const, baseline: reading(1, 4, 1, 104) };
     const readings = [reading(2, 12, 12, 104), reading(3, 13, 17, 104), reading(4, 14, 28, 104)];
@@ -587,7 +587,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("a clock that is put forward by a day makes none of it", () => {
-    const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
+    const open = { ...paid, task: "open" as const, taskEndedAt: null, polledSeq: 0 };
     const ahead = 2 * 24 * 60;
     const after = { servedAt: start + 3 * minute };
     const readings = [reading(2, 10, 2, 104), reading(3, 11, ahead, 104, after)];

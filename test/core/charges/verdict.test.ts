@@ -14,7 +14,7 @@ const unknown = lost(2, 6, 2);
 const at = (time: number) => start + time * minute;
 const hours = 60;
 /** A task that was still open a day later. */
-const open = { ...paid, task: "open", taskEndedAt: null, lookedSeq: 9, lookedAt: at(23 * hours) } as const;
+const open = { ...paid, task: "open", taskEndedAt: null, polledSeq: 9, polledAt: at(23 * hours) } as const;
 
 const found = (change: Partial<ChargeEvidence>) =>
   judged({ trusted: true, entries: [paid, unknown], ...change }).verdicts.map(({ entry: of, verdict }) => [
@@ -79,7 +79,7 @@ describe("P6: a person is told why nothing is proven", () => {
   });
 
   test("where credits of a failed task were being returned at the baseline", () => {
-    const failed = entry(1, 0, 0, { task: "failed", taskEndedAt: start - 10 * minute, lookedSeq: 3 });
+    const failed = entry(1, 0, 0, { task: "failed", taskEndedAt: start - 10 * minute, polledSeq: 3 });
     expect(evidence({ entries: [failed, unknown], readings: [reading(2, 10, 8, 100)] })).toEqual([
       "the key's counters were read while credits of a failed task were being returned",
     ]);
@@ -135,7 +135,7 @@ describe("what a reading teaches of the counters", () => {
   });
 
   test("is nothing while a task may still end", () => {
-    const open = { ...paid, task: "open", taskEndedAt: null, lookedSeq: 0 } as const;
+    const open = { ...paid, task: "open", taskEndedAt: null, polledSeq: 0 } as const;
     expect(learned({ entries: [open], readings: [reading(2, 10, 10, 104)] })).toEqual(nothing);
     expect(learned({ entries: [open], readings: [reading(2, 10, 10, 90)] })).toEqual(nothing);
   });
@@ -259,7 +259,7 @@ describe("another reading is wanted", () => {
   });
 
   test("a minute after one that was wasted, because credits were being returned", () => {
-    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: at(2.5), lookedSeq: 8, lookedAt: at(2.6) });
+    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: at(2.5), polledSeq: 8, polledAt: at(2.6) });
     const spoilt = reading(2, 10, 3, 104);
     expect(next({ entries: [failed, unknown], readings: [spoilt] })).toBe(4);
     // One of before its end does not count either.

@@ -21,9 +21,9 @@ test("a model of a category that nobody knows is guessed at half a minute, and o
 describe("a group of a model", () => {
   function painted(): DurationEstimates {
     const estimates = new DurationEstimates();
-    estimates.introduce("small", "paint", "image");
-    estimates.introduce("large", "paint", "image");
-    estimates.introduce("film", "animate", "video");
+    estimates.register("small", "paint", "image");
+    estimates.register("large", "paint", "image");
+    estimates.register("film", "animate", "video");
     return estimates;
   }
 
@@ -62,7 +62,7 @@ describe("a group of a model", () => {
   test("is what it was when it was introduced first", () => {
     const estimates = painted();
     times(5, (item) => estimates.finished("film", item, 90_000));
-    estimates.introduce("film", "paint", "image");
+    estimates.register("film", "paint", "image");
     expect(typical(estimates.of("film"))).toBeGreaterThan(80_000);
   });
 
@@ -74,7 +74,7 @@ describe("a group of a model", () => {
     expect(typical(waiting)).toBeGreaterThan(typical(before));
     estimates.unfinished("film", 1, 900_000);
     expect(typical(estimates.of("film"))).toBeGreaterThan(typical(waiting));
-    estimates.gone("film", 1);
+    estimates.forget("film", 1);
     expect(estimates.of("film")).toEqual(before);
     estimates.unfinished("film", 2, 600_000);
     estimates.finished("film", 2, 650_000);
@@ -103,7 +103,7 @@ describe("a group of a model", () => {
     const before = estimates.of("other");
     estimates.finished("other", 1, 5);
     estimates.unfinished("other", 2, 900_000);
-    estimates.gone("other", 2);
+    estimates.forget("other", 2);
     expect(estimates.of("other")).toEqual(before);
   });
 });

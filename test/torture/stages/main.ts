@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { inspect } from "../../../src/archive/check/content.js";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
+import { removeLeftovers } from "../../../src/archive/disk/temporary.js";
 import { undiciDownloads } from "../../../src/archive/download/download.js";
 import { Partials } from "../../../src/archive/download/partial.js";
 import { Indexes } from "../../../src/archive/index-file.js";
-import { removeLeftovers } from "../../../src/archive/leftovers.js";
 import { type SaveRequest, type SaveResult, saveOutput } from "../../../src/archive/save.js";
 import type { Disk } from "../../../src/core/ports/disk.js";
 import { systemClock } from "../../../src/system.js";

@@ -20,9 +20,15 @@ import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
 /** `bulkgen worker`. */
-export async function worker({ flags, machine }: Call<WorkerFlags>): Promise<ExitName> {
+export async function worker({ flags, given, machine }: Call<WorkerFlags>): Promise<ExitName> {
   const isArchiving = flags.only === "archive";
   const isDownloading = flags.only !== "submit,poll";
+  // A settings file may have it for all workers.
+  if (!isDownloading && given.some(([name]) => name === "--downloads"))
+    throw new EarlyExit(
+      "usage",
+      "--downloads cannot be used with --only submit,poll: that worker takes no downloads",
+    );
   const workspace = isArchiving
     ? workspaceOf(flags, machine)
     : workspaceToChange(flags, machine, { make: true });

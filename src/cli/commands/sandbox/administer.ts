@@ -76,8 +76,8 @@ export async function changeSandboxAccount({
   });
   const shown = accounts.map(view);
   const [first] = shown;
-  const text = (look: TerminalStyle) =>
-    accounts.map((each) => accountText(each, machine.clock.now(), look)).join("\n\n");
+  const text = (style: TerminalStyle) =>
+    accounts.map((each) => accountText(each, machine.clock.now(), style)).join("\n\n");
   if (flags.all || first === undefined) print(flags, machine, "sandbox-accounts", shown, text);
   else print(flags, machine, "sandbox-account", first, text);
 }
@@ -115,7 +115,7 @@ function periodText(account: AccountRecord, now: number): string {
   return `${now < periodEnd ? verb : "ended"} ${new Date(periodEnd).toISOString().slice(0, 10)}`;
 }
 
-function accountText(account: AccountRecord, now: number, look: TerminalStyle): string {
+function accountText(account: AccountRecord, now: number, style: TerminalStyle): string {
   const { user, credits, subscription } = view(account);
   return labelled(
     [
@@ -124,7 +124,7 @@ function accountText(account: AccountRecord, now: number, look: TerminalStyle): 
       ["plan", account.plan],
       ["subscription", subscription ? `${subscription.status}, ${periodText(account, now)}` : "none"],
     ],
-    look,
+    style,
   );
 }
 
@@ -145,7 +145,7 @@ export async function createSandboxKey({
 
 export async function listSandboxKeys({ flags, machine }: Call<SandboxKeyFlags>): Promise<undefined> {
   const keys = administer(flags, machine, false, (desk) => listKeys(desk, findAccount(desk, flags.user).id));
-  print(flags, machine, "sandbox-keys", keys.map(listed), (look) => keysText(keys, look));
+  print(flags, machine, "sandbox-keys", keys.map(listed), (style) => keysText(keys, style));
 }
 
 export async function revokeSandboxKey({
@@ -178,7 +178,7 @@ function listed(key: KeyListing) {
   };
 }
 
-function keysText(keys: readonly KeyListing[], look: TerminalStyle): string {
+function keysText(keys: readonly KeyListing[], style: TerminalStyle): string {
   const columns = [
     { title: "name", flexible: true },
     { title: "id" },
@@ -192,5 +192,5 @@ function keysText(keys: readonly KeyListing[], look: TerminalStyle): string {
     const standing = key.revokedAt === null ? (key.isPublic ? "public" : "") : "revoked";
     return [name, id, created_at.slice(0, 16).replace("T", " "), requests_count, credits_used, standing];
   });
-  return table(columns, rows, look);
+  return table(columns, rows, style);
 }

@@ -29,8 +29,8 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
       (await schedules.all()).map((each) => upcomingOf(schedules, each, root, machine)),
     );
     const documents = all.map((each) => listedSchedule(each, clock.now()));
-    print(flags, machine, "schedules", documents, (look) =>
-      all.length === 0 ? "no schedules" : schedulesTable(all, clock, look),
+    print(flags, machine, "schedules", documents, (style) =>
+      all.length === 0 ? "no schedules" : schedulesTable(all, clock, style),
     );
   });
 }

@@ -3,7 +3,7 @@ import { serveDashboard } from "../../../dashboard/serve.js";
 import { launchIn } from "../../../launch.js";
 import type { Machine } from "../../../machine.js";
 import { openSchedules } from "../../../store/schedules.js";
-import type { DashboardFlags } from "../../flags/dashboard.js";
+import type { DashboardFlags } from "../../flags/serve.js";
 import { print } from "../../output/print.js";
 import { workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";

@@ -2,7 +2,7 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { launchIn } from "../../../launch.js";
 import { agentServer } from "../../../mcp/server.js";
 import { ownVersion } from "../../../package-file.js";
-import type { McpFlags } from "../../flags/mcp.js";
+import type { McpFlags } from "../../flags/serve.js";
 import { workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 

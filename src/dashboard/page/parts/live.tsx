@@ -1,4 +1,4 @@
-import { itemsOf } from "../../../report/state-words.js";
+import { wantedItems } from "../../../core/item.js";
 import { duration } from "../../../text/amounts.js";
 import type { LiveRun, QuotaWindow } from "../../shapes.js";
 import { link } from "../route.js";
@@ -17,7 +17,7 @@ export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
       </span>
       <Progress counts={counts} label="Progress of the run" />
       <span class="quiet">
-        {number(counts.archived ?? 0)} of {number(itemsOf(counts))} ·{" "}
+        {number(counts.archived ?? 0)} of {number(wantedItems(counts))} ·{" "}
         {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))}
       </span>
     </a>
@@ -48,7 +48,7 @@ export function Gauge({ label, window: { limit, used } }: { label: string; windo
 
 /** When the run is expected to end, and how sure that is. */
 export function endWords({ expectedEnd, counts }: LiveRun, now: number): string {
-  if (itemsOf(counts) > 0 && (counts.archived ?? 0) === itemsOf(counts)) return "ending";
+  if (wantedItems(counts) > 0 && (counts.archived ?? 0) === wantedItems(counts)) return "ending";
   if (expectedEnd === null) return "no forecast";
   if (expectedEnd < now) return "any moment";
   return `about ${clockTime(expectedEnd)}, in ${duration(Math.max(1_000, Math.round((expectedEnd - now) / 1_000) * 1_000))}`;

@@ -1,5 +1,5 @@
-import type { ItemState } from "../../../core/item.js";
-import { itemsOf, orderedStates, stateWords } from "../../../report/state-words.js";
+import { type ItemState, wantedItems } from "../../../core/item.js";
+import { orderedStates, stateWords } from "../../../report/state-words.js";
 import type { StateCounts } from "../../shapes.js";
 import { number } from "./amounts.js";
 
@@ -28,7 +28,7 @@ export function Progress({
   label: string;
   large?: boolean;
 }) {
-  const total = itemsOf(counts);
+  const total = wantedItems(counts);
   const done = counts.archived ?? 0;
   return (
     <div

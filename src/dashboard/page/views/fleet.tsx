@@ -5,11 +5,11 @@ import { Trouble } from "../parts/empty.js";
 import { Words } from "../parts/words.js";
 import { useAnswer } from "../server/answer.js";
 
-const lookMs = 3_000;
+const refreshMs = 3_000;
 
 /** Who downloads for a workspace that many machines share. */
 export function FleetPanel({ now }: { now: number }) {
-  const { data: fleet, error } = useAnswer<FleetStanding>("/api/fleet", lookMs);
+  const { data: fleet, error } = useAnswer<FleetStanding>("/api/fleet", refreshMs);
   if (error !== null && fleet === null) return <Trouble error={error} />;
   if (fleet === null) return null;
   const { workers, waiting, longestWaitMs, active } = fleet;

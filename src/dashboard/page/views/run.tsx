@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { itemsOf } from "../../../report/state-words.js";
+import { wantedItems } from "../../../core/item.js";
 import { duration } from "../../../text/amounts.js";
 import type { LiveRun, ProgressOverTime, RunDetail, Standing, ZipReady } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
@@ -55,7 +55,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
         <div class="live-figure">
           <p class="figure">
             {number(counts.archived ?? 0)}
-            <span class="quiet"> of {number(itemsOf(counts))} archived</span>
+            <span class="quiet"> of {number(wantedItems(counts))} archived</span>
           </p>
           {live !== null && <p class="quiet">end: {endWords(live, now)}</p>}
         </div>
@@ -82,7 +82,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
 function RunActions({ run }: { run: RunDetail }) {
   const { id, job, alive, canResume, counts, state } = run;
   const failed = counts.failed ?? 0;
-  const open = itemsOf(counts) - (counts.archived ?? 0);
+  const open = wantedItems(counts) - (counts.archived ?? 0);
   return (
     <div class="actions">
       {alive && (

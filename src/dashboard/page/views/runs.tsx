@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { itemsOf } from "../../../report/state-words.js";
+import { wantedItems } from "../../../core/item.js";
 import { duration } from "../../../text/amounts.js";
 import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
@@ -75,7 +75,7 @@ export function RunsView({ standing }: { standing: Standing }) {
 
 function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
   const { run, job, counts, spent, cap, quota, since, newestFile } = live;
-  const total = itemsOf(counts);
+  const total = wantedItems(counts);
   const done = counts.archived ?? 0;
   return (
     <section class="panel live" aria-label={`Run ${run} in progress`}>

@@ -1,3 +1,4 @@
+import { rowIdOf } from "../../../core/variant.js";
 import type { GalleryCard } from "../../../job/archive/gallery.js";
 import { labelOf } from "./card.js";
 import { el } from "./dom.js";
@@ -214,8 +215,7 @@ export class AxesSheet {
 }
 
 function rowFacet(cards: readonly GalleryCard[]): Facet {
-  const nameOf = ({ rowNumber, rowId, variant }: GalleryCard) =>
-    `${rowNumber} · ${variant === 1 ? rowId : rowId.replace(/-v\d+$/, "")}`;
+  const nameOf = (card: GalleryCard) => `${card.rowNumber} · ${rowIdOf(card)}`;
   const values = new Set<string>();
   for (const card of cards) if (values.size <= axisMax) values.add(nameOf(card));
   return { key: "row", label: "row", of: nameOf, values: [...values] };

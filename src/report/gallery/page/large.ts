@@ -1,9 +1,10 @@
 import type { GalleryCard, GalleryFile } from "../../../job/archive/gallery.js";
+import { fileSize } from "../../../text/amounts.js";
 import { choiceButtons, marksOf } from "./card.js";
 import { commandLine, copy, copyButton, Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";
 import { kindOf, preview, waveform } from "./media.js";
-import { address, fileSize, visible } from "./text.js";
+import { address, visible } from "./text.js";
 import type { GalleryView } from "./view.js";
 
 /** One file as large as there is room, with everything known about it. */

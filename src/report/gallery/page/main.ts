@@ -1,4 +1,5 @@
 import type { GalleryCard, GalleryPage } from "../../../job/archive/gallery.js";
+import { count, fileSize } from "../../../text/amounts.js";
 import { AxesSheet } from "./axes.js";
 import { FilterBar } from "./bar.js";
 import { Compare } from "./compare.js";
@@ -8,7 +9,7 @@ import { Grid, sizeSteps } from "./grid.js";
 import { Large } from "./large.js";
 import { isSounding, stopSound, toggleSound } from "./media.js";
 import { Review } from "./review.js";
-import { count, fileSize, visible } from "./text.js";
+import { visible } from "./text.js";
 import { GalleryView } from "./view.js";
 
 /** The gallery's page. It is compiled and bundled into one script, and written into each gallery with its data. */

@@ -1,7 +1,8 @@
 import type { GalleryCard } from "../../../job/archive/gallery.js";
+import { count } from "../../../text/amounts.js";
 import { commandLine, Dialog, toast } from "./dialog.js";
 import { el } from "./dom.js";
-import { brief, count } from "./text.js";
+import { brief } from "./text.js";
 import type { GalleryView } from "./view.js";
 
 const namesMax = 12;

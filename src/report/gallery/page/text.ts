@@ -39,21 +39,6 @@ function segment(name: string): string {
   return encodeURIComponent(name.replace(/\p{Surrogate}/gu, "\ufffd"));
 }
 
-export function fileSize(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let size = bytes;
-  let unit = 0;
-  while (size >= 1_000 && unit < units.length - 1) {
-    size /= 1_000;
-    unit++;
-  }
-  return `${unit === 0 ? size : size.toPrecision(3)} ${units[unit]}`;
-}
-
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`;
-}
-
 /** Puts a text on the clipboard, also where a page from the disk has no access to it. */
 export async function copyText(text: string): Promise<boolean> {
   try {

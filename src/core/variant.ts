@@ -1,0 +1,16 @@
+/** The id or name of a variant of what is called so: a redo of `cup` makes `cup-v2`. A row of a sheet may have such an id too. */
+export function variantName(name: string, variant: number): string {
+  return `${name}-v${variant}`;
+}
+
+/** Whether an id looks like a variant's. Only the item itself says whether it is one. */
+export function mayBeVariant(rowId: string): boolean {
+  return ending.test(rowId);
+}
+
+/** The id of an item's row, which a variant has with its number behind it. */
+export function rowIdOf({ rowId, variant }: { rowId: string; variant: number }): string {
+  return variant === 1 ? rowId : rowId.replace(ending, "");
+}
+
+const ending = /-v\d+$/;

@@ -1,0 +1,220 @@
+import type { Clock } from "../../clock.js";
+import { residual } from "../../core/charges/readings.js";
+import { reconcile } from "../../core/charges/verdict.js";
+import { type ExitName, weightiest } from "../../core/exit.js";
+import { type ItemState, openStates } from "../../core/item.js";
+import { balanceTold, type Credits, minus } from "../../core/money.js";
+import type { RunGroup } from "../../core/next/next.js";
+import type { Run, Store } from "../../core/ports/store.js";
+import { freeSlots, nextSendAt, owedRequests, slotsLeft } from "../../core/quota/quota.js";
+import { type Stop, stopTable } from "../../core/stop.js";
+import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
+import type { Gate } from "../../run/gate/gate.js";
+import { count } from "../../text/amounts.js";
+import type { WorkspaceSession } from "../workspace/open.js";
+
+export interface Execution {
+  run: Run;
+  exit: ExitName;
+  stops: readonly Stop[];
+  /** Why it ended before its items did, one line each. */
+  reasons: readonly string[];
+  counts: Record<ItemState, number>;
+  /** The balance after the run, if it could be read. */
+  balance: Credits | null;
+  /** The balance as the service last reported it. */
+  lastBalance: Credits | null;
+  /**
+   * When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither.
+   */
+  resumeAt: number | null;
+  /**
+   * How far the key's counter of used credits has moved since it last matched the spend log, and what the log explains.
+   * Null where it could not be read without a paid request in flight.
+   */
+  creditCheck: { counted: Credits; known: Credits } | null;
+}
+
+export interface ClosingOptions extends Pick<AccountReading, "me"> {
+  opened: WorkspaceSession;
+  run: Run;
+  clock: Clock;
+  /** Items that were left out because the credits do not cover them. */
+  leftOut: number;
+}
+
+/** Says how an execution that began at `beganAt` (UTC ms) ended, and puts that on record. */
+export async function closeRun(options: ClosingOptions, beganAt: number, gate: Gate): Promise<Execution> {
+  const { opened, run, clock, me, leftOut } = options;
+  const { store } = opened;
+  const { stops } = gate;
+  const left = await leftBy(store, run);
+  const { counts } = left;
+  const read = await accountNow(opened, stops, counts, clock);
+  const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
+  const exit = exitOf(left, gate, leftOut);
+  const reasons = reasonsOf(left, gate, { leftOut, jobName: run.jobName });
+  const balance = read ? balanceTold(read.me.credits.balance) : null;
+  const lastBalance =
+    balance ?? (await store.lastBalance(run.id, beganAt)) ?? balanceTold(me.credits.balance);
+  const resumeAt =
+    (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, gate.settling, clock));
+  await store.setRun(run.id, {
+    state: left.cancelled ? "cancelled" : await stateOf(store, run, left, stops),
+    exit,
+    ending: { stops: stops.map(({ kind }) => kind), reasons, resumeAt, leftOut },
+    endedAt: clock.now(),
+    requests: gate.requests + (read === null ? 0 : 1),
+  });
+  const ended = await store.run(run.id);
+  if (!ended) throw new Error(`run ${run.id} is gone`);
+  return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck };
+}
+
+/** What an execution leaves. */
+interface Left {
+  cancelled: boolean;
+  /** Items that went back to planned after the cancellation: this run does not submit them again. */
+  unsubmitted: number;
+  counts: Record<ItemState, number>;
+  /** The planned items, by price group. */
+  waiting: RunGroup[];
+  /** Archived items that wait for a person's approval. */
+  awaiting: number;
+  /** Blocked items that nobody has kept from being made by a rejection. */
+  undecided: number;
+}
+
+async function leftBy(store: Store, { id }: Run): Promise<Left> {
+  const cancelled = (await store.run(id))?.state === "cancelled";
+  const unsubmitted = cancelled ? await store.cancelRun(id, new Set()) : 0;
+  const counts = await store.counts(id);
+  return {
+    cancelled,
+    unsubmitted,
+    counts,
+    waiting: (await store.groups(id)).filter(({ planned }) => planned > 0),
+    awaiting: (await store.awaitingApproval(id)).length,
+    undecided: counts.blocked === 0 ? 0 : counts.blocked - (await store.blockedByRejection(id)),
+  };
+}
+
+/** Why the run ends: its stops, and the final states of its items. */
+function exitOf(
+  { counts, waiting, awaiting, undecided }: Left,
+  { stops, prices, caps }: Gate,
+  leftOut: number,
+): ExitName {
+  const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
+  const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
+  if (counts.held > 0) reasons.push("held");
+  if (isDearer && counts.planned > 0) reasons.push("cap");
+  // Without a stop, planned items are left only by a parked model.
+  if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
+  if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
+  // Where no item that others wait for is in trouble itself, only a person can help them.
+  if (undecided > 0 && reasons.length === 0) reasons.push("held");
+  if (leftOut > 0) reasons.push("credits");
+  if (awaiting > 0) reasons.push("held");
+  return weightiest(reasons);
+}
+
+/** The same for people, one line each. */
+function reasonsOf(
+  { counts, waiting, unsubmitted }: Left,
+  { stops, breaker, prices, caps, refusedByDisk }: Gate,
+  { leftOut, jobName }: { leftOut: number; jobName: string },
+): string[] {
+  const reasons = [
+    ...stops.map((stop) => stop.message),
+    ...breaker.messages,
+    ...prices.messages(waiting),
+    ...caps.messages,
+  ];
+  if (refusedByDisk !== null && counts.planned + counts.ready > 0)
+    reasons.push(`files cannot be saved: ${refusedByDisk}`);
+  if (unsubmitted > 0)
+    reasons.push(
+      `${count(unsubmitted, "item")} not submitted again; the next run of ${jobName} submits what its manifest lists`,
+    );
+  if (leftOut > 0)
+    reasons.push(
+      `${count(leftOut, "item was", "items were")} left out because the credits do not cover them`,
+    );
+  return reasons;
+}
+
+/** The state of a run that is not cancelled. */
+async function stateOf(
+  store: Store,
+  { id }: Run,
+  { counts, awaiting }: Left,
+  stops: readonly Stop[],
+): Promise<Run["state"]> {
+  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that
+  // failed, and what waits for an approval.
+  const isCutShort = counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(id)));
+  const open = [...openStates, "overdue", "unknown"] as const;
+  if (!isCutShort && open.every((state) => counts[state] === 0)) return "finished";
+  return stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
+}
+
+/** Daily requests come back one by one, and continuing needs several, so it waits a little after the first. */
+const gatherMs = 30 * 60_000;
+
+async function afterTheDay(
+  { account }: WorkspaceSession,
+  stops: readonly Stop[],
+  clock: Clock,
+): Promise<number | null> {
+  const isStopped = (...kinds: Stop["kind"][]) => stops.some(({ kind }) => kinds.includes(kind));
+  if (!isStopped("day", "reserve", "silence")) return null;
+  const { day, blockedUntil } = await account.accounts.quota(account.accountId());
+  if (isStopped("silence")) return Math.max(blockedUntil ?? 0, clock.now());
+  return Math.max(day.nextReleaseAt ?? 0, clock.now()) + gatherMs;
+}
+
+/** When a resume can settle lost answers: when a reading is due and a slot is free for it. */
+async function afterReading(
+  { account }: WorkspaceSession,
+  { nextReadingAt }: Gate["settling"],
+  clock: Clock,
+): Promise<number | null> {
+  if (nextReadingAt === null) return null;
+  const quota = await account.accounts.quota(account.accountId());
+  return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
+}
+
+/** Compares the key's counter with the spend log since they last matched, and stores what that teaches. */
+async function checkCredits(
+  { account: { spendLog } }: WorkspaceSession,
+  options: Run["options"],
+): Promise<Execution["creditCheck"]> {
+  const seq = await spendLog.seq();
+  const evidence = await spendLog.evidence(options);
+  const last = evidence?.readings.at(-1);
+  const [hypothesis] = evidence?.hypotheses ?? [];
+  if (!evidence || !last || !hypothesis) return null;
+  const counted = minus(last.used, evidence.baseline.used);
+  const known = minus(counted, residual(evidence, last, hypothesis));
+  const judgement = reconcile(evidence);
+  // Verdicts are left to a continuing run, which can act on them and sees what other runs wrote since.
+  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await spendLog.keep(judgement, seq);
+  return { counted, known };
+}
+
+/** One more GET me for the summary, if it needs no waiting. */
+async function accountNow(
+  { account }: WorkspaceSession,
+  stops: readonly Stop[],
+  counts: Record<ItemState, number>,
+  clock: Clock,
+): Promise<AccountReading | null> {
+  if (
+    stops.some((stop) => ["interrupted", "key", "subscription", "unreachable", "unread"].includes(stop.kind))
+  )
+    return null;
+  const quota = await account.accounts.quota(account.accountId());
+  if (freeSlots(quota, clock.now()) < 1 || slotsLeft(quota.day) - owedRequests(counts) < 1) return null;
+  return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
+}
