@@ -37,7 +37,7 @@ interface Pending {
 }
 
 /** The longest time (ms) between two looks into the queue: a notification may be lost with its connection. */
-const lookMs = 1_000;
+const checkMs = 1_000;
 
 export async function openHandOut(options: HandOutOptions): Promise<HandOut> {
   const { queue } = options;
@@ -150,7 +150,7 @@ class Waiting implements HandOut {
       const { signal } = this.nap;
       try {
         if (this.pending.size > 0) await this.collect();
-        if (clock.monotonic() - refreshedAt >= lookMs) {
+        if (clock.monotonic() - refreshedAt >= checkMs) {
           refreshedAt = clock.monotonic();
           await queue.tidy();
           await this.refresh();
@@ -166,7 +166,7 @@ class Waiting implements HandOut {
           );
         trouble = true;
       }
-      if (!this.over.signal.aborted) await clock.sleep(lookMs, signal);
+      if (!this.over.signal.aborted) await clock.sleep(checkMs, signal);
     }
   }
 

@@ -28,7 +28,7 @@ export interface WorkerOptions {
 
 /** Milliseconds between two renewals of leases, and between two looks into a queue that had nothing. */
 const renewMs = 3_000;
-const lookMs = 1_000;
+const checkMs = 1_000;
 
 /** A process's part of the fleet: takes jobs from the queue and carries them out. */
 export class Worker {
@@ -121,7 +121,7 @@ export class Worker {
           });
         running.add(work);
       }
-      if (taken.length === 0 && !this.drained.signal.aborted) await clock.sleep(lookMs, signal);
+      if (taken.length === 0 && !this.drained.signal.aborted) await clock.sleep(checkMs, signal);
     }
     await Promise.all(running);
     this.over.abort("ended");

@@ -34,7 +34,7 @@ const connectMs = 10_000;
  */
 const patienceMs = 20_000;
 /** Milliseconds between two looks whether answers come. */
-const lookMs = 5_000;
+const checkMs = 5_000;
 
 /** Milliseconds that a server is given to end a connection. On a network that was cut it never does. */
 const endMs = 5_000;
@@ -477,9 +477,9 @@ async function unlessCut<Result>(
   let seen = line.answers;
   let silentMs = 0;
   for (;;) {
-    await Promise.race([work, clock.sleep(lookMs, over.signal)]);
+    await Promise.race([work, clock.sleep(checkMs, over.signal)]);
     if (over.signal.aborted) return work;
-    silentMs = line.answers === seen ? silentMs + lookMs : 0;
+    silentMs = line.answers === seen ? silentMs + checkMs : 0;
     seen = line.answers;
     if (silentMs < patienceMs) continue;
     silentMs = 0;

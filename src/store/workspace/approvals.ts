@@ -1,5 +1,6 @@
 import { variantKey } from "../../core/identity.js";
 import type { Store } from "../../core/ports/store.js";
+import { rowIdOf } from "../../core/variant.js";
 import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 
@@ -85,10 +86,9 @@ function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
 
 /** The key of the row's own item, of which this is a variant. */
 function* originalOf({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string | null> {
-  const rowId = item.rowId.replace(/-v\d+$/, "");
   const found = (yield* sql(
     // A row id has few items, a job has many.
     "SELECT key FROM items WHERE +job_id = ? AND edition = ? AND row_id = ? AND variant = 1",
-  ).all(item.jobId, item.edition, rowId)) as { key: string }[];
+  ).all(item.jobId, item.edition, rowIdOf(item))) as { key: string }[];
   return found.find(({ key }) => variantKey(key, item.variant) === item.key)?.key ?? null;
 }
