@@ -41,6 +41,15 @@ describe.concurrent("the schedule daemon reports trouble", () => {
     daemon.interrupt();
     expect(await daemon.ended).toMatchObject({ code: 0 });
     expect(service.made).toEqual([]);
+    // The record of the run says why as well.
+    const notes = withSchedules(place, (db) =>
+      db.prepare("SELECT note FROM scheduled_runs ORDER BY schedule").all(),
+    );
+    expect(notes).toEqual([
+      { note: "1 problem in the manifest; nothing was submitted" },
+      { note: expect.stringMatching(/^the service refused the API key/) },
+    ]);
+    expect(daemon.stderr()).toContain("gone.csv: the manifest does not exist");
   });
 
   test("a killed run is reported, and the daemon continues it a minute later", async () => {
