@@ -94,6 +94,7 @@ describe("the command line", () => {
       'run: expected the number of a run, as `bulkgen status --all` lists them, got "first".',
     ],
     [["schedule", "add", "nightly", "set.csv"], "--cron <line> is missing."],
+    [["migrate"], "expected a move between files and a database: --from .bulkgen/state.db --to postgres://"],
     ...["poll", "submit,archive", "archive,walk", ""].map((parts): [string[], string] => [
       ["worker", "--only", parts],
       `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
