@@ -127,7 +127,7 @@ function bars(facts: LiveFacts, style: LiveStyle): Line[] {
 
 function creditsShare({ spent, cap }: LiveFacts): Share[] {
   if (cap === null && spent === 0) return [];
-  const ofCap = cap === null || cap === 0 ? "" : ` of ${showCredits(cap)}`;
+  const ofCap = cap === null || cap <= 0 ? "" : ` of ${showCredits(cap)}`;
   const text = `${showCredits(spent)}${ofCap} credits`;
   return [{ label: "credits", part: spent, whole: cap ?? 0, text, tone: "strong", rank: 2 }];
 }

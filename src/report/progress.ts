@@ -120,8 +120,8 @@ function clockText(ms: number): string {
 }
 
 function creditsPiece({ spent, cap }: ProgressNow): Piece {
-  // A run that only collects has no cap of its own to show.
-  if (cap === null || cap === 0) return { text: spent === 0 ? "" : inCredits(spent) };
+  // A run that only collects has no cap of its own to show, nor has one whose caps were used up before it began.
+  if (cap === null || cap <= 0) return { text: spent === 0 ? "" : inCredits(spent) };
   return {
     text: `${showCredits(spent)} of ${inCredits(cap)}`,
     short: `${showCredits(spent)}/${inCredits(cap)}`,

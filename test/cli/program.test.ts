@@ -99,6 +99,7 @@ describe("the command line", () => {
       ["worker", "--only", parts],
       `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
     ]),
+    [["run", "set.csv", "--fresh", "--edition", "may"], "--fresh cannot be used with --edition."],
     [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
     [["--json", "status"], "expected a command before --json."],
   ])("refuses %j and names the mistake", async (args, message) => {

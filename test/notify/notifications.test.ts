@@ -223,7 +223,8 @@ describe("an unusable target is reported before anything is spent", () => {
     ["$NOT_SET", {}, "expected NOT_SET in the environment, got nothing under that name"],
     ["{", {}, "text that is no JSON"],
     ['{"on":["done"]}', {}, "expected an address (url or email), got none"],
-    ['{"url":"https://x","on":["dome"]}', {}, "on.0"],
+    ['{"url":"https://x","on":["dome"]}', {}, /^--notify: expected "on" to have only done, .*, got "dome"\./],
+    ['{"url":"https://x","kind":"teams"}', {}, 'expected "kind" to be json, slack or discord, got "teams"'],
     ['{"url":"https://x","colour":1}', {}, "colour"],
     [
       '{"url":"https://x","body":"{% for a in (1..99999) %}{% for b in (1..99999) %}x{% endfor %}{% endfor %}"}',
