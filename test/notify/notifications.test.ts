@@ -199,6 +199,17 @@ describe("a mail", () => {
   });
 });
 
+test("a mail server that is not there is named with what the system says", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  await passing(send(["mailto:ops@example.org"], { smtpUrl: `smtp://127.0.0.1:${port}` }));
+  expect(warnings).toEqual([
+    `the notification to ops@example.org was not delivered: connect ECONNREFUSED 127.0.0.1:${port} (3 tries)`,
+  ]);
+});
+
 test("a mail server that greets and then says nothing is left, and no connection to it stays open", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
