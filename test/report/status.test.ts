@@ -258,7 +258,9 @@ describe("status", () => {
   });
 
   test("names the folder in which its advice is to be typed, where another workspace would be found", () => {
-    expect(statusText(facts, here, wide, "/srv/ads")).toMatch(/^next +in \/srv\/ads: find the tasks of the held/m);
+    expect(statusText(facts, here, wide, "/srv/ads")).toMatch(
+      /^next +in \/srv\/ads: find the tasks of the held/m,
+    );
     expect(statusText(facts, here, wide)).toMatch(/^next +find the tasks of the held/m);
   });
 
