@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { commandGroups, commandList, leadingCommands } from "../../src/cli/command-list.js";
 import { commandHelp, programHelp } from "../../src/cli/help.js";
@@ -109,6 +110,14 @@ describe("the command line", () => {
     expect(stderr).not.toContain("?.");
     expect([code, stdout]).toEqual([2, ""]);
     expect(at.files()).toEqual(["here/set.csv"]);
+  });
+
+  test.each(["mcp", "dashboard"])("%s is not served of a folder that is not there", async (command) => {
+    const { code, stderr } = await run(at, [command, "--workspace", "nowhere"]);
+    expect([code, stderr]).toEqual([
+      2,
+      `bulkgen: --workspace: there is no folder ${join(at.folder, "nowhere")}. Nothing was started.\n`,
+    ]);
   });
 
   test("takes flags before the name of a subcommand, also where only that one has them", () => {

@@ -107,7 +107,7 @@ describe.concurrent("schedules of the built command", () => {
 
   test("a workspace without schedules has an empty list, before the first and after the last one", async () => {
     const place = newPlace();
-    const empty = { code: 0, stdout: "no schedules: `bulkgen schedule add` adds one\n" };
+    const empty = { code: 0, stdout: `no schedules in ${place.folder}; \`bulkgen schedule add\` adds one\n` };
     expect(await run(place, ["schedule", "list"])).toMatchObject(empty);
     expect(await run(place, ["schedule", "list", "--json"])).toMatchObject({ code: 0, stdout: "[]\n" });
     expect(place.files()).toEqual([]);

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { EarlyExit } from "../../core/exit.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -51,4 +53,12 @@ export function workspaceToChange(
     random,
     tell: (line) => stderr.write(`bulkgen: ${line}\n`),
   });
+}
+
+/** The workspace in whose folder commands are to be started. Throws EarlyExit if there is no such folder. */
+export function workspaceToServe(flags: PlaceFlags, machine: Machine): Workspace {
+  const { root } = workspaceOf(flags, machine);
+  if (!existsSync(root))
+    throw new EarlyExit("usage", `--workspace: there is no folder ${root}. Nothing was started.`);
+  return workspaceToChange(flags, machine);
 }

@@ -25,7 +25,8 @@ const runsMax = 10;
 
 export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
   const { clock } = machine;
-  const none = existsSync(schedulesFile(workspaceOf(flags, machine))) ? null : [];
+  const place = workspaceOf(flags, machine);
+  const none = existsSync(schedulesFile(place)) ? null : [];
   const all =
     none ??
     (await withSchedules(flags, machine, async (schedules, { root }) =>
@@ -33,7 +34,9 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
     ));
   const documents = all.map((each) => listedSchedule(each, clock.now()));
   print(flags, machine, "schedules", documents, (look) =>
-    all.length === 0 ? "no schedules: `bulkgen schedule add` adds one" : schedulesTable(all, clock, look),
+    all.length === 0
+      ? `no schedules in ${place.root}; \`bulkgen schedule add\` adds one`
+      : schedulesTable(all, clock, look),
   );
 }
 
