@@ -38,13 +38,15 @@ describe.concurrent("the schedule daemon reports trouble", () => {
       /^1 problem in the manifest; nothing was submitted: gone\.csv: the manifest does not exist/,
     );
     expect(told.find(({ event }) => event === "key")?.summary).toMatch(/refused the API key/);
+    // The record of each run says why as well, once its process has ended; an interrupted one would say that.
+    const notes = await eventually(() => {
+      const sql = "SELECT note FROM scheduled_runs WHERE state = 'ended' ORDER BY schedule";
+      const found = withSchedules(place, (db) => db.prepare(sql).all());
+      return found.length < 2 ? null : found;
+    });
     daemon.interrupt();
     expect(await daemon.ended).toMatchObject({ code: 0 });
     expect(service.made).toEqual([]);
-    // The record of the run says why as well.
-    const notes = withSchedules(place, (db) =>
-      db.prepare("SELECT note FROM scheduled_runs ORDER BY schedule").all(),
-    );
     expect(notes).toEqual([
       { note: "1 problem in the manifest; nothing was submitted" },
       { note: expect.stringMatching(/^the service refused the API key/) },
