@@ -106,7 +106,7 @@ export function openBucket(
     }
   };
   const find = (key: string) =>
-    attempt(`the question for ${key}`, async (s3) => stored(await s3.getObjectRaw(keyOf(key), false, 0, 1)));
+    attempt(`the request for ${key}`, async (s3) => stored(await s3.getObjectRaw(keyOf(key), false, 0, 1)));
   async function* read(key: string, range?: { start: number; end: number }) {
     const what = `the download of ${key}`;
     const answer = await attempt(what, (s3) =>
@@ -286,16 +286,26 @@ function refusalIn(error: unknown): Refusal {
 
 function isMissingObject(error: unknown): boolean {
   const { status, serviceCode } = refusalIn((error as Error).cause);
-  return status === 404 && serviceCode !== "NoSuchBucket";
+  return status === 404 && serviceCode !== "NoSuchBucket" && isCode(serviceCode);
+}
+
+/** Whether it is a word of S3, such as NoSuchKey: what is no store has none, such as a web server. */
+function isCode(serviceCode: string | undefined): boolean {
+  return serviceCode !== undefined && serviceCode !== "Unknown";
 }
 
 /** The error in a person's words. S3's own texts repeat addresses, which are signed. */
 function told(error: unknown, name: string, what: string): BucketError {
   if (error instanceof BucketError) return error;
   const { status, serviceCode } = refusalIn(error);
-  const code = serviceCode === undefined ? "" : ` (${serviceCode})`;
+  const code = isCode(serviceCode) ? ` (${serviceCode})` : "";
   const options = { cause: error };
   if (serviceCode === "NoSuchBucket") return noBucket(name, error);
+  if (status === 404 && code === "")
+    return new BucketError(
+      `${name} cannot be reached: what answered ${what} is no S3 store (404): check AWS_ENDPOINT_URL`,
+      { ...options, isForGood: true },
+    );
   if (status === 401 || status === 403)
     return new BucketError(
       `${name} refused ${what}${code}: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do`,
@@ -314,6 +324,7 @@ function noBucket(name: string, cause?: unknown): BucketError {
 
 function whyNoAnswer({ name, cause }: Error): string {
   if (name === "TimeoutError") return "it took too long";
+  if (cause instanceof Error && cause.cause instanceof Error) return whyNoAnswer(cause);
   const { code, message } = (cause ?? {}) as { code?: string; message?: string };
   return code ?? message ?? name;
 }

@@ -7,9 +7,11 @@ import type { RunOptions } from "../core/next/options.js";
 import { dayMs } from "../core/quota/quota.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
+import { shownValue } from "../schedule/shown-value.js";
 import { spentStepMs } from "../store/accounts/quota-reader.js";
 import type { Schedules } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
+import { shellWord } from "../text/shell.js";
 import {
   filePage,
   itemPage,
@@ -208,7 +210,9 @@ async function schedulesOf({ schedules: open, clock }: DashboardAppOptions): Pro
         manifest: schedule.manifest,
         cron: schedule.cron,
         zone: schedule.zone,
-        flags: schedule.flags.map(([name, value]) => (value === undefined ? name : `${name}=${value}`)),
+        flags: schedule.flags.map(([name, value]) =>
+          value === undefined ? name : shellWord(`${name}=${shownValue(name.slice("--".length), [value])}`),
+        ),
         next: nextDue(schedule, clock.now()),
         runs: (await schedules.scheduledRuns(schedule.name, scheduledRunsShown)).map(
           ({ dueAt, state, exit, note, run }) => ({ dueAt, state, exit, note, run }),

@@ -92,7 +92,9 @@ async function done(
   const ended = launched.ended.then((exit) => ({ exit }));
   const first = await (patience === null ? ended : Promise.race([ended, patience]));
   over.abort("ended");
-  return first === "long" ? goesOn(own, launched) : saidBy(own, launched, first.exit);
+  if (first === "long") return goesOn(own, launched);
+  const ending = saidBy(own, launched, first.exit);
+  return { ...ending, said: { ...ending.said, document: without(ending.said.document, tool.leavesOut) } };
 }
 
 /** The path of a manifest, as a word. Throws for one that is not a file in the workspace. */
@@ -132,6 +134,11 @@ function saidBy(words: readonly string[], { stdout, stderr }: LaunchedCommand, c
     said: { command: lineOf(words), exit, document, message },
     isError: exit !== 0 && document === null,
   };
+}
+
+function without(document: unknown, field: string | undefined): unknown {
+  if (field === undefined || typeof document !== "object" || document === null) return document;
+  return Object.fromEntries(Object.entries(document).filter(([name]) => name !== field));
 }
 
 function documentOf(text: string): unknown {

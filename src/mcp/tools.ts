@@ -9,11 +9,14 @@ export interface Tool {
   name: string;
   title: string;
   describe: string;
+  /** Strict: an agent that makes a field up, such as `rows`, would pay for more than it meant. */
   input: z.ZodObject;
   /** Changes nothing. */
   looks?: true;
   /** May take hours: it is answered while it goes on. */
   takesLong?: true;
+  /** A field of the document that an agent does not get: it is as long as the sheet, and would fill an agent's context. */
+  leavesOut?: string;
   /** The words of the command; paths of manifests have been checked. Values are `--flag=value`: none is taken for a flag. */
   words(input: Readonly<Record<string, unknown>>): string[];
 }
@@ -57,7 +60,7 @@ export const tools: readonly Tool[] = [
     name: "models",
     title: "List models",
     describe: "Lists the service's models with their price in credits, input types and parameters.",
-    input: z.object({}),
+    input: z.strictObject({}),
     looks: true,
     words: () => ["models"],
   },
@@ -65,7 +68,7 @@ export const tools: readonly Tool[] = [
     name: "account",
     title: "Show the account",
     describe: "Shows the balance in credits, the plan and its request limits.",
-    input: z.object({}),
+    input: z.strictObject({}),
     looks: true,
     words: () => ["account"],
   },
@@ -74,8 +77,9 @@ export const tools: readonly Tool[] = [
     title: "Plan a sheet",
     describe:
       "Checks a sheet against the models and the account, and says what a run would cost, how long it would take, and what is wrong with it. Spends nothing.",
-    input: z.object({ ...sheet, max_credits: cap("the run").optional() }),
+    input: z.strictObject({ ...sheet, max_credits: cap("the run").optional() }),
     looks: true,
+    leavesOut: "items",
     words: (given) => [
       "plan",
       ...sheetWords(given),
@@ -87,7 +91,7 @@ export const tools: readonly Tool[] = [
     title: "Run a sheet",
     describe:
       "Makes what a sheet asks for and archives the files; spends credits. Plan first. No more than max_credits is spent: what does not fit stays planned, and the run ends with exit 6. Items that were made before are not paid again. A long run is answered while it goes on: follow it with status.",
-    input: z.object({
+    input: z.strictObject({
       ...sheet,
       max_credits: cap("the run"),
       canary: z
@@ -109,7 +113,7 @@ export const tools: readonly Tool[] = [
     title: "Resume a run",
     describe:
       "Continues an unfinished run: collects what was submitted, and submits the rest. Spends at most max_credits in the whole run, what it has spent already included.",
-    input: z.object({ run: runNumber.optional(), max_credits: cap("the whole run") }),
+    input: z.strictObject({ run: runNumber.optional(), max_credits: cap("the whole run") }),
     takesLong: true,
     words: (given) => ["resume", ...runWords(given), "--yes", `--max-credits=${given["max_credits"]}`],
   },
@@ -118,7 +122,7 @@ export const tools: readonly Tool[] = [
     title: "Show a run",
     describe:
       "Shows how a run stands: items by state, credits, why it ended, and what to do next. Works offline.",
-    input: z.object({ run: runNumber.optional() }),
+    input: z.strictObject({ run: runNumber.optional() }),
     looks: true,
     words: (given) => ["status", ...runWords(given)],
   },
@@ -126,7 +130,7 @@ export const tools: readonly Tool[] = [
     name: "runs",
     title: "List runs",
     describe: "Lists every run of the workspace. Works offline.",
-    input: z.object({}),
+    input: z.strictObject({}),
     looks: true,
     words: () => ["status", "--all"],
   },
@@ -134,7 +138,7 @@ export const tools: readonly Tool[] = [
     name: "find",
     title: "Find files",
     describe: "Finds archived files by words of their prompt, row id or file name. Works offline.",
-    input: z.object({ text: word }),
+    input: z.strictObject({ text: word }),
     looks: true,
     words: (given) => ["find", String(given["text"])],
   },
@@ -143,7 +147,7 @@ export const tools: readonly Tool[] = [
     title: "Decide about held items",
     describe:
       "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which submits the items that it has still planned: that is refused unless max_price covers them.",
-    input: z.object({
+    input: z.strictObject({
       items,
       action: z.enum(["adopt", "refetch", "skip", "resubmit"]),
       task: word.optional().describe("for adopt: the task id"),
@@ -160,14 +164,14 @@ export const tools: readonly Tool[] = [
     name: "pause",
     title: "Pause a run",
     describe: "Pauses a run in progress. Tasks at the service go on; resume collects them.",
-    input: z.object({ run: runNumber.optional() }),
+    input: z.strictObject({ run: runNumber.optional() }),
     words: (given) => ["pause", ...runWords(given)],
   },
   {
     name: "cancel",
     title: "Cancel a run",
     describe: "Drops what a run has not submitted yet. What was submitted is still collected.",
-    input: z.object({ run: runNumber.optional() }),
+    input: z.strictObject({ run: runNumber.optional() }),
     words: (given) => ["cancel", ...runWords(given)],
   },
 ];

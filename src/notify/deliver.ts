@@ -141,13 +141,17 @@ async function mail(
     });
     return null;
   } catch (error) {
-    const { responseCode, code } = error as Error & { responseCode?: number; code?: string };
-    // The server's message may repeat secrets that were sent to it.
+    const { responseCode, code, syscall, message } = error as NodeJS.ErrnoException & {
+      responseCode?: number;
+    };
+    // The server's message may repeat secrets that were sent to it; the system's own says why there is no connection.
     const reason = signal.aborted
       ? "no answer in time"
       : responseCode
         ? `SMTP ${responseCode}`
-        : (code ?? "no connection");
+        : syscall === undefined
+          ? (code ?? "no connection")
+          : message;
     return { reason, again: responseCode === undefined || responseCode < 500 };
   }
 }

@@ -29,8 +29,11 @@ export interface TargetSettings {
 const wanted = z.strictObject({
   url: z.string().optional(),
   email: z.string().optional(),
-  on: z.array(z.enum(notificationEvents)).min(1).optional(),
-  kind: z.enum(["json", "slack", "discord"]).optional(),
+  on: z
+    .array(z.enum(notificationEvents, `"on" to have only ${notificationEvents.join(", ")}`))
+    .min(1)
+    .optional(),
+  kind: z.enum(["json", "slack", "discord"], '"kind" to be json, slack or discord').optional(),
   body: z.string().optional(),
   type: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
@@ -87,6 +90,11 @@ function readObject(text: string): Wanted {
   }
   const read = wanted.safeParse(value);
   if (read.success) return read.data;
+  const choice = read.error.issues.find(({ code }) => code === "invalid_value");
+  if (choice !== undefined) {
+    const got = choice.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown>)[key], value);
+    throw wrong(choice.message, JSON.stringify(got));
+  }
   const issues = read.error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim());
   throw wrong("an object with url or email, and on, kind, body, type, headers", issues.join("; "));
 }

@@ -126,6 +126,8 @@ function atAddress(base: URL): Publisher {
 function folderAddress(text: string): URL | null {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
   const url = new URL(text);
+  // A service takes https; the sandbox reads from this machine.
+  if (url.protocol === "http:" && !["localhost", "127.0.0.1", "[::1]"].includes(url.hostname)) return null;
   if (!url.pathname.endsWith("/")) url.pathname += "/";
   return url.search === "" && url.hash === "" ? url : null;
 }

@@ -13,7 +13,7 @@ import { spentIn } from "../job/workspace/spent.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { isoOrNull } from "../text/iso.js";
-import { groupedReasons, type Reason } from "../text/reasons.js";
+import { groupedReasons, type Reason, someOf } from "../text/reasons.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
@@ -117,7 +117,7 @@ export function summarise(
   if (facts.awaiting.length > 0) {
     const text = `${facts.awaiting.length}, archived, waiting for your approval`;
     lines.push(["to approve", { text, tone: "warning" }]);
-    lines.push(...grouped(facts.awaiting.map((rowId) => ({ rowId, kind: "", reason: "look at its files" }))));
+    lines.push(["", `look at the files of ${someOf(facts.awaiting)}`]);
   }
   if (facts.lost.length > 0) {
     const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;

@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import { EarlyExit } from "../core/exit.js";
 import type { Schedule } from "../store/schedules.js";
+import { count } from "../text/amounts.js";
 
 /** A date and time in a zone. */
 export interface LocalTime {
@@ -55,10 +56,15 @@ export function checkLine(line: Line, now: number): void {
   try {
     next = nextDue(line, now);
   } catch (error) {
-    const why = (error as Error).message.replace(/^CronPattern: /, "");
+    const fields = line.cron.split(" ").filter((field) => field !== "").length;
+    // The library allows for seconds and years, which a schedule has not.
+    const why =
+      fields === 5
+        ? `: ${(error as Error).message.replace(/^CronPattern: /, "")}`
+        : `, which has ${count(fields, "field")}`;
     throw new EarlyExit(
       "usage",
-      `--cron: expected five fields such as "0 2 * * *" (minute hour day month weekday), got ${JSON.stringify(line.cron)}: ${why}`,
+      `--cron: expected five fields such as "0 2 * * *" (minute hour day month weekday), got ${JSON.stringify(line.cron)}${why}`,
     );
   }
   if (next !== null) return;

@@ -1,10 +1,12 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import type { Clock } from "../clock.js";
 import { exitCode, exitCodes } from "../core/exit.js";
 import { type ItemState, wantedItems } from "../core/item.js";
 import { credits } from "../core/money.js";
 import type { Environment } from "../text/environment.js";
+import { shortText } from "../text/terminal.js";
 import type { ScheduledProcess } from "./daemon.js";
 import type { ScheduledCommand, ScheduledRunEnd } from "./scheduled-run.js";
 
@@ -19,12 +21,19 @@ export interface LaunchOptions {
   root: string;
   environment: Environment;
   clock: Clock;
-  /** True: stdout is read for the summary. False: it goes to the terminal. */
+  /** True: stdout is read for the summary, and stderr for why there is none. False: both go to the terminal. */
   watched: boolean;
+  /** Gets the stderr of a watched run. */
+  stderr: Pick<Writable, "write">;
 }
 
 /** The longest summary that is read. */
 const summaryCharactersMax = 64 * 1024 * 1024;
+/** How long the end of stderr is waited for after the process has ended (ms). */
+const heldOpenMs = 5_000;
+/** How much is kept of the end of stderr, and how much of a message is noted. */
+const saidCharactersMax = 16 * 1024;
+const noteCharactersMax = 400;
 /** Time until a run that could not start for lack of requests is tried again (ms). */
 const againMs = 30 * 60_000;
 
@@ -34,18 +43,24 @@ export function launchScheduledRun(
 ): ScheduledProcess {
   const [file, ...first] = options.program;
   const how = options.watched ? ["--json", "--quiet"] : [];
+  const stream = options.watched ? "pipe" : "inherit";
   const child = spawn(file, [...first, command, `--workspace=${options.root}`, ...how, ...words], {
     cwd: options.root,
     env: { ...options.environment, ...variables } as NodeJS.ProcessEnv,
-    stdio: ["ignore", options.watched ? "pipe" : "inherit", "inherit"],
+    stdio: ["ignore", stream, stream],
     detached: true,
   });
   let text = "";
   child.stdout?.setEncoding("utf8").on("data", (piece: string) => {
     if (text.length < summaryCharactersMax) text += piece;
   });
-  const ended = once(child, "close").then(
-    ([exit, signal]) => endOf(exit as number | null, signal as string | null, text, options.clock.now()),
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (piece: string) => {
+    options.stderr.write(piece);
+    said = (said + piece).slice(-saidCharactersMax);
+  });
+  const ended = endingOf(child, options.clock).then(
+    ([exit, signal]) => endOf({ exit, signal, text, said }, options.clock.now()),
     (error: Error) => ({
       ...nothing,
       exit: null,
@@ -64,17 +79,31 @@ interface Summary {
   resumeAt: string | null;
 }
 
-function endOf(exit: number | null, signal: string | null, text: string, now: number): ScheduledRunEnd {
+/** Its exit code and signal. What a notification command leaves running may hold stderr open for days. */
+function endingOf(child: ChildProcess, clock: Clock): Promise<[number | null, string | null]> {
+  const closed = new AbortController();
+  const close = once(child, "close").finally(() => closed.abort());
+  const exit = once(child, "exit").then(async (how) => {
+    await clock.sleep(heldOpenMs, closed.signal);
+    return how;
+  });
+  return Promise.race([close, exit]) as Promise<[number | null, string | null]>;
+}
+
+interface Ended {
+  exit: number | null;
+  signal: string | null;
+  text: string;
+  said: string;
+}
+
+function endOf({ exit, signal, text, said }: Ended, now: number): ScheduledRunEnd {
   if (exit === null) return { ...nothing, exit, note: `its process was ended by ${signal}` };
   const summary = readSummary(text);
-  const meaning = exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
   if (summary === null) {
-    return {
-      ...nothing,
-      exit,
-      note: meaning,
-      resumeAt: exit === exitCode("unfinished") ? now + againMs : null,
-    };
+    const note = lastMessage(said) ?? exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
+    const resumeAt = exit === exitCode("unfinished") ? now + againMs : null;
+    return { ...nothing, exit, note, resumeAt };
   }
   const { archived = 0, failed = 0, held = 0 } = summary.counts;
   const all = wantedItems(summary.counts);
@@ -88,6 +117,12 @@ function endOf(exit: number | null, signal: string | null, text: string, now: nu
     held,
     resumeAt: summary.resumeAt === null ? null : Date.parse(summary.resumeAt),
   };
+}
+
+/** Why a run could not start: the last thing that the program says. */
+function lastMessage(said: string): string | undefined {
+  const message = said.split("\n").findLast((line) => line.startsWith("bulkgen: "));
+  return message && shortText(message.slice("bulkgen: ".length), noteCharactersMax);
 }
 
 /** Null for a run that could not start: it has no summary. */

@@ -96,7 +96,7 @@ describe("a bucket", () => {
     await bucket.remove("cups/cup.png");
     expect(await bucket.find("cups/cup.png")).toBeNull();
     await expect(bucket.copy("cups/cup.png", "again.png")).rejects.toThrow(
-      /question for cups\/cup\.png with 404/,
+      /request for cups\/cup\.png with 404/,
     );
   });
 
@@ -164,6 +164,15 @@ describe("a bucket", () => {
     await expect(bucket.find("a.png")).rejects.toThrow("there is no bucket for s3://others");
   });
 
+  it("says that a web server is no store, so that its 404 is not taken for a missing file", async () => {
+    const environment = await answering((_, reply) => {
+      reply.writeHead(404, { "content-type": "text/html" }).end("<html>Not found</html>");
+    });
+    await expect(openBucket(inputs, environment).find("a.png")).rejects.toThrow(
+      /^s3:\/\/inputs\/photos cannot be reached: what answered .* is no S3 store \(404\): check AWS_ENDPOINT_URL$/,
+    );
+  });
+
   it("says that it is not allowed, without the secret", async () => {
     const body = "<Error><Code>AccessDenied</Code><Message>AWS4 secret</Message></Error>";
     const environment = await answering((_, reply) => {
@@ -186,7 +195,7 @@ describe("a bucket", () => {
   it("says why it cannot be asked: fetch sends nothing to some ports", async () => {
     const environment = { ...(await answering(() => undefined)), AWS_ENDPOINT_URL: "http://127.0.0.1:1" };
     await expect(openBucket(inputs, environment).find("a.png")).rejects.toThrow(
-      "s3://inputs/photos did not answer the question for a.png (bad port)",
+      "s3://inputs/photos did not answer the request for a.png (bad port)",
     );
   });
 
@@ -202,7 +211,7 @@ describe("a bucket", () => {
     const interrupt = new AbortController();
     const environment = await answering(() => interrupt.abort());
     await expect(openBucket(inputs, environment, interrupt.signal).find("a.png")).rejects.toThrow(
-      /did not answer the question for a\.png/,
+      /did not answer the request for a\.png/,
     );
   });
 

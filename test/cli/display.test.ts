@@ -279,6 +279,18 @@ test("piped, a line is printed on change, at most every 5 seconds, and the last 
   expect(clock.asleep).toBe(0);
 });
 
+test("piped, a count is printed only of a command that takes some seconds", async () => {
+  const { display, lines, pass } = opened();
+  display.counting("1 of 900 files checked");
+  await pass(4_000);
+  display.counting("400 of 900 files checked");
+  expect(lines()).toEqual([]);
+  await pass(1_000);
+  display.counting("500 of 900 files checked");
+  display.end();
+  expect(lines()).toEqual(["500 of 900 files checked"]);
+});
+
 test("piped, a line every 30 seconds shows that the run goes on", async () => {
   const { display, begin, lines, pass } = opened();
   begin();

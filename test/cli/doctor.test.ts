@@ -219,8 +219,9 @@ describe("doctor", () => {
     expect(stdout).toContain('"settle-seconds"');
   });
 
-  test("if HOME cannot be written, both doctor and a command say so, with the command that helps", async () => {
+  test("if HOME cannot be written, doctor and commands say so, with the command that helps", async () => {
     writeFileSync(join(at.root, "no-home"), "");
+    writeFileSync(join(at.folder, "set.csv"), "id,model,prompt\na,plain-image,a cup\n");
     const { BULKGEN_BASE_URL, ...env } = {
       BULKGEN_BASE_URL: "http://127.0.0.1:1",
       BULKGEN_API_KEY: canaryKey,
@@ -229,12 +230,14 @@ describe("doctor", () => {
     };
     const folder = join(env.HOME, ".local", "state", "bulkgen");
     const advice = `always: \`export XDG_STATE_HOME=${join(at.folder, ".state")}\``;
-    const account = await run(at, ["account"], { env: { ...env, BULKGEN_BASE_URL } });
-    expect(account).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`${folder} cannot be made (ENOTDIR)`),
-    });
-    expect(account.stderr).toContain(advice);
+    for (const words of [["account"], ["run", "set.csv", "--yes"]]) {
+      const refused = await run(at, words, { env: { ...env, BULKGEN_BASE_URL } });
+      expect(refused, words[0]).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`${folder} cannot be made (ENOTDIR)`),
+      });
+      expect(refused.stderr).toContain(advice);
+    }
     const { of, checks } = await doctor([], { ...env, BULKGEN_BASE_URL });
     expect(of["accounts"]).toBe(`problem: ${folder} cannot be made (ENOTDIR)`);
     expect(checks.find(({ name }) => name === "accounts")?.todo).toContain(advice);

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { commandGroups, commandList, leadingCommands } from "../../src/cli/command-list.js";
 import { commandHelp, programHelp } from "../../src/cli/help.js";
@@ -94,10 +95,12 @@ describe("the command line", () => {
       'run: expected the number of a run, as `bulkgen status --all` lists them, got "first".',
     ],
     [["schedule", "add", "nightly", "set.csv"], "--cron <line> is missing."],
+    [["migrate"], "expected a move between files and a database: --from .bulkgen/state.db --to postgres://"],
     ...["poll", "submit,archive", "archive,walk", ""].map((parts): [string[], string] => [
       ["worker", "--only", parts],
       `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
     ]),
+    [["run", "set.csv", "--fresh", "--edition", "may"], "--fresh cannot be used with --edition."],
     [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
     [["--json", "status"], "expected a command before --json."],
   ])("refuses %j and names the mistake", async (args, message) => {
@@ -116,6 +119,14 @@ describe("the command line", () => {
     expect(refused.stderr).toContain("--downloads cannot be used with --only submit,poll");
     const set = await run(at, words, { env: { BULKGEN_DOWNLOADS: "3" } });
     expect(set.stderr).toContain("a fleet shares a database");
+  });
+
+  test.each(["mcp", "dashboard"])("%s is not served of a folder that is not there", async (command) => {
+    const { code, stderr } = await run(at, [command, "--workspace", "nowhere"]);
+    expect([code, stderr]).toEqual([
+      2,
+      `bulkgen: --workspace: there is no folder ${join(at.folder, "nowhere")}. Nothing was started.\n`,
+    ]);
   });
 
   test("takes flags before the name of a subcommand, also where only that one has them", () => {

@@ -144,6 +144,34 @@ describe("start work", () => {
     expect(rows[0]?.cells).toEqual(["cup", "plain-image", "=1+1", "5"]);
   });
 
+  test("a schedule is shown without the secrets in its addresses", async () => {
+    const { get, kept, place } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
+    const addresses = [
+      "--notify",
+      "https://hooks.slack.com/services/T0/B0/s3cret",
+      "--smtp-url",
+      "smtp://ada:s3cret@mail.example",
+    ];
+    const words = [
+      "schedule",
+      "add",
+      "night",
+      kept.file,
+      "--cron",
+      "0 6 * * *",
+      "--edition",
+      "{{ date }}",
+      ...addresses,
+    ];
+    expect(await run(place, words)).toMatchObject({ code: 0 });
+    const [night] = await get<ScheduleEntry[]>("/api/schedules");
+    expect(night?.flags).toEqual([
+      "'--edition={{ date }}'",
+      "--notify=hooks.slack.com",
+      "--smtp-url=mail.example",
+    ]);
+  });
+
   test("a sheet is saved as a schedule, which is listed with its next run, and removed", async () => {
     const { act, get, kept } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
     const when = { cron: "0 6 * * *", zone: "Europe/Berlin" };

@@ -21,6 +21,9 @@ test("files that were made elsewhere are taken for the rows that are called like
   renameSync(join(stock, "a02.png"), join(stock, "cups", "BLUE.png"));
   writeFileSync(join(stock, "broken.png"), "<html>not found</html>");
   writeFileSync(join(stock, "stranger.png"), readFileSync(join(stock, "a01.png")));
+  // Neither hidden files, such as bulkgen's own, nor those of a rehearsal are anybody's pictures.
+  for (const folder of [".bulkgen", "sandbox-outputs"])
+    cpSync(join(stock, "stranger.png"), join(stock, folder, "c.png"), { recursive: true });
   const rows = [`a01,~,a red cup,`, `b,~,a blue cup,cups/blue`, `broken,~,a green cup,`, `c,~,a new cup,`];
   place.write("new.csv", ["id,model,prompt,output", ...rows].join("\n").replaceAll("~", cheapModel));
 

@@ -47,6 +47,10 @@ test("what takes an unapproved output is not made; the run goes on with everythi
   expect(summary.nextStep).toContain("`bulkgen approve ITEM…` or `bulkgen reject ITEM… --again`");
   const resumed = await run(place, ["resume"], service);
   expect(resumed, resumed.stderr).toMatchObject({ code: 10 });
+  expect(resumed.stdout).toContain(
+    "2 × waits for an item which waits for your approval (cup-final, jar-final)",
+  );
+  expect(resumed.stdout).toContain("look at the files of cup-draft, jar-draft\n");
   expect(paid(service)).toEqual(["a cup", "a jar"]);
 });
 
@@ -199,7 +203,9 @@ test("a review file decides about many items, as an office saves it", async () =
   expect((await run(place, ["approve", "--from", "review.csv"])).stdout).toContain("cup-draft is approved");
   expect((await run(place, ["reject", "--from", "review.csv"])).stdout).toBe("jar-draft is rejected\n");
   const none = await run(place, ["reject", "--again", "--yes", "--from", "review.csv"], service);
-  expect(none.stderr).toContain("none of the 2 decisions");
+  expect(none.stderr).toContain(
+    "review.csv has no decision that this command takes (redo), only pick, reject",
+  );
   place.write("review.csv", "id,decision\ncup-draft,maybe\n");
   const wrong = await run(place, ["approve", "--from", "review.csv"]);
   expect(wrong.code).toBe(2);

@@ -16,20 +16,20 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   place.write("monday.csv", sheet(3));
   expect((await spends("monday.csv")).credits.spent).toBe(3);
 
-  renameSync(join(place.folder, "monday.csv"), join(place.folder, "tuesday.csv"));
-  const renamed = await run(place, ["plan", "tuesday.csv"], { env });
+  renameSync(join(place.folder, "monday.csv"), join(place.folder, "on tuesday.csv"));
+  const renamed = await run(place, ["plan", "on tuesday.csv"], { env });
   expect(renamed.code).toBe(0);
   expect(renamed.stdout).toContain("monday.csv is gone and 3 of 3 items were made for job monday");
-  expect(renamed.stdout).toContain("--job tuesday makes a separate job");
-  expect(await spends("tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
-  expect(await spends("tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
+  expect(renamed.stdout).toContain("--job 'on tuesday' makes a separate job");
+  expect(await spends("on tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
+  expect(await spends("on tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
 
   // A copy, beside the one that it was made from.
   place.write("wednesday.csv", sheet(3).replace("picture of a02", "drawing of a02"));
   const copied = await run(place, ["plan", "wednesday.csv"], { env });
   expect(copied.code).toBe(2);
   expect(copied.stdout).toContain(
-    "2 of 3 items were made before for job monday (tuesday.csv) and would be paid again, for 2 credits",
+    "2 of 3 items were made before for job monday (on tuesday.csv) and would be paid again, for 2 credits",
   );
   const refused = await run(place, ["run", "wednesday.csv", "--yes"], { env });
   expect(refused).toMatchObject({

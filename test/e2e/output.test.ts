@@ -5,6 +5,7 @@ import { expectArchived } from "./archive.js";
 import { main, newPlace, type Place, run, started, startOnTerminal, startProcess } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 import { cheapModel, ids, sheet } from "./sheet.js";
+import { skippingClock } from "./skipping-clock.js";
 
 const escapeCode = "\u001b";
 
@@ -164,9 +165,12 @@ describe.concurrent("on a terminal of 60 columns", () => {
     const agreed = started(place, ["run", "set.csv"], { ...service, keyboard: true, columns: 60 });
     await agreed.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     expect(service.count("POST generate")).toBe(0);
+    // Thinking about it is no part of the run's time.
+    await skippingClock.sleep(600_000);
     agreed.type("y\n");
     const yes = await agreed.ended;
     expect(yes, yes.stdout).toMatchObject({ code: 0 });
+    expect(stripVTControlCharacters(yes.stdout)).toMatch(/^time +[\d.]+m?s$/m);
     expect(service.made).toHaveLength(2);
   });
 

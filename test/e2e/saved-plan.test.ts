@@ -198,7 +198,7 @@ describe.concurrent("a saved plan", () => {
     expect(service.made).toHaveLength(1);
   });
 
-  test("that is spoilt, or said again by flags, is refused", async () => {
+  test("that is spoilt, contradicted by flags, or taken for a manifest is refused", async () => {
     const place = newPlace();
     place.write("plan.json", '{"bulkgen": "plan", "version": 7}');
     const spoilt = await run(place, ["run", "plan.json", "--sandbox", "--yes"]);
@@ -226,6 +226,16 @@ describe.concurrent("a saved plan", () => {
       code: 2,
       stderr: expect.stringContaining("the saved plan has set it"),
     });
+    const planned = await run(place, ["plan", "plan.json", "--sandbox"]);
+    expect(planned).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        "the file is a saved plan, which `bulkgen run` takes; expected a manifest",
+      ),
+    });
+    expect(planned.stderr).toContain("1 problem in the manifest");
+    const rehearsed = await run(place, ["run", "plan.json", "--sandbox", "--yes"]);
+    expect(rehearsed.code, rehearsed.stderr).toBe(0);
     const named = await run(place, ["plan", "set.csv", "--sandbox", "-o", "plan.txt"]);
     expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining("ends in .json") });
   });

@@ -38,9 +38,20 @@ describe.concurrent("the schedule daemon reports trouble", () => {
       /^1 problem in the manifest; nothing was submitted: gone\.csv: the manifest does not exist/,
     );
     expect(told.find(({ event }) => event === "key")?.summary).toMatch(/refused the API key/);
+    // The record of each run says why as well, once its process has ended; an interrupted one would say that.
+    const notes = await eventually(() => {
+      const sql = "SELECT note FROM scheduled_runs WHERE state = 'ended' ORDER BY schedule";
+      const found = withSchedules(place, (db) => db.prepare(sql).all());
+      return found.length < 2 ? null : found;
+    });
     daemon.interrupt();
     expect(await daemon.ended).toMatchObject({ code: 0 });
     expect(service.made).toEqual([]);
+    expect(notes).toEqual([
+      { note: "1 problem in the manifest; nothing was submitted" },
+      { note: expect.stringMatching(/^the service refused the API key/) },
+    ]);
+    expect(daemon.stderr()).toContain("gone.csv: the manifest does not exist");
   });
 
   test("a killed run is reported, and the daemon continues it a minute later", async () => {

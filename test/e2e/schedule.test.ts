@@ -105,6 +105,18 @@ describe.concurrent("schedules of the built command", () => {
     expect((await run(place, ["schedule", "show", "nightly"])).code).toBe(2);
   });
 
+  test("a workspace without schedules has an empty list, before the first and after the last one", async () => {
+    const place = newPlace();
+    const empty = { code: 0, stdout: `no schedules in ${place.folder}; \`bulkgen schedule add\` adds one\n` };
+    expect(await run(place, ["schedule", "list"])).toMatchObject(empty);
+    expect(await run(place, ["schedule", "list", "--json"])).toMatchObject({ code: 0, stdout: "[]\n" });
+    expect(place.files()).toEqual([]);
+    place.write("set.csv", sheet(1));
+    await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely]);
+    await run(place, ["schedule", "remove", "nightly"]);
+    expect(await run(place, ["schedule", "list"])).toMatchObject(empty);
+  });
+
   test("schedule run prints the output of the run and exits with its code", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
@@ -180,6 +192,8 @@ describe.concurrent("schedules of the built command", () => {
   test.each([
     [["--cron", "0 0 30 2 *"], /never does: no such day is in any year/],
     [["--cron", "0 25 * * *"], /--cron: expected five fields .* got "0 25 \* \* \*"/],
+    [["--cron", "0 2 1"], /--cron: expected five fields .* got "0 2 1", which has 3 fields$/m],
+    [["--cron", "0 0 2 * * *"], /--cron: expected five fields .* got "0 0 2 \* \* \*", which has 6 fields$/m],
     [
       ["--cron", "0 2 * * *", "--tz", "Mars/Base"],
       /--tz: expected a zone .*"Mars\/Base", which does not exist/,

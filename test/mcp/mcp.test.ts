@@ -137,6 +137,23 @@ test.each([
   expect(resolve?.words({ ...asked, max_price: 5 })).toEqual(["resolve", "a", flag, "--max-price=5"]);
 });
 
+test("a field that a tool does not have is refused: more would be made than was meant", async () => {
+  const { place, service, call } = await agent();
+  sheet(place);
+  const ran = await call("run", { manifest: "demo.csv", max_credits: 4, rows: "2" });
+  expect(ran.isError).toBe(true);
+  expect(JSON.stringify(ran)).toContain('Unrecognized key: \\"rows\\"');
+  expect(service.count("POST generate")).toBe(0);
+});
+
+test("a plan is answered without its items, which are as many as the sheet has rows", async () => {
+  const { place, call } = await agent();
+  sheet(place);
+  const { document } = (await call("plan", { manifest: "demo.csv" })).structuredContent;
+  expect(document).toMatchObject({ standings: { new: 2 }, money: { needed: 4 } });
+  expect(document).not.toHaveProperty("items");
+});
+
 test("words that look like flags, and files that are not in the workspace, reach no command", async () => {
   const { place, call } = await agent();
   mkdirSync(join(place.root, "elsewhere"), { recursive: true });

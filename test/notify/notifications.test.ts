@@ -199,6 +199,17 @@ describe("a mail", () => {
   });
 });
 
+test("a mail server that is not there is named with what the system says", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  await passing(send(["mailto:ops@example.org"], { smtpUrl: `smtp://127.0.0.1:${port}` }));
+  expect(warnings).toEqual([
+    `the notification to ops@example.org was not delivered: connect ECONNREFUSED 127.0.0.1:${port} (3 tries)`,
+  ]);
+});
+
 test("a mail server that greets and then says nothing is left, and no connection to it stays open", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -223,7 +234,8 @@ describe("an unusable target is reported before anything is spent", () => {
     ["$NOT_SET", {}, "expected NOT_SET in the environment, got nothing under that name"],
     ["{", {}, "text that is no JSON"],
     ['{"on":["done"]}', {}, "expected an address (url or email), got none"],
-    ['{"url":"https://x","on":["dome"]}', {}, "on.0"],
+    ['{"url":"https://x","on":["dome"]}', {}, /^--notify: expected "on" to have only done, .*, got "dome"\./],
+    ['{"url":"https://x","kind":"teams"}', {}, 'expected "kind" to be json, slack or discord, got "teams"'],
     ['{"url":"https://x","colour":1}', {}, "colour"],
     [
       '{"url":"https://x","body":"{% for a in (1..99999) %}{% for b in (1..99999) %}x{% endfor %}{% endfor %}"}',

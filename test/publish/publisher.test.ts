@@ -34,7 +34,14 @@ describe("publishing", () => {
   it("knows what it may publish to", () => {
     const good = ["s3://inputs", "s3://inputs/a", "https://cdn.example.com/in", "http://127.0.0.1:9/x/"];
     expect(good.filter(isPublishTarget)).toEqual(good);
-    const bad = ["inputs", "file:///tmp", "https://", "https://cdn.example.com/?a=b", "ftp://x/"];
+    const bad = [
+      "inputs",
+      "file:///tmp",
+      "https://",
+      "https://cdn.example.com/?a=b",
+      "ftp://x/",
+      "http://cdn.example.com/in",
+    ];
     expect(bad.filter(isPublishTarget)).toEqual([]);
   });
 

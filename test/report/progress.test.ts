@@ -26,6 +26,10 @@ describe("the progress line", () => {
     expect(progressLine(done)).toBe("2/2 archived · 0:40 · 31/60 requests this minute");
   });
 
+  test("shows no cap that was used up before the run began", () => {
+    expect(progressLine({ ...facts, spent: noCredits, cap: credits(-53) })).not.toContain("credits");
+  });
+
   test("names every other state", () => {
     const counts = { ...noCounts, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };

@@ -55,7 +55,7 @@ describe("status", () => {
       forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s
       files     outputs/demo
       held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d
-      next      find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK\`; or pay for all of them again with \`bulkgen resolve --all --resubmit\`, or drop them with --skip"
+      next      find the tasks of the held items at the service, then \`bulkgen resolve ITEM --adopt TASK\`; or pay for all of them again with \`bulkgen resolve --all --resubmit\`, or drop them with --skip"
     `);
   });
 
@@ -258,8 +258,10 @@ describe("status", () => {
   });
 
   test("names the folder in which its advice is to be typed, where another workspace would be found", () => {
-    expect(statusText(facts, here, wide, "/srv/ads")).toMatch(/^next +in \/srv\/ads: find their tasks/m);
-    expect(statusText(facts, here, wide)).toMatch(/^next +find their tasks/m);
+    expect(statusText(facts, here, wide, "/srv/ads")).toMatch(
+      /^next +in \/srv\/ads: find the tasks of the held/m,
+    );
+    expect(statusText(facts, here, wide)).toMatch(/^next +find the tasks of the held/m);
   });
 
   test("names the process that holds the workspace, and whether it works on this run", () => {

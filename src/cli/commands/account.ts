@@ -8,6 +8,7 @@ import type { SharedFlags } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { withAccount } from "../settings/connect.js";
+import { namingFile } from "../settings/file-trouble.js";
 import type { Call } from "./call.js";
 
 export async function account({ flags, machine }: Call<SharedFlags>): Promise<undefined> {
@@ -29,7 +30,8 @@ export async function models({
   const all = await withAccount({ flags, machine, log }, (open) => open.models());
   const list = category === undefined ? all : ofCategory(all, category);
   if (flags.save !== undefined) {
-    await writeFile(resolve(cwd, flags.save), `${JSON.stringify(list, null, 2)}\n`);
+    const file = resolve(cwd, flags.save);
+    await namingFile(file, () => writeFile(file, `${JSON.stringify(list, null, 2)}\n`));
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;
   }

@@ -15,6 +15,7 @@ import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
+import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -60,8 +61,8 @@ async function write(
     file === undefined ? null : { file, path: checkTarget(file, made, flags, machine) };
   const zip = targetOf(flags.zip);
   const to = targetOf(flags.to);
-  if (zip !== null) await writeZip(made, { sheet, format }, zip, flags, machine);
-  if (to !== null) await writeSheet(made, { sheet, format }, to, flags, machine);
+  if (zip !== null) await namingFile(zip.path, () => writeZip(made, { sheet, format }, zip, flags, machine));
+  if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
 }
 

@@ -23,7 +23,7 @@ export async function gallery({
     prices: flags.prices ?? false,
     signal: machine.interrupt(),
     render: galleryPage,
-    onProgress: (done, all) => display.status(`${done} of ${all} files`),
+    onProgress: (done, all) => display.counting(`${done} of ${all} files`),
   }).finally(display.end);
   const page = shownPath(made.page, machine.cwd);
   print(

@@ -14,6 +14,7 @@ import { shellWord } from "../../text/shell.js";
 import type { InitFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { envFile, keyFromFile } from "../settings/env.js";
+import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -31,7 +32,9 @@ export async function init({
     ? await askService(given, { input: stdin, output: stderr, signal: machine.interrupt() })
     : given;
   const found = await accountOf(answers, folder, machine);
-  const started = makeStarter({ folder, ...answers, job: found?.job?.text ?? sandboxJob });
+  const started = await namingFile(folder, () =>
+    makeStarter({ folder, ...answers, job: found?.job?.text ?? sandboxJob }),
+  );
   const lost = hasSettings && (given.baseUrl !== null || given.key !== null);
   const steps = next(relative(cwd, folder), {
     // An earlier call may have made it.

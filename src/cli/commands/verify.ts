@@ -26,7 +26,7 @@ export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<Exi
       environment: machine.env,
       random,
       signal: options.interrupt,
-      onProgress: (done, all) => display.status(`${done} of ${all} files checked`),
+      onProgress: (done, all) => display.counting(`${done} of ${all} files checked`),
     });
   const isRunning = async () => (await lockOwnerOf(workspace))?.run != null;
   const work = async () => {

@@ -74,7 +74,10 @@ export const manifestFlags = {
       jobName,
     ),
     edition: option("<name>", "make everything again under this name, once", anyText, { inFiles: "never" }),
-    fresh: toggle("start a new edition, or continue the newest unfinished one", { inFiles: "never" }),
+    fresh: toggle("start a new edition, or continue the newest unfinished one", {
+      inFiles: "never",
+      conflicts: ["edition"],
+    }),
     duplicates: option(
       "<what>",
       "rows that ask for exactly the same: keep, merge or error",

@@ -16,6 +16,8 @@ export interface Display {
   waiting(what: WaitReason, until: number): void;
   /** What the command waits for, in words. */
   status(line: string): void;
+  /** How far a command is that mostly ends at once: elsewhere than on a terminal, a line comes after some seconds. */
+  counting(line: string): void;
   /** A line of its own. */
   say(line: string): void;
   /** What others write to this stream, such as the log; a live view stays below it. */

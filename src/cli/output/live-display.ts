@@ -134,6 +134,7 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
       else update(() => linesOf({ ...progress, waiting: what, until }));
     },
     status: (line) => oneLine(() => terminalText(line)),
+    counting: (line) => oneLine(() => terminalText(line)),
     say(line) {
       // What was waited for before the run is over.
       if (run === null) {

@@ -21,6 +21,7 @@ const silent: Display = {
   progress() {},
   waiting() {},
   status() {},
+  counting() {},
   say() {},
   beside: (stream) => stream,
   end() {},

@@ -63,6 +63,11 @@ export function openPrintedDisplay(clock: Clock, stream: OutputStream): Display 
     if (timer === null || waited !== (newest !== printed)) startTimer();
   };
 
+  const status = (line: string) => {
+    newest = null;
+    if (clock.monotonic() - shownAt >= leastMs) show(line);
+  };
+
   return {
     begin({ elapsedMs }) {
       beganAt = clock.monotonic() - elapsedMs;
@@ -71,9 +76,11 @@ export function openPrintedDisplay(clock: Clock, stream: OutputStream): Display 
     progress: (progress) =>
       update(() => progressLine({ ...progress, now: clock.now(), elapsedMs: clock.monotonic() - beganAt })),
     waiting: (what, until) => update(() => waitingLine(what, until, clock.now())),
-    status(line) {
-      newest = null;
-      if (clock.monotonic() - shownAt >= leastMs) show(line);
+    status,
+    counting(line) {
+      // The first count alone would be what is left of a command that ends at once.
+      if (shownAt === Number.NEGATIVE_INFINITY) shownAt = clock.monotonic();
+      status(line);
     },
     say(line) {
       stream.write(`${line}\n`);

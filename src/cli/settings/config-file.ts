@@ -58,7 +58,11 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
   };
   const [error] = document.errors;
   if (error?.message.includes("call stack")) throw new EarlyExit("usage", `${at(0)}: ${tooDeep}`);
-  if (error) throw new EarlyExit("usage", `${at(error.pos[0])}: ${error.message.split("\n")[0]}`);
+  if (error)
+    throw new EarlyExit(
+      "usage",
+      `${at(error.pos[0])}: ${error.message.replace(/ at line \d+, column \d+:.*$/s, "")}`,
+    );
   const settings = new Map<string, FileSetting>();
   if (document.contents === null) return { path, own, settings };
   if (!isMap(document.contents)) {

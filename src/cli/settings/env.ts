@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
+import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { Environment } from "../../text/environment.js";
@@ -88,6 +89,11 @@ function readEnvFile(path: string): Environment | null {
 /** Throws EarlyExit. */
 export function keyFromFile(file: string, cwd: string): ServiceSetting {
   const path = resolve(cwd, file);
+  if (isKeyForm(file) && !existsSync(path))
+    throw new EarlyExit(
+      "usage",
+      `--api-key-file: expected a file, got what looks like an API key. Set ${keyName} to the key, or save it in a file.`,
+    );
   try {
     return { value: readFileSync(path, "utf8").trim(), from: file };
   } catch (error) {

@@ -31,3 +31,16 @@ export function fileTrouble(error: unknown, file?: string): string {
       return message;
   }
 }
+
+/** Does what writes a file, and names the file in an error: the system's own error of a write does not. */
+export async function namingFile<Result>(
+  file: string,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall, path } = error as NodeJS.ErrnoException;
+    throw syscall === "write" && path === undefined ? Object.assign(error as Error, { path: file }) : error;
+  }
+}

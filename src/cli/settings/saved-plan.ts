@@ -159,10 +159,17 @@ export async function flagsOfPlan(
     if (attribute === undefined || !isKept(attribute))
       throw new EarlyExit("usage", `the saved plan has ${name}, which a plan cannot set. Plan again.`);
   }
-  const ofLine = given.filter(([name]) => runAttribute(name) !== undefined);
+  // A person who rehearses types --sandbox with every command.
+  const ofLine = given.filter(
+    ([name, value]) =>
+      runAttribute(name) !== undefined && !(name === "--sandbox" && value === undefined && saved.sandbox),
+  );
   for (const [name] of ofLine)
     if (fixed.includes(runAttribute(name) ?? ""))
-      throw new EarlyExit("usage", `${name}: the saved plan has set it. To change it, plan again.`);
+      throw new EarlyExit(
+        "usage",
+        `${name}: the saved plan has set it. Leave it out, or plan again to change it.`,
+      );
   const isGiven = (attribute: string | undefined) =>
     ofLine.some(([name]) => runAttribute(name) === attribute);
   const line = [...planned.filter(([name]) => !isGiven(runAttribute(name))), ...ofLine];

@@ -1,6 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
-import { databaseAddress } from "../../store/postgres/address.js";
+import { shownValue } from "../../schedule/shown-value.js";
 import type { Flag } from "../../store/schedules.js";
 import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
@@ -220,43 +220,9 @@ export function effectiveSettings(
             ? variableOf(name)
             : (setting?.place ?? found.file);
       const words = found.source === "file" ? (setting?.words ?? []) : found.words;
-      return [{ name, value: shown(name, words), from }];
+      return [{ name, value: shownValue(name, words), from }];
     }
     if (flag.default === undefined) return [];
     return [{ name, value: flag.defaultText ?? String(flag.default), from: "default" }];
   });
-}
-
-/** The path of a webhook address is a secret, and so is the password of a mail server or a database. */
-function shown(name: string, words: readonly string[]): string {
-  if (name === "database-url") return words.map(withoutPassword).join(", ");
-  if (name !== "notify" && name !== "smtp-url") return words.join(", ");
-  return words.map((word) => (word.startsWith("$") ? word : hostOf(word))).join(", ");
-}
-
-function withoutPassword(word: string): string {
-  try {
-    return databaseAddress(word, { sandbox: false }).shown;
-  } catch {
-    return "…";
-  }
-}
-
-function hostOf(word: string): string {
-  if (word.startsWith("mailto:")) return word.slice("mailto:".length);
-  if (word.startsWith("{")) {
-    const { url, email } = targetIn(word);
-    if (typeof email === "string") return email;
-    return typeof url === "string" && !url.startsWith("{") ? hostOf(url) : "…";
-  }
-  return URL.canParse(word) ? new URL(word).host : word.startsWith("$") ? word : "…";
-}
-
-/** Text that is not JSON has neither; the command that notifies refuses it. */
-function targetIn(word: string): { url?: unknown; email?: unknown } {
-  try {
-    return JSON.parse(word) as { url?: unknown; email?: unknown };
-  } catch {
-    return {};
-  }
 }

@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { defined } from "../../core/defined.js";
+import { EarlyExit } from "../../core/exit.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -49,4 +51,12 @@ export function workspaceToChange(
     random,
     tell: (line) => stderr.write(`bulkgen: ${line}\n`),
   });
+}
+
+/** The workspace in whose folder commands are to be started. Throws EarlyExit if there is no such folder. */
+export function workspaceToServe(flags: PlaceFlags, machine: Machine): Workspace {
+  const { root } = workspaceOf(flags, machine);
+  if (!existsSync(root))
+    throw new EarlyExit("usage", `--workspace: there is no folder ${root}. Nothing was started.`);
+  return workspaceToChange(flags, machine);
 }

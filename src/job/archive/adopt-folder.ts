@@ -1,6 +1,6 @@
 import { createReadStream, type Dirent, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { basename, extname, join, relative } from "node:path";
+import { basename, extname, join, relative, sep } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
 import { foldName, jobFolder, safeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
@@ -87,9 +87,15 @@ async function filesIn(folder: string): Promise<string[]> {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw new EarlyExit("usage", expected);
   const entries: Dirent[] = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
-    .filter((entry) => entry.isFile() && !entry.name.startsWith("."))
+    .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !relative(folder, path).split(sep).some(isLeftAlone))
     .toSorted();
+}
+
+/** Hidden, such as bulkgen's own records, or of a rehearsal, which never counts as made. */
+function isLeftAlone(name: string): boolean {
+  return name.startsWith(".") || name === "sandbox-outputs";
 }
 
 /** A file belongs to the row whose output name or id it matches, with or without its parent folders. */

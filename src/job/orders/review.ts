@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { openSource } from "../../manifest/read.js";
-import { count } from "../../text/amounts.js";
 
 /** What a review file says of an item: a sheet with the columns `id` and `decision`, such as a gallery writes. */
 const reviewDecisions = ["approve", "pick", "reject", "redo"] as const;
@@ -28,7 +27,7 @@ export async function reviewedNames(
 ): Promise<ReviewedName[]> {
   const { problems, batches } = await openSource(file, { called: "review file" });
   const names: ReviewedName[] = [];
-  let rows = 0;
+  const others = new Set<ReviewDecision>();
   const wrong = problems.map(({ message, got, nearest }) =>
     nearest === undefined ? `${message}: got ${got}` : `${message}; did you mean ${nearest}?`,
   );
@@ -37,7 +36,6 @@ export async function reviewedNames(
       const name = cells["id"]?.trim() ?? "";
       const text = (cells["decision"] ?? "").trim().toLowerCase();
       if (name === "" || text === "") continue;
-      rows++;
       const decision = reviewDecisions.find((known) => known === text);
       if (decision === undefined)
         wrong.push(
@@ -45,6 +43,7 @@ export async function reviewedNames(
         );
       else if (decisions.includes(decision))
         names.push({ name, decision, place: `${basename(file)}, row ${number}` });
+      else others.add(decision);
     }
   }
   if (wrong.length > 0)
@@ -52,9 +51,9 @@ export async function reviewedNames(
   if (names.length > 0) return names;
   throw new EarlyExit(
     "usage",
-    rows === 0
+    others.size === 0
       ? `${file} has no decisions: expected a sheet with the columns id and decision, one item a row`
-      : `none of the ${count(rows, "decision")} in ${file} is for this command`,
+      : `${file} has no decision that this command takes (${decisions.join(", ")}), only ${[...others].join(", ")}`,
   );
 }
 

@@ -19,7 +19,6 @@ export async function continueJob<Result>(
   continuation: Continuation,
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
-  const startedAt = options.clock.now();
   const meant = await lookUp(options, continuation);
   prepareOutFolder(jobFolder(meant));
   const opened = await openWorkspaceSession({
@@ -34,6 +33,7 @@ export async function continueJob<Result>(
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
+    const startedAt = options.clock.now();
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
     const state = changed.state === "cancelled" ? "cancelled" : "running";
     await opened.store.setRun(changed.id, { state, exit: null, endedAt: null });

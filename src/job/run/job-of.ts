@@ -7,6 +7,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
+import { shellWord } from "../../text/shell.js";
 
 /**
  * Which job a manifest belongs to. A job records which rows were paid for. Its name is the manifest's `name`, else the
@@ -58,11 +59,11 @@ export async function guessJob(
   // Standard input cannot have been renamed.
   if (most && basename(file) !== "-" && !existsSync(file)) {
     const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: continuing that job`;
-    return { name, note: `${renamed} (--job ${job} makes a separate job)`, finding: null };
+    return { name, note: `${renamed} (--job ${shellWord(job)} makes a separate job)`, finding: null };
   }
   let price = noCredits;
   for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);
-  const ways = `--job ${name} continues that job, --job ${job} makes them again`;
+  const ways = `--job ${shellWord(name)} continues that job, --job ${shellWord(job)} makes them again`;
   const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${inCredits(price)}: ${ways}.`;
   return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
 }
@@ -93,7 +94,7 @@ export async function madeElsewhere(
   if (!first) return null;
   const price = inCredits(sumOf(made.map((item) => item.price)));
   const more = made.length === 1 ? "" : ` and ${made.length - 1} more`;
-  const message = `${first.rowId}${more} ${made.length === 1 ? "was" : "were"} made before for job ${first.job} and would be paid again, for ${price}: take the files from there and leave the rows out, or add --job ${plan.job} to pay for them again.`;
+  const message = `${first.rowId}${more} ${made.length === 1 ? "was" : "were"} made before for job ${first.job} and would be paid again, for ${price}: take the files from there and leave the rows out, or add --job ${shellWord(plan.job)} to pay for them again.`;
   return { kind: "made_before", message };
 }
 

@@ -11,6 +11,7 @@ import type { Store } from "../../core/ports/store.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
+import { shellWord } from "../../text/shell.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { EditionChoice } from "./job-of.js";
@@ -125,7 +126,7 @@ export async function archivedBefore(
   if (items === 0) return null;
   const all = plan.items.length;
   const what = `${items} of ${count(all, "item is", "items are")} in the archive ${folder} (the newest from ${newest.slice(0, 10)})`;
-  const out = outFolder === join(root, "outputs") ? "" : ` --out ${outFolder}`;
+  const out = outFolder === join(root, "outputs") ? "" : ` --out ${shellWord(outFolder)}`;
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {
     kind: "archived_before",

@@ -83,7 +83,7 @@ export interface Outcome {
   skipped: SkippedRows | null;
   /** Items that were archived before this run began. */
   before: number;
-  /** When this execution began, UTC ms. */
+  /** When this execution began, after a person has agreed to its price, UTC ms. */
   startedAt: number;
   opened: Pick<WorkspaceSession, "store" | "workspace">;
 }
@@ -99,7 +99,6 @@ export async function runJob<Result>(
   options: RunJobOptions,
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
-  const startedAt = options.clock.now();
   prepareOutFolder(options.workspace.outFolder);
   const opened = await openWorkspaceSession({
     ...options,
@@ -110,7 +109,7 @@ export async function runJob<Result>(
   });
   try {
     const enrolled = await enrolledRun(options, opened);
-    const { run, skipped } = enrolled;
+    const { run, skipped, startedAt } = enrolled;
     const before = (await opened.store.counts(run.id)).archived;
     const execution = await execute({ ...options, ...enrolled, opened }).catch((error: unknown) =>
       leaveUnstarted(error, opened.store, { ...run, state: "interrupted", endedAt: options.clock.now() }),
@@ -133,6 +132,7 @@ export async function leaveUnstarted(
 
 interface Enrolled extends AccountReading {
   run: Run;
+  startedAt: number;
   /** Items that the credits do not cover. */
   leftOut: number;
   skipped: SkippedRows | null;
@@ -159,10 +159,11 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     }
     refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+    const startedAt = options.clock.now();
     const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
     const leftOut = isFitted(plan, options) ? unpaid : 0;
-    return { run, ...reading, leftOut, skipped, inOrder: unpaid > 0 };
+    return { run, startedAt, ...reading, leftOut, skipped, inOrder: unpaid > 0 };
   } finally {
     draft.close();
   }

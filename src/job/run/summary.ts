@@ -54,7 +54,7 @@ export interface RunSummary {
   creditCheck: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
-  /** Of this command, with planning and the time to agree. */
+  /** Of this command, from the moment that its price was agreed to. */
   elapsedMs: number;
   /** From the beginning of the run to its end. */
   ranMs: number;

@@ -6,6 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
 import { copyDatabase, madeWritable, makeFolder } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
+import { noSharedFolder } from "../workspace/account.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
 import {
   claim,
@@ -47,8 +48,12 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
   try {
     return placed(workspace, options);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const { code, path } = error as NodeJS.ErrnoException;
     if (error instanceof EarlyExit || code === undefined) throw error;
+    const { sharedFolder, stateFile } = workspace;
+    // The workspaces of this machine are noted in the user's folder, which may be the one that cannot be written.
+    if (path !== undefined && !path.startsWith(workspace.markerFolder))
+      throw new EarlyExit("usage", noSharedFolder(sharedFolder, code, stateFile));
     const todo = madeWritable(code, workspace.markerFolder);
     // Another workspace does not know what this one has paid for, and would pay again.
     const elsewhere = workspaceExists(workspace) ? "" : ", or name another folder with --workspace";

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
@@ -65,11 +66,14 @@ async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
   } catch (error) {
     const { syscall, code } = error as NodeJS.ErrnoException;
     if (syscall !== "mkdir") throw error;
-    throw new EarlyExit(
-      "usage",
-      `${dirname(accountsFile)} cannot be made (${code}): bulkgen keeps there what all your workspaces share. Nothing was sent. To keep it elsewhere, always: ${sharedElsewhere(stateFile)}`,
-    );
+    throw new EarlyExit("usage", noSharedFolder(dirname(accountsFile), code, stateFile));
   }
+}
+
+/** Why the folder of what all workspaces share cannot be used, and the way out. */
+export function noSharedFolder(folder: string, code: string | undefined, stateFile: string): string {
+  const verb = existsSync(folder) ? "written" : "made";
+  return `${folder} cannot be ${verb} (${code}): bulkgen keeps there what all your workspaces share. Nothing was sent. To keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
 }
 
 /** The command that keeps what all workspaces share beside this workspace. */

@@ -24,7 +24,8 @@ export async function blockedIn(
     const parent = item.parents.find((each) => !isAtHand(each));
     const { name, cause } =
       parent === undefined ? fromNote(item) : causeOf(replacements.get(parent.id) ?? parent);
-    return { rowId, rowNumber, cause, reason: name === null ? cause : `waits for ${name}, ${cause}` };
+    if (name === null) return { rowId, rowNumber, cause, reason: cause };
+    return { rowId, rowNumber, cause: `waits for an item ${cause}`, reason: `waits for ${name}, ${cause}` };
   });
 }
 

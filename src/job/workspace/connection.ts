@@ -1,4 +1,4 @@
-import { isKeyForm } from "../../api/key.js";
+import { isKeyForm, keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 
 /** The key, if it has the form of one. Throws EarlyExit. */
@@ -17,11 +17,16 @@ export function shapeOf(key: string): string {
   return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
 }
 
+/** A value as it was given, unless it is a key that came into the wrong place. */
+function withoutKey(value: string): string {
+  return value.includes(keyPrefix) ? "what looks like an API key" : JSON.stringify(value);
+}
+
 /** A base URL without a slash at its end. Throws EarlyExit for one that requests must not go to. */
 export function checkedAddress(baseUrl: string): { origin: string; baseUrl: string } {
   const expected = "expected an address such as https://service.example";
   if (!URL.canParse(baseUrl))
-    throw new EarlyExit("usage", `base URL: ${expected}, got ${JSON.stringify(baseUrl)}`);
+    throw new EarlyExit("usage", `base URL: ${expected}, got ${withoutKey(baseUrl)}`);
   const url = new URL(baseUrl);
   if (url.username || url.password || url.search || url.hash) {
     throw new EarlyExit("usage", `base URL: ${expected} without user, query or fragment`);

@@ -113,7 +113,7 @@ export function reasonLines(items: readonly WaitingItem[], status: string): stri
 /** The command that decides about held items. */
 export function heldAdvice(sandbox: boolean): string {
   const flag = sandbox ? " --sandbox" : "";
-  return `find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;
+  return `find the tasks of the held items at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;
 }
 
 /** When a run can continue or a task is polled, e.g. `after 2026-11-21 04:10 UTC`. */

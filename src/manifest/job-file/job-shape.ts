@@ -134,9 +134,16 @@ const jobOfAnyRows = job.extend({
 
 const rowSources = ["rows", "prompt", "matrix", "zip", "steps"];
 
+const savedPlan = {
+  message: "the file is a saved plan, which `bulkgen run` takes",
+  expected: "a manifest",
+  got: "a plan",
+};
+
 /** The problems of a job, without its rows. */
 export function checkJob(document: Document): Problem[] {
   const place = { file: document.file, row: null };
+  if (at(document.plain, ["bulkgen"]) === "plan") return [{ place, ...savedPlan }];
   const problems = problemsOf(document, jobOfAnyRows.safeParse(document.plain).error, [], place);
   const { plain } = document;
   if (!isObject(plain) || rowSources.some((field) => Object.hasOwn(plain, field))) return problems;

@@ -16,7 +16,7 @@ export async function migrate({ flags, machine }: Call<MigrateFlags>): Promise<u
   if (from === undefined || to === undefined || isServer(from) === isServer(to))
     throw new EarlyExit(
       "usage",
-      "expected --from PATH --to postgres://USER@HOST/DATABASE, or the other way round. Nothing was changed.",
+      "expected a move between files and a database: --from .bulkgen/state.db --to postgres://USER@HOST/DATABASE, or back with the two exchanged. With BULKGEN_DATABASE_URL set, the path is enough. See `bulkgen migrate --help`.",
     );
   const [path, url] = isServer(to) ? [from, to] : [to, from];
   const { clock, random, stderr } = machine;

@@ -48,8 +48,6 @@ export async function addSchedule({
   checkLine(schedule, now);
   if (flags.until?.includes("T"))
     throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
-  if (flags.fresh && flags.edition !== undefined)
-    throw new EarlyExit("usage", "--fresh cannot be used with --edition: both set the edition");
   scheduledEdition(schedule, now);
   scheduledEnd(schedule, now);
   await checkManifest(path, flags, machine);

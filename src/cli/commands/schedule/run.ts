@@ -28,6 +28,7 @@ export async function runScheduleNow({
       environment: env,
       clock,
       watched: (flags.json || flags.quiet) ?? false,
+      stderr,
     });
     machine.interrupt(() => run.stop());
     const ended = await run.ended;

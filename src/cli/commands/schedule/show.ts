@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { EarlyExit } from "../../../core/exit.js";
 import { historyOf } from "../../../job/workspace/status.js";
 import { workspaceExists } from "../../../job/workspace/workspace.js";
@@ -15,24 +16,28 @@ import type { TerminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { configFiles, effectiveSettings } from "../../settings/settings.js";
-import { workspaceToChange } from "../../settings/workspace.js";
+import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { scheduleNamed, withSchedules, workspaceOfRuns } from "./place.js";
+import { scheduleNamed, schedulesFile, withSchedules, workspaceOfRuns } from "./place.js";
 
 /** How many of its last runs are shown for a schedule. */
 const runsMax = 10;
 
 export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
   const { clock } = machine;
-  await withSchedules(flags, machine, async (schedules, { root }) => {
-    const all = await Promise.all(
-      (await schedules.all()).map((each) => upcomingOf(schedules, each, root, machine)),
-    );
-    const documents = all.map((each) => listedSchedule(each, clock.now()));
-    print(flags, machine, "schedules", documents, (style) =>
-      all.length === 0 ? "no schedules" : schedulesTable(all, clock, style),
-    );
-  });
+  const place = workspaceOf(flags, machine);
+  const none = existsSync(schedulesFile(place)) ? null : [];
+  const all =
+    none ??
+    (await withSchedules(flags, machine, async (schedules, { root }) =>
+      Promise.all((await schedules.all()).map((each) => upcomingOf(schedules, each, root, machine))),
+    ));
+  const documents = all.map((each) => listedSchedule(each, clock.now()));
+  print(flags, machine, "schedules", documents, (style) =>
+    all.length === 0
+      ? `no schedules in ${place.root}; \`bulkgen schedule add\` adds one`
+      : schedulesTable(all, clock, style),
+  );
 }
 
 export async function showSchedules({
@@ -44,7 +49,8 @@ export async function showSchedules({
   const { name } = args;
   await withSchedules(flags, machine, async (schedules, { root }) => {
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
-    if (chosen.length === 0) throw new EarlyExit("usage", `there is no schedule in ${root}`);
+    if (chosen.length === 0)
+      throw new EarlyExit("usage", `there is no schedule in ${root}. \`bulkgen schedule add\` adds one.`);
     const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, root, machine)));
     const documents = all.map((each) => listedSchedule(each, clock.now()));
     const text = (style: TerminalStyle) => all.map((each) => upcomingText(each, clock, style)).join("\n\n");

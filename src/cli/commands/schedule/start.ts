@@ -55,7 +55,7 @@ export async function startSchedules({ flags, machine }: Call<ScheduleStartFlags
 async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: AbortSignal): Promise<void> {
   const { machine, schedules, log } = place;
   const { root } = place.workspace;
-  const { clock, env, program } = machine;
+  const { clock, env, program, stderr } = machine;
   const sending = new Set<Promise<void>>();
   const daemon = new Daemon({
     schedules,
@@ -63,7 +63,7 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     log,
     claimForAll: (schedule, dueAt) => claimForAll(schedule, dueAt, place),
     launch: (command) =>
-      launchScheduledRun(command, { program, root, environment: env, clock, watched: true }),
+      launchScheduledRun(command, { program, root, environment: env, clock, watched: true, stderr }),
     notify(schedule, event) {
       const sent = send(schedule, event, place).finally(() => sending.delete(sent));
       sending.add(sent);

@@ -5,7 +5,7 @@ import type { Machine } from "../../../machine.js";
 import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/serve.js";
 import { print } from "../../output/print.js";
-import { workspaceToChange } from "../../settings/workspace.js";
+import { workspaceToChange, workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "../schedule/place.js";
 
@@ -13,7 +13,7 @@ import { schedulesFile } from "../schedule/place.js";
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {
   const { clock, random, env, program } = machine;
   const sandbox = flags.sandbox ?? false;
-  const workspace = workspaceToChange(flags, machine);
+  const workspace = workspaceToServe(flags, machine);
   // Rehearsals have a state of their own, but not their own schedules.
   const file = schedulesFile(workspaceToChange({ ...flags, sandbox: false }, machine));
   const signal = machine.interrupt();

@@ -3,13 +3,13 @@ import { launchIn } from "../../../launch.js";
 import { agentServer } from "../../../mcp/server.js";
 import { ownVersion } from "../../../package-file.js";
 import type { McpFlags } from "../../flags/serve.js";
-import { workspaceToChange } from "../../settings/workspace.js";
+import { workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
 /** Serves the tools of a workspace on standard input and output until the client hangs up. Runs that were started go on. */
 export async function mcp({ flags, machine }: Call<McpFlags>): Promise<undefined> {
   const { stdin, stdout, stderr, clock, program, env } = machine;
-  const { root } = workspaceToChange(flags, machine);
+  const { root } = workspaceToServe(flags, machine);
   const sandbox = flags.sandbox ?? false;
   const signal = machine.interrupt();
   const transport = new StdioServerTransport(stdin, stdout);

@@ -10,7 +10,7 @@ import { Words } from "./words.js";
 export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
   const { counts, run, job, since } = live;
   return (
-    <a class="live-card" href={link("runs", run)} aria-label={`Run ${run} in progress: ${job}`}>
+    <a class="live-card" href={link("runs", run)}>
       <span class="live-head">
         <i class="pulse" />
         <Words text={job} /> <span class="quiet">run {run}</span>

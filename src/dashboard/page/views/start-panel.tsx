@@ -72,12 +72,12 @@ function startOf(
   const rest =
     archived === 0
       ? ""
-      : ` ${counted(archived, "item")} of it ${archived === 1 ? "is" : "are"} archived already and cost nothing.`;
+      : ` ${counted(archived, "item")} of it ${archived === 1 ? "is archived already and costs" : "are archived already and cost"} nothing.`;
   const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
   const left = after === null ? "" : ` After it, about ${credits(after)} are left.`;
   return {
     title: `Run ${visible(job)}`,
-    words: `${counted(due, "item")} of this sheet ${due === 1 ? "is" : "are"} made.${rest}${time}${left}`,
+    words: `This makes ${counted(due, "item")} of the sheet.${rest}${time}${left}`,
     act: { do: "start", choices, price: 0 },
     price: needed,
     line,
