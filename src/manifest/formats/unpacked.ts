@@ -16,8 +16,11 @@ const cellsMax = 50_000_000;
 interface Measured {
   /** What is too large about it. */
   large: { what: string; expected: string } | null;
-  /** Its files are as they were packed. The reader waits for ever for what is missing from some damaged ones. */
-  isWhole: boolean;
+  /**
+   * Its bytes without any that follow its end; null where its files are not as they were packed. The reader waits for ever for
+   * what it misses in some damaged ones, and after the end.
+   */
+  whole: Uint8Array | null;
 }
 
 export function measure(bytes: Uint8Array, bytesMax = unpackedBytesMax): Measured {
@@ -25,18 +28,18 @@ export function measure(bytes: Uint8Array, bytesMax = unpackedBytesMax): Measure
   const entries = entriesOf(bytes, bytesMax);
   for (;;) {
     const { done, value } = entries.next();
-    if (done) return { large: null, isWhole: value };
+    if (done) return { large: null, whole: value === null ? null : bytes.subarray(0, value) };
     const { content } = value;
     left -= content.length;
     if (left < 0) {
       const expected = `at most ${bytesMax / 1_000_000} MB`;
-      return { large: { what: "the workbook is too large when it is unpacked", expected }, isWhole: false };
+      return { large: { what: "the workbook is too large when it is unpacked", expected }, whole: null };
     }
     if (isFar(content)) {
       const expected = `at most ${rowsMax} rows, ${columnsMax} columns, and ${cellsMax / 1_000_000} million cells`;
       return {
         large: { what: "the workbook has a cell too far from its first one", expected },
-        isWhole: false,
+        whole: null,
       };
     }
   }
@@ -44,12 +47,12 @@ export function measure(bytes: Uint8Array, bytesMax = unpackedBytesMax): Measure
 
 /**
  * The files of a workbook, up to the first that is damaged. The last has more than is left of `bytesMax`, if they have.
- * Returns whether none is damaged, and the directory follows that names them.
+ * Returns where the workbook ends; null where one is damaged, or the directory that follows does not name just these.
  */
 export function* entriesOf(
   bytes: Uint8Array,
   bytesMax = unpackedBytesMax,
-): Generator<{ name: string; content: Buffer }, boolean> {
+): Generator<{ name: string; content: Buffer }, number | null> {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let left = bytesMax;
   let at = 0;
@@ -59,31 +62,33 @@ export function* entriesOf(
     const nameEnd = at + 30 + zip.readUInt16LE(at + 26);
     const from = nameEnd + zip.readUInt16LE(at + 28);
     const entry = unpacked(zip, at, from, left);
-    if (entry === null) return false;
+    if (entry === null) return null;
     yield { name: zip.toString("utf8", at + 30, nameEnd), content: entry.content };
     left -= entry.content.length;
     const end = from + entry.packed;
-    if (left < 0 || crc32(entry.content) !== statedSum(zip, at, end)) return false;
+    if (left < 0 || crc32(entry.content) !== statedSum(zip, at, end)) return null;
     // What an entry's header leaves open follows its content, in up to 24 bytes.
     at = end;
     while (at < end + 24 && !marks(zip, at, entryMark) && !marks(zip, at, directoryMark)) at++;
   }
-  return hasDirectory(zip, at, places);
+  return endOfDirectory(zip, at, places);
 }
 
-/** Whether there is a directory of just the entries at these places, and its end. */
-function hasDirectory(zip: Buffer, start: number, places: Set<number>): boolean {
+/** Where the directory of just the entries at these places ends; null if there is none, or not all of it. */
+function endOfDirectory(zip: Buffer, start: number, places: Set<number>): number | null {
   const entries = places.size;
   let at = start;
   while (marks(zip, at, directoryMark) && at + 46 <= zip.length) {
-    if (!places.delete(zip.readUInt32LE(at + 42))) return false;
+    if (!places.delete(zip.readUInt32LE(at + 42))) return null;
     at += 46 + [28, 30, 32].reduce((sum, length) => sum + zip.readUInt16LE(at + length), 0);
   }
   // A large workbook may say more about its size in between.
   const end = zip.indexOf(endMark, at, "latin1");
-  if (places.size > 0 || end < 0 || end + 22 > zip.length) return false;
-  const names = { entries: zip.readUInt16LE(end + 10), start: zip.readUInt32LE(end + 16) };
-  return names.entries === entries && names.start === start;
+  if (places.size > 0 || end < 0 || end + 22 > zip.length) return null;
+  const named = { entries: zip.readUInt16LE(end + 10), start: zip.readUInt32LE(end + 16) };
+  const afterComment = end + 22 + zip.readUInt16LE(end + 20);
+  const isRight = named.entries === entries && named.start === start && afterComment <= zip.length;
+  return isRight ? afterComment : null;
 }
 
 const entryMark = "PK\x03\x04";

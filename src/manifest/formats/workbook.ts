@@ -35,7 +35,7 @@ export async function readWorkbook(
 ): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const expected = "a workbook as Excel saves it (.xlsx)";
-  const { large, isWhole } = measure(bytes);
+  const { large, whole } = measure(bytes);
   if (large !== null) return fail({ message: large.what, expected: large.expected, got: "more" });
   if (isOpenDocument(bytes)) {
     const message = "the file is an OpenDocument spreadsheet (.ods)";
@@ -43,11 +43,11 @@ export async function readWorkbook(
       'the same saved as .xlsx: in LibreOffice, File > Save As, file type "Excel 2007-365 (.xlsx)"';
     return fail({ message, expected: asXlsx, got: "an .ods file" });
   }
-  if (!isWhole) return fail({ message: "the workbook cannot be read", expected, got: damaged });
+  if (whole === null) return fail({ message: "the workbook cannot be read", expected, got: damaged });
   const { default: readExcelFile } = await import("read-excel-file/node");
   let sheets: { sheet: string; data: unknown[][] }[];
   try {
-    sheets = (await readExcelFile(Buffer.from(bytes), { trim: false })) as typeof sheets;
+    sheets = (await readExcelFile(Buffer.from(whole), { trim: false })) as typeof sheets;
   } catch (error) {
     return fail({ message: "the workbook cannot be read", expected, got: damageText(error as Error) });
   }

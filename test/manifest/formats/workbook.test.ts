@@ -287,6 +287,9 @@ test("a workbook of which a byte was lost on the way is refused, or read as it w
   }
   expect(refused).toBeGreaterThan(10);
 
+  await writeFile(path, Buffer.concat([bytes, Buffer.from([0, 1, 2, 3])]));
+  expect((await readManifest(path)).rows).toEqual(whole.rows);
+
   const sum = bytes.indexOf("PK\x07\x08", 0, "latin1") + 4;
   bytes.writeUInt32LE(bytes.readUInt32LE(sum) ^ 1, sum);
   await writeFile(path, bytes);
