@@ -22,13 +22,13 @@ import { numberOf } from "./flags.mjs";
 /** What was measured; the rest is computed from it. Items of 1 kB a second, by workers of 16 downloads. */
 const measured = {
   /** `fleet.mjs --only workers`, on a quiet machine */
-  small: { 1: 67, 2: 71, 4: 65 },
+  small: { 1: 103, 2: 113, 4: 110 },
   /** `fleet.mjs --only workers --file-ms 4000 --items 160`, on a quiet machine */
-  late: { 1: 3.7, 2: 6.9, 4: 10.5 },
+  late: { 1: 3.7, 2: 7.0, 4: 10.9 },
   lateMs: 4_000,
   lateItems: 160,
   /** `capacity.mjs --measure` */
-  queueRate: 450,
+  queueRate: 620,
 };
 const buyerRate = measured.small[1];
 const renewalShare = 0.2;

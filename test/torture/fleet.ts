@@ -231,7 +231,7 @@ class Round {
         victim.signal("SIGCONT");
       } else this.stopped.add(victim);
     } else if (blow === "queue") {
-      await this.ask(`DROP SCHEMA IF EXISTS ${new URL(this.url).searchParams.get("schema")}_queue CASCADE`);
+      await this.dropQueue();
     } else if (blow === "restart") {
       await own?.halt();
       await pause(this.random.whole(0, 3_000));
@@ -289,6 +289,20 @@ class Round {
   private look(): void {
     const { lines } = this.runner.archive();
     this.object(...this.auditor.look(this.service.ledger(), { ...this.runner.archive(), lines }));
+  }
+
+  private async dropQueue(): Promise<void> {
+    const drop = `DROP SCHEMA IF EXISTS ${new URL(this.url).searchParams.get("schema")}_queue CASCADE`;
+    const isDropped = () =>
+      this.ask(drop).then(
+        () => true,
+        (error: Error & { code?: string }) => {
+          // PostgreSQL ends one of two that wait for each other, which may be this one.
+          if (error.code === "40P01") return false;
+          throw error;
+        },
+      );
+    while (!(await isDropped()));
   }
 
   private async ask(sql: string): Promise<void> {
