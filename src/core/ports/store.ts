@@ -28,6 +28,14 @@ export interface Store extends Orders {
    * next number, or `number`, which no run has yet.
    */
   startRun(jobId: number, start: RunStart, number?: number): Promise<Run>;
+  /** `startRun` and `enroll` as one: whatever happens, there is a run with all its items, or none. */
+  beginRun(
+    jobId: number,
+    start: RunStart,
+    items: Iterable<NewItem>,
+    unselected?: Iterable<string>,
+    onlyRows?: Iterable<string>,
+  ): Promise<Run>;
   /** A run by number, or the newest unfinished one, or the newest. Null if there is none. */
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;

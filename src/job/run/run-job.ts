@@ -175,8 +175,17 @@ async function enroll(
   plan: Plan,
   me: Me,
 ): Promise<Run> {
+  const fitted = isFitted(plan, options);
+  const reached = (item: PlannedItem) => !item.due || item.fits || !fitted;
+  function* leftAlone() {
+    yield* plan.unselected;
+    for (const item of plan.items) if (!reached(item)) yield item.key;
+  }
+  function* rowIds() {
+    for (const { rowId } of plan.items) yield rowId;
+  }
   const job = await store.job(plan.job);
-  const started = await store.startRun(job.id, {
+  const start = {
     manifest: options.manifest,
     origin: connection.origin,
     accountId: me.user.id,
@@ -188,19 +197,11 @@ async function enroll(
       forecast: plan.requests.forecast,
       beganBy: starterOf(options),
     },
-  });
+  };
+  const rows = plan.isPart ? rowIds() : undefined;
+  const started = await store.beginRun(job.id, start, only(plan.items, reached), leftAlone(), rows);
   // The plan's two requests count for the run.
   const run = { ...started, requests: started.requests + 2 };
-  const fitted = isFitted(plan, options);
-  const reached = (item: PlannedItem) => !item.due || item.fits || !fitted;
-  function* leftAlone() {
-    yield* plan.unselected;
-    for (const item of plan.items) if (!reached(item)) yield item.key;
-  }
-  function* rowIds() {
-    for (const { rowId } of plan.items) yield rowId;
-  }
-  await store.enroll(run.id, only(plan.items, reached), leftAlone(), plan.isPart ? rowIds() : undefined);
   await store.keepSheet(run.id, plan.sheet);
   await requeue(store, run, plan, options);
   return run;

@@ -1,10 +1,11 @@
 import type { Job, Run, Store } from "../../core/ports/store.js";
 import type { AsScript, InTransaction, Script } from "../script.js";
+import { enroll } from "./enroll.js";
 import { keptPath, toldPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
-type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
+type RunMethods = Pick<Store, "job" | "startRun" | "beginRun" | "run" | "runs" | "setRun" | "cancelRun">;
 
 const owes =
   "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
@@ -92,6 +93,14 @@ export function runMethods(connection: RootedDatabase): RunMethods {
       }),
 
     startRun: async (...given) => atomic(() => changes.startRun(...given)),
+
+    // The items may come from where they come only once.
+    beginRun: async (jobId, start, ...items) =>
+      atomic(function* () {
+        const run = yield* changes.startRun(jobId, start);
+        yield* enroll(connection, run.id, ...items);
+        return run;
+      }, "once"),
 
     run: (which) =>
       read(function* () {

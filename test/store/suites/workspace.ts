@@ -53,6 +53,19 @@ export function workspaceSuite(open: OpenDatabase): void {
     expect(await store.startRun(jobId, runStart)).toMatchObject({ id: runId, arranged: false });
   });
 
+  test("a run begins with all its items, or not at all", async () => {
+    const { id } = await store.job("other");
+    function* cut() {
+      yield newItem("a");
+      throw new Error("the process ends");
+    }
+    await expect(store.beginRun(id, runStart, cut())).rejects.toThrow("the process ends");
+    expect((await store.runs()).filter(({ jobName }) => jobName === "other")).toEqual([]);
+    const run = await store.beginRun(id, runStart, [newItem("a"), newItem("b")], ["k1:c"]);
+    expect(run).toMatchObject({ jobName: "other", state: "running" });
+    expect(await store.counts(run.id)).toMatchObject({ planned: 2 });
+  });
+
   test("P8: a task that is found for an item that was sent twice goes to the request that made it", async () => {
     const [item] = await enrolled("a");
     const id = item?.id ?? 0;
