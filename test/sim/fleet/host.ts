@@ -133,7 +133,11 @@ export class Program implements FleetSide {
 
   spendLog: FleetSide["spendLog"] = (own) => this.link.port("spendLog", own);
 
-  archiveDisk: FleetSide["archiveDisk"] = (disk) => this.link.disk(disk, this.within);
+  /** Files share the lines of an index and the sync of a folder: who waited for another's, held up here, would stop time. */
+  archiveDisk: FleetSide["archiveDisk"] = (disk) => {
+    const { append, syncFolder } = disk;
+    return { ...this.link.disk(disk, this.within), append, syncFolder };
+  };
 
   async openSaves({ parts, archive, run, onOffer }: SavesOptions): Promise<Saves> {
     const { process, fleet } = this;
