@@ -196,10 +196,10 @@ describe("status", () => {
 
   test("of a run whose items a later run has says how it left them", () => {
     const over = { ...facts, counts: noItems, results: noItems, trouble: [], left: null };
-    expect(statusText(over, here)).toMatch(/^items +taken over by a later run of demo$/m);
+    expect(statusText(over, here)).toMatch(/^items +a later run of demo followed$/m);
     const results = { ...noItems, archived: 24, failed: 1 };
     expect(statusText({ ...over, results }, here)).toMatch(
-      /^items +taken over by a later run of demo; this one left 24 archived, 1 failed$/m,
+      /^items +a later run of demo followed; this one left 24 archived, 1 failed$/m,
     );
   });
 
