@@ -3,7 +3,7 @@ import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
 import type { Disk } from "../core/ports/disk.js";
 import { openSqlite } from "../sqlite.js";
-import { LineSplitter } from "../text/lines.js";
+import { LineSplitter } from "../text/pieces.js";
 import { foldName, linked } from "./disk/names.js";
 import { openTemporary } from "./disk/temporary.js";
 
