@@ -424,6 +424,14 @@ export const commandList: readonly CommandDefinition[] = [
     group: "Service and settings",
     describe: "show which workers there are, what they do, and how many downloads wait",
     flags: workspaceFlags,
+    subcommands: [
+      {
+        name: "rebuild",
+        describe: "drop the queue of downloads and make it anew; nothing that was paid for or saved is lost",
+        flags: workspaceFlags,
+        load: async () => (await import("./commands/fleet/fleet.js")).rebuildFleet,
+      },
+    ],
     load: async () => (await import("./commands/fleet/fleet.js")).fleet,
   },
   {

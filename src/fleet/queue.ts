@@ -93,7 +93,7 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     throw error;
   });
   if (library === null) return null;
-  const schema = `${address.schema}_queue`;
+  const schema = schemaOf(address);
   const news = newsOf(address, schema);
 
   const begin = async (): Promise<Boss> => {
@@ -304,6 +304,32 @@ function newsOf(address: DatabaseAddress, channel: string) {
       if (client) await endClient(client);
     },
   };
+}
+
+/** PostgreSQL ends one of two transactions that wait for each other, which may be the drop: it is tried so often. */
+const dropsMax = 20;
+
+/**
+ * Drops the queue, also one that cannot be opened, e.g. because another version of pg-boss made it. Rejects with
+ * DatabaseTrouble, or PostgreSQL's error.
+ */
+export async function dropQueue(address: DatabaseAddress): Promise<void> {
+  const client = await connected(address, "bulkgen queue");
+  try {
+    for (let left = dropsMax; ; left--)
+      try {
+        await client.query(`DROP SCHEMA IF EXISTS ${schemaOf(address)} CASCADE`);
+        return;
+      } catch (error) {
+        if (left === 1 || (error as { code?: string }).code !== "40P01") throw explained(error, address);
+      }
+  } finally {
+    await endClient(client);
+  }
+}
+
+function schemaOf({ schema }: DatabaseAddress): string {
+  return `${schema}_queue`;
 }
 
 /** Calls in the same turn of the event loop are carried out by one, which returns their results in their order. */

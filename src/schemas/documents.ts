@@ -12,7 +12,7 @@ import {
   sheet,
   verified,
 } from "./archive.js";
-import { fleet, migration } from "./fleet.js";
+import { fleet, fleetRebuild, migration } from "./fleet.js";
 import { plan } from "./plan.js";
 import { event, order, report, runs, status, summary } from "./run.js";
 import { daemon, health, notification, removed, schedule, startedByHand, startUp } from "./schedules.js";
@@ -76,6 +76,7 @@ export const documents = {
     schema: separated,
   },
   fleet: { what: "the workers of a workspace in a database", commands: ["fleet"], schema: fleet },
+  "fleet-rebuild": { what: "a queue that was rebuilt", commands: ["fleet rebuild"], schema: fleetRebuild },
   migration: { what: "where a state is now", commands: ["migrate"], schema: migration },
   dashboard: { what: "where the dashboard is", commands: ["dashboard"], schema: dashboard },
   schedule: { what: "a schedule", commands: ["schedule add", "schedule show NAME"], schema: schedule },

@@ -9,9 +9,10 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import type { SeenWorker, WorkerEntry } from "../../fleet/job.js";
-import { openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
+import { dropQueue, openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
+import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
@@ -102,15 +103,18 @@ export async function runWorker(job: WorkerJob): Promise<void> {
 }
 
 /** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
-async function queueOf({ database }: Workspace, clock: Clock): Promise<Queue> {
-  if (database === null)
-    throw new EarlyExit(
-      "usage",
-      "a fleet shares a database: set BULKGEN_DATABASE_URL to its address. `bulkgen migrate` moves a state there. Nothing was sent.",
-    );
-  const queue = await openQueue(database, clock);
+async function queueOf(workspace: Workspace, clock: Clock): Promise<Queue> {
+  const queue = await openQueue(databaseOf(workspace), clock);
   if (queue === null) throw queueMissing();
   return queue;
+}
+
+function databaseOf({ database }: Workspace): DatabaseAddress {
+  if (database !== null) return database;
+  throw new EarlyExit(
+    "usage",
+    "a fleet shares a database: set BULKGEN_DATABASE_URL to its address. `bulkgen migrate` moves a state there. Nothing was sent.",
+  );
 }
 
 async function untilStopped(
@@ -157,6 +161,13 @@ export async function fleetOf(workspace: Workspace, clock: Clock) {
   } finally {
     await fleet.close();
   }
+}
+
+/** Drops the queue and makes it anew. A run and its workers notice, and fill it again. Throws EarlyExit as `fleetOf` does. */
+export async function rebuildQueue(workspace: Workspace, clock: Clock): Promise<void> {
+  await dropQueue(databaseOf(workspace));
+  const queue = await queueOf(workspace, clock);
+  await queue.close();
 }
 
 /** A fleet for those who go on looking at it. */
