@@ -1,12 +1,11 @@
 import type { IndexLine } from "./archive/index-file.js";
 import type { RunEvent } from "./job/run/events.js";
-import { readIndexOf } from "./library/archive.js";
 import { type Client, type ClientOptions, openClient } from "./library/client.js";
 import { type PlannedJob, type PlanSettings, planManifest } from "./library/plan.js";
 import { type RunRequirements, runManifest } from "./library/run.js";
 import { type LocalSandbox, type SandboxSettings, startSandbox } from "./library/sandbox.js";
 import { type ReadManifest, type ReadSettings, readRows } from "./library/sheet.js";
-import { openReader, type WorkspaceOptions, type WorkspaceReader } from "./library/workspace.js";
+import { openReader, readIndexOf, type WorkspaceOptions, type WorkspaceReader } from "./library/workspace.js";
 import { systemHost } from "./system.js";
 
 /**

@@ -3,9 +3,8 @@ import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
-import { identityOf, indexName, JobIndex, lengthUnknown } from "./index-file.js";
+import { identityOf, indexName, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
 import { quarantineName } from "./quarantine.js";
-import { sidecarOf } from "./sidecar.js";
 
 /**
  * Compares a job's folder with what the workspace and the folder's index say: every known file must be there in its

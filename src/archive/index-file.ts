@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
 import type { Disk } from "../core/ports/disk.js";
 import { openSqlite } from "../sqlite.js";
-import { LineSplitter } from "../text/lines.js";
-import { foldName } from "./disk/names.js";
+import { LineSplitter } from "../text/pieces.js";
+import { foldName, linked } from "./disk/names.js";
+import { openTemporary } from "./disk/temporary.js";
 
 /**
  * The index of a job's folder: `index.jsonl`, one line for each file in it, so that the folder explains itself
@@ -280,4 +282,33 @@ function parse(row: string): IndexLine | null {
 
 function staysInside(file: string): boolean {
   return posix.normalize(file) === file && !posix.isAbsolute(file) && !file.startsWith("..");
+}
+
+/** The `NAME.json` beside `NAME.png`: a copy of its index line, for tools that read one file at a time. */
+export function sidecarOf(file: string): string {
+  return file.replace(/\.[^./]*$/, "") + sidecarExtension;
+}
+
+const sidecarExtension = ".json";
+
+/** Writes the sidecar durably, where its file is. The caller syncs the folder. */
+export async function writeSidecar(
+  disk: Disk,
+  jobFolder: string,
+  folder: string,
+  line: IndexLine,
+): Promise<void> {
+  const temporary = await openTemporary(disk, folder, `sidecar ${identityOf(line)}`);
+  const text = Buffer.from(`${JSON.stringify(line, null, 2)}\n`);
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  const content = { bytes: text.length, sha256, mime: "application/json" };
+  try {
+    await temporary.file.write(text);
+    await temporary.file.sync();
+    const target = join(jobFolder, sidecarOf(line.file));
+    // A redo after a crash finds its own sidecar: no other file may have this name.
+    await linked(disk, temporary.path, target, line.bucket === undefined ? undefined : content);
+  } finally {
+    await temporary.discard();
+  }
 }

@@ -11,7 +11,7 @@ import { lockOwnerOf } from "../job/workspace/lock.js";
 import { withStore } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { everything } from "../plan/select.js";
-import { Refused } from "./refused.js";
+import { Refused } from "./asked.js";
 import type { Act, OfferedPrice } from "./shapes.js";
 
 /**

@@ -10,7 +10,7 @@ import { type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../job/workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
-import { conclusionOf, loggedAnswer, loggedEnd } from "../run/receipts/conclusion.js";
+import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 
 /** One connection to the service. Requests wait for their turn in the account's quota, which all of bulkgen shares. */

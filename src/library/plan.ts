@@ -10,9 +10,8 @@ import { findWorkspace, forReading, type WorkspaceHints } from "../job/workspace
 import type { Host } from "../machine.js";
 import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
-import { checkNumbers } from "./numbers.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
-import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
+import { checkNumbers, type SheetSettings, sheetOptionsOf } from "./sheet.js";
 
 /** Where the history and the files of a job are. */
 export interface Whereabouts {

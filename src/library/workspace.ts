@@ -1,4 +1,8 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
+import { nodeDisk } from "../archive/disk/node-disk.js";
+import { type IndexLine, indexName, JobIndex } from "../archive/index-file.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
 import { howToBegin, refuseLost } from "../job/workspace/history.js";
@@ -10,7 +14,7 @@ import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
-import { iso } from "../text/iso.js";
+import { iso } from "../text/times.js";
 
 /** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {
@@ -207,4 +211,15 @@ function shownOutput(output: BrowsedFile): WorkspaceOutput {
     savedAt: iso(output.savedAt),
     picked: output.picked !== 0,
   };
+}
+
+/** The files of a job's folder, as its index tells them, with the latest line of each output. Throws EarlyExit. */
+export async function readIndexOf({ cwd }: Host, folder: string): Promise<IndexLine[]> {
+  const path = resolve(cwd, folder);
+  if (!existsSync(join(path, indexName)))
+    throw new EarlyExit(
+      "usage",
+      `${path} has no ${indexName}: expected the folder of a job, such as outputs/JOB`,
+    );
+  return (await JobIndex.open(nodeDisk, path)).all();
 }

@@ -1,12 +1,12 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Me, Model } from "../api/records.js";
-import { localTime } from "../core/local-time.js";
 import { inCredits, noCredits, showCredits, sumOf } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
 import { foldedName, paramColumn } from "../manifest/shape/columns.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import { count } from "../text/amounts.js";
+import { localTime } from "../text/times.js";
 import type { CheckedRow } from "./check-row.js";
 import { coverageText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";

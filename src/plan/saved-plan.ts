@@ -12,8 +12,8 @@ import {
 } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
 import type { SavedItem, SavedItems } from "../core/ports/saved-items.js";
-import { LineSplitter } from "../text/lines.js";
 import { type Listing, mapped, only } from "../text/listing.js";
+import { LineSplitter } from "../text/pieces.js";
 import type { Plan } from "./plan.js";
 
 /**

@@ -1,11 +1,11 @@
 import { type ItemState, wantedItems } from "../core/item.js";
-import { localTime } from "../core/local-time.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
 import type { Quota, WaitReason } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
+import { localTime } from "../text/times.js";
 import { countedStates } from "./state-words.js";
 
 /** Where a run stands at `now` (UTC ms), so long after it began here. */

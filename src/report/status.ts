@@ -1,6 +1,5 @@
 import { exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
-import { localMinute, localTime } from "../core/local-time.js";
 import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import {
@@ -14,7 +13,6 @@ import { statusCommand } from "../job/workspace/find-run.js";
 import type { SpentIn } from "../job/workspace/spent.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
-import { iso, isoOrNull } from "../text/iso.js";
 import { reasonCharactersMax } from "../text/reasons.js";
 import {
   type Cell,
@@ -26,6 +24,7 @@ import {
   table,
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
+import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
@@ -290,12 +289,12 @@ export function statusText(
   return labelled(lines, style);
 }
 
-/** A later run of the job takes the items over, also those that are archived. */
+/** A later run of the job takes over the items of its rows, also archived ones; variants are then of no run. */
 function itemsText({ run, counts, results }: RunStatus): string {
   const text = countedStates(counts).join(", ");
   if (text !== "" || results === null) return text || "none";
   const left = countedStates(results).join(", ");
-  return `taken over by a later run of ${run.jobName}${left === "" ? "" : `; this one left ${left}`}`;
+  return `a later run of ${run.jobName} followed${left === "" ? "" : `; this one left ${left}`}`;
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */

@@ -12,10 +12,10 @@ import { outputsPlace } from "../job/workspace/outputs-place.js";
 import { spentIn } from "../job/workspace/spent.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
-import { isoOrNull } from "../text/iso.js";
 import { groupedReasons, type Reason, someOf } from "../text/reasons.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
+import { isoOrNull } from "../text/times.js";
 import { comparedText } from "./forecast.js";
 import { nextStep as nextStepOf } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
@@ -39,7 +39,7 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
   held: "possibly charged, waiting for your decision",
   unknown: "not yet known whether they were charged",
   overdue: "still at the service after 10 minutes; never submitted again",
-  blocked: "waiting for the output of an item",
+  blocked: "not submitted, because they wait for something",
   dropped: "not in the manifest, skipped, or cancelled",
 };
 

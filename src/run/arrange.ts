@@ -1,6 +1,5 @@
 import { extname, join } from "node:path";
-import { holds } from "../archive/disk/links.js";
-import { jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
+import { holds, jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { refusalOf } from "../archive/disk/space.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
 import { moveFile, supersede } from "../archive/move.js";

@@ -1,7 +1,9 @@
 import { setMaxListeners } from "node:events";
 import PQueue from "p-queue";
+import type { WakeSignal } from "../clock.js";
 import type { Credits } from "../core/money.js";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
+import { LanesInUse } from "../core/pace/lanes.js";
 import { DurationEstimates } from "../core/pace/pace.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
@@ -14,8 +16,7 @@ import { recall } from "./learn.js";
 import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
 import { submit } from "./submit.js";
-import { claimantOf, coversAll, Debt, firstHeads, WaitingList } from "./waiting.js";
-import { LanesInUse, OverdueWait, type WakeSignal } from "./waits.js";
+import { claimantOf, coversAll, Debt, firstHeads, OverdueWait, WaitingList } from "./waiting.js";
 
 /** Where a run stands at one turn of its loop. */
 export interface Progress {

@@ -15,11 +15,11 @@ import type { Ticket } from "../core/ports/send.js";
 import type { LoggedPoll } from "../core/ports/spend-log.js";
 import type { Addresses, Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
+import { loggedEnd } from "./conclude.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
 import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./ports.js";
-import { loggedEnd } from "./receipts/conclusion.js";
 
 /** A poll in flight: of whose task, and when it was sent. */
 interface Poll {

@@ -1,4 +1,5 @@
 import type { SaveRequest, SaveResult } from "../archive/save.js";
+import type { WakeSignal } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
 import type { Replacements } from "./arrange.js";
@@ -7,7 +8,6 @@ import { Gate } from "./gate/gate.js";
 import type { GatePorts, GateSettings } from "./gate/ports.js";
 import { Publishing, type PublishPorts } from "./publishing.js";
 import type { Receipts } from "./receipts/receipts.js";
-import type { WakeSignal } from "./waits.js";
 
 /** Where a run meets the world. */
 export interface RunPorts extends GatePorts {

@@ -1,6 +1,6 @@
 import { EarlyExit, exitCode, exitNameOf } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
-import { boundedLiquid } from "../manifest/templates/engine.js";
+import { boundedLiquid } from "../manifest/templates/template.js";
 import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";

@@ -5,7 +5,7 @@ import type { PlannedItem } from "../../src/core/ports/draft.js";
 import type { Plan } from "../../src/plan/plan.js";
 import { driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../src/plan/saved-plan.js";
 import { openSavedItems } from "../../src/store/saved-items.js";
-import { jsonPieces } from "../../src/text/json-stream.js";
+import { jsonPieces } from "../../src/text/pieces.js";
 
 const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
   key: `k1:${id}`,

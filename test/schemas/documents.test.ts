@@ -19,8 +19,8 @@ import {
   type DocumentName,
   type Documents,
   documents,
+  jsonSchemaOf,
 } from "../../src/schemas/documents.js";
-import { jsonSchemaOf } from "../../src/schemas/json-schema.js";
 import type { Same } from "../../src/schemas/same.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { s3Server } from "../bucket/s3-server.js";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { Disk } from "../../core/ports/disk.js";
-import { linked } from "../disk/links.js";
-import { folderBelow } from "../disk/names.js";
+import { folderBelow, linked } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
 import { decodedSize } from "./pictures.js";
 

@@ -16,7 +16,7 @@ import type { Plan } from "../../plan/plan.js";
 import { DamagedPlan, driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
 import { openSavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
-import { jsonPieces } from "../../text/json-stream.js";
+import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
 import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";

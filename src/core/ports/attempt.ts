@@ -62,6 +62,12 @@ export interface AttemptOutcome {
   failureKind?: FailureKind;
 }
 
+/** What an answer to a paid request means for its attempt and its item. */
+export interface Conclusion {
+  event: ItemEvent;
+  outcome: AttemptOutcome;
+}
+
 /**
  * A task is of one request. An answer that names the task of an earlier one is not its own: something between here and
  * the service has repeated what it answered before.

@@ -8,11 +8,10 @@ import { setAside } from "../../archive/quarantine.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../run/continue-job.js";
-import { openCopies } from "../run/copies.js";
 import type { JobOptions } from "../run/run-job.js";
 import { lineOf } from "../workspace/index-line.js";
 import { lockWorkspace } from "../workspace/open.js";
-import { asUsage } from "../workspace/outputs-place.js";
+import { asUsage, openCopies } from "../workspace/outputs-place.js";
 import { type FolderReport, knownFile } from "./verify.js";
 
 /** An output, and the folder in which its file belongs. */

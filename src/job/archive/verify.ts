@@ -9,10 +9,9 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Store } from "../../core/ports/store.js";
 import type { Environment } from "../../text/environment.js";
-import { openCopies } from "../run/copies.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
-import { archiveBucket, asUsage, diskWith } from "../workspace/outputs-place.js";
+import { archiveBucket, asUsage, diskWith, openCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 

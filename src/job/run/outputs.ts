@@ -1,24 +1,27 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
 import { copyIndex, savingCopies } from "../../archive/copies.js";
 import { bucketDisk } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { removeLeftovers } from "../../archive/disk/temporary.js";
+import { openTemporary, removeLeftovers } from "../../archive/disk/temporary.js";
 import { undiciDownloads } from "../../archive/download/download.js";
 import { identityOf, type JobIndex } from "../../archive/index-file.js";
 import { type Archive, openArchive } from "../../archive/save.js";
 import type { AlarmClock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { openHandOut } from "../../fleet/hand-out.js";
+import { openQueue, queueMissing } from "../../fleet/queue.js";
+import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { Environment } from "../../text/environment.js";
 import { lineOf } from "../workspace/index-line.js";
 import type { WorkspaceSession } from "../workspace/open.js";
-import { asUsage } from "../workspace/outputs-place.js";
-import { openCopies } from "./copies.js";
-import { openSaves, type Saves } from "./saves.js";
+import { asUsage, openCopies } from "../workspace/outputs-place.js";
 
 export interface OutputsOptions {
   opened: WorkspaceSession;
@@ -30,8 +33,15 @@ export interface OutputsOptions {
   work?: boolean;
 }
 
+/** How a run saves outputs: by itself, or by all workers that share its database. */
+export interface Saves extends Pick<Archive, "save"> {
+  /** Downloads that others do at once. */
+  offered?(): number;
+  close(): Promise<void>;
+}
+
 /** The outputs of a run: where they are kept, and who downloads them. */
-export interface Outputs extends Pick<Saves, "save" | "offered">, Pick<Archive, "refusal"> {
+export interface Outputs extends Saves, Pick<Archive, "refusal"> {
   disk: Disk;
   /** The index of the job's folder. */
   index(): Promise<JobIndex>;
@@ -39,7 +49,6 @@ export interface Outputs extends Pick<Saves, "save" | "offered">, Pick<Archive, 
   completeIndex(): Promise<void>;
   /** Copies the index to that bucket. Where it cannot be, the next run does. */
   copyIndex(): Promise<void>;
-  close(): Promise<void>;
 }
 
 /**
@@ -66,7 +75,7 @@ export async function openOutputs(options: OutputsOptions, onOffer: () => void):
   await removeLeftovers(disk, folder).catch((error: unknown) => {
     throw asUsage(error);
   });
-  const saves = await openSaves({ ...options, disk, bucket: only?.name ?? null }, archive, onOffer);
+  const saves = await openSaves(options, disk, only?.name ?? null, archive, onOffer);
   const index = () => archive.indexOf(folder);
   return {
     disk,
@@ -108,4 +117,77 @@ async function addMissingLines(index: JobIndex, disk: Disk, store: Store, run: R
       if (!isRight) await index.add(line);
     }
   }
+}
+
+/** Throws EarlyExit where the downloads are to be done by others, and none can. */
+async function openSaves(
+  { opened, run, clock, log, work = true }: OutputsOptions,
+  disk: Disk,
+  bucket: string | null,
+  archive: Archive,
+  onOffer: () => void,
+): Promise<Saves> {
+  const { database } = opened.workspace;
+  const here: Saves = { save: archive.save, close: async () => undefined };
+  if (database === null) {
+    if (work) return here;
+    throw new EarlyExit(
+      "usage",
+      "--no-work needs --database-url: without it there are no other workers. Nothing was sent.",
+    );
+  }
+  const queue = await openQueue(database, clock);
+  if (queue === null) {
+    if (work) return here;
+    throw queueMissing();
+  }
+  const entry = {
+    host: hostname(),
+    pid: process.pid,
+    version: ownVersion(),
+    downloads: run.options.downloads,
+  };
+  const folder = jobFolder(run);
+  // A name that no other run has.
+  const proof = await openTemporary(
+    nodeDisk,
+    folder,
+    `fleet ${run.id} ${entry.host} ${entry.pid} ${clock.now()}`,
+  );
+  const { outFolder } = run;
+  const worker = work
+    ? new Worker({
+        queue,
+        outFolder,
+        disk,
+        clock,
+        log,
+        archiveFor: () => archive,
+        entry: { ...entry, does: "run" },
+      })
+    : null;
+  await worker?.start();
+  const handOut = await openHandOut({
+    queue,
+    archive,
+    outFolder,
+    clock,
+    log,
+    startWorker: work ? null : `bulkgen worker${run.options.sandbox ? " --sandbox" : ""}`,
+    onOffer,
+    bucket,
+    proof: proof.path.slice(folder.length + 1),
+    hasProof: async () => (await nodeDisk.size(proof.path).catch(() => null)) !== null,
+    baseUrl: opened.connection.baseUrl,
+  });
+  return {
+    save: (request, signal = new AbortController().signal) => handOut.save(request, signal),
+    offered: () => handOut.offered(),
+    async close() {
+      await worker?.drain(AbortSignal.abort("ended"));
+      await handOut.close();
+      await queue.close();
+      await proof.abandon();
+    },
+  };
 }

@@ -1,9 +1,8 @@
-import { localTime } from "../../core/local-time.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
-import { isoOrNull } from "../../text/iso.js";
 import { reasonCharactersMax } from "../../text/reasons.js";
 import { shortText, terminalText } from "../../text/terminal.js";
+import { isoOrNull, localTime } from "../../text/times.js";
 
 /** The evidence of an item's newest request; null if there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {

@@ -6,7 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
-import { LineSplitter } from "../../text/lines.js";
+import { LineSplitter } from "../../text/pieces.js";
 import { identityFile, readIdentity, writeIdentity } from "./identity.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 

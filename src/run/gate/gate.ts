@@ -1,11 +1,11 @@
 import type { Refusal } from "../../api/errors.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { ServiceError } from "../../client/service.js";
-import { localTime } from "../../core/local-time.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { Decision, Parked, View } from "../../core/next/next.js";
 import { isLongWait, silenceText, slotsLeft } from "../../core/quota/quota.js";
 import { capStops, isOpen, type Stop, type StopKind } from "../../core/stop.js";
+import { localTime } from "../../text/times.js";
 import { Balance } from "./balance.js";
 import { Breaker, Reachability } from "./breaker.js";
 import { Caps } from "./caps.js";

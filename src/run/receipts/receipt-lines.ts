@@ -3,10 +3,9 @@ import { mediaFields } from "../../api/inputs.js";
 import { type GenerateRequest, generateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
-import type { Attempt, AttemptOutcome } from "../../core/ports/attempt.js";
+import type { Attempt, AttemptOutcome, Conclusion } from "../../core/ports/attempt.js";
 import type { Item, Parent, Run } from "../../core/ports/store.js";
 import { keptPath } from "../../store/workspace/own-paths.js";
-import type { Conclusion } from "./conclusion.js";
 
 /** What the receipts know of one paid request. */
 export interface KnownAttempt {

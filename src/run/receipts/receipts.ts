@@ -1,10 +1,9 @@
 import { createCipheriv } from "node:crypto";
 import { dirname, join } from "node:path";
 import { inBatches } from "../../core/batches.js";
-import type { Attempt } from "../../core/ports/attempt.js";
+import type { Attempt, Conclusion } from "../../core/ports/attempt.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Item, Run } from "../../core/ports/store.js";
-import type { Conclusion } from "./conclusion.js";
 import {
   type AnswerLine,
   answerLine,

@@ -1,9 +1,15 @@
 import type { PlanName } from "../../api/plans.js";
 import { creditsPerMonth } from "../state/default-account.js";
 import { accountColumns, accountOf, type SandboxAccountRow } from "../state/rows.js";
-import type { AccountRecord, SubscriptionStatus } from "../state/state.js";
-import { keyHash, sandboxKey, toMicro } from "../state/state.js";
-import { asOf, periodMs } from "../state/subscription.js";
+import {
+  type AccountRecord,
+  asOf,
+  keyHash,
+  periodMs,
+  type SubscriptionStatus,
+  sandboxKey,
+  toMicro,
+} from "../state/state.js";
 import type { Desk } from "./desk.js";
 import { AdminProblem } from "./desk.js";
 

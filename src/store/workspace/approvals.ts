@@ -4,8 +4,8 @@ import { rowIdOf } from "../../core/variant.js";
 import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 
-/** A person's decisions about archived items. */
-type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection">;
+/** A person's decisions about archived items, and the marks beside them: no pick changes what is made or paid. */
+type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection" | "picks" | "pick">;
 
 const waiting = `
   SELECT id, row_id AS rowId, row_number AS rowNumber FROM items
@@ -49,6 +49,21 @@ export function approvalMethods(connection: Database): ApprovalMethods {
       }),
 
     approve: async (itemIds, approval) => atomic(() => approve(itemIds, approval)),
+
+    picks: () =>
+      read(function* () {
+        const rows = (yield* sql("SELECT item_id AS id FROM picks ORDER BY item_id").all()) as {
+          id: number;
+        }[];
+        return new Set(rows.map(({ id }) => id));
+      }),
+
+    pick: async ({ picked, unpicked }) =>
+      atomic(function* () {
+        for (const id of unpicked) yield* sql("DELETE FROM picks WHERE item_id = ?").run(id);
+        for (const id of picked)
+          yield* sql("INSERT INTO picks (item_id) VALUES (?) ON CONFLICT DO NOTHING").run(id);
+      }),
   };
 }
 

@@ -1,5 +1,35 @@
 import { jsonText } from "./terminal.js";
 
+const newline = 0x0a;
+
+/** Splits a text into its lines while it comes in pieces: a whole file may be longer than a string can be. */
+export class LineSplitter {
+  /** The beginning of a line whose end has not come. */
+  private begun: Uint8Array[] = [];
+
+  /** The lines that end in this piece, without their ends. */
+  take(piece: Uint8Array): string[] {
+    const end = piece.lastIndexOf(newline);
+    if (end < 0) {
+      this.begun.push(copyOf(piece));
+      return [];
+    }
+    const whole = Buffer.concat([...this.begun, piece.subarray(0, end)]);
+    this.begun = end + 1 < piece.length ? [copyOf(piece.subarray(end + 1))] : [];
+    return whole.toString("utf8").split("\n");
+  }
+
+  /** The last line, if it has no end; else the empty text. */
+  last(): string {
+    return Buffer.concat(this.begun).toString("utf8");
+  }
+}
+
+/** Whoever reads a file may fill the same piece again. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}
+
 /**
  * Writes an object as JSON in pieces, so that its lists may exceed the length of a string. Values that are iterable but not
  * arrays are written one by one, all on one line or one a line.
