@@ -276,7 +276,9 @@ async function measure() {
       }
     }
     const served = requestUs > 0 ? `, ${requestUs} µs a request at the service` : "";
-    console.log(`${items} items of 1 kB, ${lanes} lanes${served}; items a second by the clock, medians of ${rounds}`);
+    console.log(
+      `${items} items of 1 kB, ${lanes} lanes${served}; items a second by the clock, medians of ${rounds}`,
+    );
     const own = median(rates.bulkgen);
     for (const [name, values] of Object.entries(rates)) {
       const rate = median(values);
