@@ -14,7 +14,7 @@ export interface SavedItem {
   content: Record<string, string>;
 }
 
-/** The items of a saved plan, which may be more than memory holds, in the order of the plan. */
+/** The items of a saved plan, in the order of the plan. There may be more than fit into memory. */
 export interface SavedItems {
   readonly length: number;
   /** What the items that were to be submitted cost together. */
