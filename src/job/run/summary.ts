@@ -30,7 +30,7 @@ export interface RunSummary {
   nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */
   resumeAt: number | null;
-  /** Why the run ended before its items did: whole sentences. */
+  /** Why the run ended before all items were done: whole sentences. */
   stops: readonly string[];
   /** Charged for good. */
   spent: Credits;
@@ -54,7 +54,7 @@ export interface RunSummary {
   creditCheck: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
-  /** Of this command, from the moment that its price was agreed to. */
+  /** The time of this command, from the moment of consent to its price. */
   elapsedMs: number;
   /** From the beginning of the run to its end. */
   ranMs: number;
