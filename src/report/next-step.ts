@@ -28,7 +28,7 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
   if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
   if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
   if (exit === "held" && counts.blocked > 0)
-    return `\`${statusCommand(run)}\` says what the blocked items wait for`;
+    return `\`${statusCommand(run)}\` says what the blocked items wait for; ${resume} tries them again`;
   if (exit === "credits" && ending !== null && ending.leftOut > 0)
     return `top up, then ${runAgain(run, folder)}`;
   if (!isOpen) return null;
@@ -104,16 +104,19 @@ function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): 
 }
 
 /** Only `retry` submits failed items again as they are; `run` makes the rows that were changed. */
-function afterFailures({ run, failureKinds }: LeftToDo, folder: string | null): string {
+function afterFailures({ run, failureKinds, unreadInputs }: LeftToDo, folder: string | null): string {
   const passing = failureKinds.filter(mayPass);
-  const fix = `fix the failed rows, then ${runAgain(run, folder)}; archived items are never charged twice`;
+  const retry = (...flags: string[]) =>
+    `\`${["bulkgen retry", run.id, ...flags, ...(run.options.sandbox ? ["--sandbox"] : [])].join(" ")}\` submits`;
+  const again = {
+    files: `. If --publish was wrong, ${retry("--only input", "--publish WHERE")} them again`,
+    addresses: `. If the rows are right and their addresses can be read now, ${retry("--only input")} them again`,
+  };
+  const fix = `fix the failed rows, then ${runAgain(run, folder)}; archived items are never charged twice${unreadInputs === null ? "" : again[unreadInputs]}`;
   if (passing.length === 0) return fix;
-  const areAll = passing.length === failureKinds.length;
-  const words = ["bulkgen retry", run.id, ...(areAll ? [] : ["--only", passing.join(",")])];
-  const retry = `\`${[...words, ...(run.options.sandbox ? ["--sandbox"] : [])].join(" ")}\` submits`;
-  return areAll
-    ? `${retry} the failed items again`
-    : `${retry} again what may succeed as it is; for the others, ${fix}`;
+  return passing.length === failureKinds.length
+    ? `${retry()} the failed items again`
+    : `${retry(`--only ${passing.join(",")}`)} again what may succeed as it is; for the others, ${fix}`;
 }
 
 /** The command that plans the run's manifest again, as the same edition and with the same options. */

@@ -289,12 +289,12 @@ export function statusText(
   return labelled(lines, style);
 }
 
-/** A later run of the job takes the items over, also those that are archived. */
+/** A later run of the job takes over the items of its rows, also archived ones; variants are then of no run. */
 function itemsText({ run, counts, results }: RunStatus): string {
   const text = countedStates(counts).join(", ");
   if (text !== "" || results === null) return text || "none";
   const left = countedStates(results).join(", ");
-  return `taken over by a later run of ${run.jobName}${left === "" ? "" : `; this one left ${left}`}`;
+  return `a later run of ${run.jobName} followed${left === "" ? "" : `; this one left ${left}`}`;
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */

@@ -39,7 +39,7 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
   held: "possibly charged, waiting for your decision",
   unknown: "not yet known whether they were charged",
   overdue: "still at the service after 10 minutes; never submitted again",
-  blocked: "waiting for the output of an item",
+  blocked: "not submitted, because they wait for something",
   dropped: "not in the manifest, skipped, or cancelled",
 };
 

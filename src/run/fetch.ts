@@ -11,6 +11,8 @@ import type { RunPorts, Session } from "./ports.js";
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
 const triesPerAddress = 4;
 export const triesMax = 2 * triesPerAddress;
+/** Items whose files are looked for at once. */
+const checksAtOnce = 16;
 
 interface Wanted {
   item: Item;
@@ -23,8 +25,8 @@ interface Wanted {
 export class Fetching {
   /** The hash of the last download that failed its check, by item and output. */
   private readonly rejected = new Map<string, string>();
-  /** Files that this execution has saved. */
-  private readonly saved: { item: number; number: number; file: string }[] = [];
+  /** Items of which this execution has saved files. A run may have a million, so that is all that is kept of them. */
+  private saved: number[] = [];
 
   constructor(private readonly session: Session) {}
 
@@ -49,15 +51,28 @@ export class Fetching {
    * tasks are at hand. Returns how many files are gone.
    */
   async fetchMissing(): Promise<number> {
-    const { ports, settings } = this.session;
+    const items = this.saved;
+    this.saved = [];
     let missing = 0;
-    for (const { item, number, file } of this.saved.splice(0)) {
-      if (await ports.exists(join(jobFolder(settings.run), file))) continue;
-      const { state } = await ports.store.item(item);
-      if (state !== "archived") continue;
+    for (let at = 0; at < items.length; at += checksAtOnce) {
+      const found = await Promise.all(items.slice(at, at + checksAtOnce).map((item) => this.missingOf(item)));
+      missing += found.reduce((sum, files) => sum + files, 0);
+    }
+    return missing;
+  }
+
+  private async missingOf(item: number): Promise<number> {
+    const { ports, settings } = this.session;
+    const { store } = ports;
+    const { state } = await store.item(item);
+    if (state !== "archived") return 0;
+    let missing = 0;
+    for (const { number, file, bucket } of await store.outputs(item)) {
+      // The bucket has confirmed what it has.
+      if (file === null || bucket || (await ports.exists(join(jobFolder(settings.run), file)))) continue;
       missing++;
       ports.log.warn({ file }, "a saved file is gone; it is fetched again");
-      await ports.store.lost(item, number);
+      await store.lost(item, number);
     }
     return missing;
   }
@@ -72,9 +87,7 @@ export class Fetching {
     switch (result.kind) {
       case "saved":
         await store.saved(item.id, output.number, result);
-        // The bucket has confirmed what it has.
-        if (result.bucket === undefined)
-          this.saved.push({ item: item.id, number: output.number, file: result.file });
+        if (result.bucket === undefined && this.saved.at(-1) !== item.id) this.saved.push(item.id);
         for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);
         return true;
       case "expired":

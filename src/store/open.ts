@@ -241,7 +241,18 @@ export function syncNames(folder: string): void {
 
 /** A folder with all above it, whose names are durable. */
 export function makeFolder(path: string): void {
-  const first = mkdirSync(path, { recursive: true });
+  let first: string | undefined;
+  try {
+    first = mkdirSync(path, { recursive: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    // On a read-only file system Node says ENOENT, as if a folder were missing; without `recursive` it says EROFS.
+    let missing = path;
+    while (!existsSync(dirname(missing))) missing = dirname(missing);
+    mkdirSync(missing);
+    mkdirSync(path, { recursive: true });
+    first = missing;
+  }
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) syncNames(dirname(made));
 }

@@ -257,11 +257,11 @@ describe("trouble", () => {
     for (const _ of ["paid", "free"])
       expect(await run(place, ["run", "one.csv", "--yes"], { env })).toMatchObject({ code: 0 });
     await open();
-    await page.getByRole("link", { name: /run 1 taken over by a later run of this job/ }).click();
-    await page.getByText("Its items were taken over by a later run of this job.").waitFor();
+    await page.getByRole("link", { name: /run 1 a later run of this job followed/ }).click();
+    await page.getByText("A later run of this job followed. The gallery has the files of both.").waitFor();
     await page.goto(`${new URL(link).origin}/#/runs/2`);
     await page.getByText("archived").first().waitFor();
-    expect(await page.getByText("taken over").count()).toBe(0);
+    expect(await page.getByText("later run").count()).toBe(0);
     expect(complaints).toEqual([]);
   });
 

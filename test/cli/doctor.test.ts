@@ -243,6 +243,16 @@ describe("doctor", () => {
     expect(checks.find(({ name }) => name === "accounts")?.todo).toContain(advice);
   });
 
+  test("a workspace that cannot be written is no reason for a rehearsal to move what workspaces share", async () => {
+    writeFileSync(join(at.folder, ".bulkgen"), "");
+    const { code, of, checks } = await doctor(["--sandbox"]);
+    expect(code).toBe(2);
+    expect(of["accounts"]).toMatch(/cannot be made \(ENOTDIR\)$/);
+    const todo = "make it writable, or name another workspace with --workspace";
+    for (const name of ["state folder", "accounts"])
+      expect(checks.find((each) => each.name === name)?.todo).toBe(todo);
+  });
+
   test("a damaged accounts.db is one line that says what it contains, and the rest is checked", async () => {
     writeFileSync(join(await whole(), "accounts.db"), "no database ".repeat(200));
     const { code, of, checks } = await doctor(["--sandbox"]);

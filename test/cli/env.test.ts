@@ -88,6 +88,15 @@ test("what is missing is named, with the places where it can be set", async () =
   expect(service.keys).toEqual([]);
 });
 
+test("P21: a line without = is named, and its value is not printed", async () => {
+  const path = settings(`# studio\nBULKGEN_BASE_URL=${service.url}\nexport BULKGEN_API_KEY: ${canaryKey}\n`);
+  expect(await run(at, ["account"])).toMatchObject({
+    code: 2,
+    stderr: `bulkgen: ${path}, line 3: expected BULKGEN_API_KEY=VALUE, got no = after BULKGEN_API_KEY\n`,
+  });
+  expect((await run(at, ["account"], { env: { BULKGEN_API_KEY: canaryKey } })).code).toBe(0);
+});
+
 test("where there is no file yet, the command that asks for what is missing is named", async () => {
   const { code, stderr } = await run(at, ["account"]);
   expect(code).toBe(2);

@@ -59,7 +59,7 @@ test("a run whose items a later run took along says how it left them", async () 
   const results = { archived: 1, failed: 1, planned: 0 };
   expect((await status("1", "--json", "--sandbox")).json()).toMatchObject({ run: 1, results });
   expect((await status("1", "--sandbox")).stdout).toMatch(
-    /^items +taken over by a later run of set; this one left 1 archived, 1 failed$/m,
+    /^items +a later run of set followed; this one left 1 archived, 1 failed$/m,
   );
   const now = (await status("2", "--json", "--sandbox")).json();
   expect(now).toMatchObject({ counts: { archived: 1, failed: 1 }, results: null });

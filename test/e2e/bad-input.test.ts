@@ -74,6 +74,22 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     expect(service.asked).toEqual([]);
   });
 
+  // Every folder below a workspace belongs to it, so a mistyped path must not make one, least of all in a folder above.
+  test.each([
+    ["run", "."],
+    ["run", "../nowhere.csv"],
+    ["run", "nowhere.csv", "--sandbox"],
+    ["adopt", ".", ".."],
+  ])("%s %s makes no workspace", async (...args) => {
+    const place = newPlace();
+    place.write("below/set.csv", good);
+    const end = await run(place, [...args, ...(args[0] === "run" ? ["--yes"] : [])], {
+      cwd: join(place.folder, "below"),
+    });
+    expectRefusal(end, 2, /the manifest (is a folder|does not exist)/);
+    expect(place.files()).toEqual(["here/below/set.csv"]);
+  });
+
   test.each<[name: string, env: Record<string, string>, code: number, message: RegExp]>([
     [
       "a key that is too short",

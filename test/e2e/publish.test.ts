@@ -84,6 +84,24 @@ describe("local inputs of a run", () => {
     expect(service.made).toHaveLength(4);
   });
 
+  test("are published again by retry where the service could not read them", slow, async () => {
+    const { place, service } = await withPictures();
+    place.write("s.csv", "id,model,prompt,image_url\nc,plain-image,c,blue.png");
+    place.write("address", "https://x.example/wrong.png");
+    const json = { error: { code: "INVALID_INPUT", message: "image_url cannot be reached" } };
+    service.script(({ what, body }) =>
+      what === "POST generate" && body.includes("wrong") ? { status: 400, json } : "serve",
+    );
+    const words = ["--yes", "--publish-command", "cat address"];
+    const failed = await run(place, ["run", "s.csv", ...words], service);
+    expect(failed.stdout).toContain("If --publish was wrong, `bulkgen retry 1 --only input --publish WHERE`");
+    place.write("address", "https://x.example/right.png");
+    expect((await run(place, ["run", "s.csv", ...words], service)).code).toBe(5);
+    const retried = await run(place, ["retry", "--only", "input", ...words], service);
+    expect(retried.code, retried.stdout).toBe(0);
+    expect(addresses(service)).toEqual(["https://x.example/right.png"]);
+  });
+
   test(
     "that cannot be published leave their items blocked, unpaid; resume tries it again",
     slow,

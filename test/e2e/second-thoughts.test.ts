@@ -120,6 +120,33 @@ describe.concurrent("what did not work, or did not please", () => {
   });
 });
 
+describe.concurrent("a file's name without its folder", () => {
+  test(
+    "is the item's if only one has it, and else the command names the files to choose from",
+    slow,
+    async () => {
+      const place = newPlace();
+      place.write(
+        "s.csv",
+        "id,model,prompt,output\na,aurora-image-mini,a jar,jar/pic\nb,aurora-image-mini,a cup,cup/pic\nc,aurora-image-mini,a lid,cup/lid\n",
+      );
+      await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+      for (const name of ["lid.png", "cup/lid", "lid"]) {
+        const picked = await run(place, ["pick", name, "--sandbox"]);
+        expect(picked, picked.stderr).toMatchObject({
+          code: 0,
+          stdout: expect.stringMatching(/^c (is|was) picked/),
+        });
+      }
+      expect(await run(place, ["redo", "pic.png", "--sandbox", "--yes"])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('did you mean "jar/pic.png" or "cup/pic.png"?'),
+      });
+      expect((await run(place, ["redo", "jar/pic.png", "--sandbox", "--yes"])).stderr).toContain("a-v2: 1");
+    },
+  );
+});
+
 describe.concurrent("a held item", () => {
   test(
     "its task is adopted when it fits, refused when it does not, and nothing is paid for it",

@@ -45,6 +45,7 @@ export function leftOf(run: Run, counts: Partial<LeftToDo["counts"]> = {}): Left
     isNewest: true,
     counts: { ...noItems, planned: 5, ...counts },
     failureKinds: [],
+    unreadInputs: null,
     capNeeded: credits(160),
     overdue: [],
     awaiting: [],

@@ -196,10 +196,10 @@ describe("status", () => {
 
   test("of a run whose items a later run has says how it left them", () => {
     const over = { ...facts, counts: noItems, results: noItems, trouble: [], left: null };
-    expect(statusText(over, here)).toMatch(/^items +taken over by a later run of demo$/m);
+    expect(statusText(over, here)).toMatch(/^items +a later run of demo followed$/m);
     const results = { ...noItems, archived: 24, failed: 1 };
     expect(statusText({ ...over, results }, here)).toMatch(
-      /^items +taken over by a later run of demo; this one left 24 archived, 1 failed$/m,
+      /^items +a later run of demo followed; this one left 24 archived, 1 failed$/m,
     );
   });
 
@@ -234,7 +234,7 @@ describe("status", () => {
     const { options } = finishedRun;
     const run = { ...finishedRun, exit: "held" as const, options: { ...options, sandbox: true } };
     expect(nextStep(leftOf(run, { planned: 0, blocked: 2 }))).toBe(
-      "`bulkgen status 3 --sandbox` says what the blocked items wait for",
+      "`bulkgen status 3 --sandbox` says what the blocked items wait for; `bulkgen resume --sandbox` tries them again",
     );
   });
 
@@ -242,6 +242,14 @@ describe("status", () => {
     const run = { ...finishedRun, exit: "failed" as const };
     const advice = (...failureKinds: FailureKind[]) =>
       nextStep({ ...leftOf(run, { planned: 0, failed: 2 }), failureKinds }, here);
+    const unread = (unreadInputs: "files" | "addresses") =>
+      nextStep({ ...leftOf(run, { failed: 2 }), failureKinds: ["input"], unreadInputs }, here);
+    expect(unread("files")).toMatch(
+      /^fix the failed rows, then .*\. If --publish was wrong, `bulkgen retry 3 --only input --publish WHERE` submits them again$/,
+    );
+    expect(unread("addresses")).toMatch(
+      /\. If the rows are right and their addresses can be read now, `bulkgen retry 3 --only input` submits them again$/,
+    );
     const fix = /^fix the failed rows, then `bulkgen run [^`]+`; archived items are never charged twice$/;
     expect(advice("moderation", "input")).toMatch(fix);
     const ended = (until: string) =>

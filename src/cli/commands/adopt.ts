@@ -6,7 +6,7 @@ import type { AdoptFlags } from "../flags/archive.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { jobOptions } from "../output/job-options.js";
 import { print } from "../output/print.js";
-import { workspaceToChange } from "../settings/workspace.js";
+import { workspaceFor } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function adopt({
@@ -15,7 +15,7 @@ export async function adopt({
   machine,
 }: Call<AdoptFlags, { folder: string; manifest: string }>): Promise<ExitName | undefined> {
   const { folder, manifest } = args;
-  const workspace = workspaceToChange(flags, machine, { manifest, make: true });
+  const workspace = await workspaceFor(manifest, flags, machine);
   const { options, display } = await jobOptions(flags, machine, workspace);
   const adoption = await adoptFolder({
     ...options,

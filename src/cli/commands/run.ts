@@ -7,7 +7,7 @@ import { askConsent } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions } from "../output/job-options.js";
 import { checkDrift, flagsOfPlan, savedPlanIn } from "../settings/saved-plan.js";
-import { workspaceToChange } from "../settings/workspace.js";
+import { workspaceFor } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function run({
@@ -22,7 +22,7 @@ export async function run({
     : { flags: called, line: given };
   const manifest = saved?.manifest ?? args.manifest;
   const { schedule, due } = scheduledIn(machine.env);
-  const workspace = workspaceToChange(flags, machine, { manifest, make: true });
+  const workspace = await workspaceFor(manifest, flags, machine);
   const prepared = await jobOptions(flags, machine, workspace);
   return followed(prepared, flags, (show) =>
     runJob(

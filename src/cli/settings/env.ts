@@ -4,7 +4,6 @@ import { parseEnv } from "node:util";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import type { Environment } from "../../text/environment.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
@@ -36,12 +35,24 @@ export function serviceSettings(
     flags.apiKeyFile === undefined ? given(env[keyName], keyName) : keyFromFile(flags.apiKeyFile, cwd);
   if (baseUrl && key) return { baseUrl, key, warning: null };
   const path = envFile(root);
-  const file = readEnvFile(path);
-  return {
+  const text = readEnvFile(path);
+  const file = text === null ? null : parseEnv(text);
+  const found = {
     baseUrl: baseUrl ?? given(file?.[baseUrlName], path) ?? flags.configured?.baseUrl ?? null,
     key: key ?? given(file?.[keyName], path) ?? configuredKey(flags.configured, cwd),
-    warning: file === null ? null : openToOthers(path),
   };
+  if (text !== null && !found.baseUrl) refuseBareName(text, baseUrlName, path);
+  if (text !== null && !found.key) refuseBareName(text, keyName, path);
+  return { ...found, warning: file === null ? null : openToOthers(path) };
+}
+
+/** parseEnv skips a line without `=`, such as `BULKGEN_API_KEY: svc_…`. Throws EarlyExit, without the value. */
+function refuseBareName(text: string, name: string, path: string): void {
+  const at = text
+    .split(/\r\n|\n|\r/)
+    .findIndex((line) => new RegExp(`^\\s*(export\\s+)?${name}\\b[^=]*$`).test(line));
+  if (at < 0) return;
+  throw new EarlyExit("usage", `${path}, line ${at + 1}: expected ${name}=VALUE, got no = after ${name}`);
 }
 
 function configuredKey({ apiKeyFile }: Configured = {}, cwd: string): ServiceSetting | null {
@@ -79,11 +90,10 @@ function given(value: string | undefined, from: string): ServiceSetting | null {
   return value === undefined ? null : { value, from };
 }
 
-function readEnvFile(path: string): Environment | null {
+function readEnvFile(path: string): string | null {
   const text = settingsText(path, `. Make it readable, or set ${baseUrlName} and ${keyName} yourself.`);
-  if (text === null) return null;
   // Some editors start a file with a byte order mark, which would become part of the first name.
-  return parseEnv(text.replace(/^\ufeff/, ""));
+  return text?.replace(/^\ufeff/, "") ?? null;
 }
 
 /** Throws EarlyExit. */

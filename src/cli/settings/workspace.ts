@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
 import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
+import { manifestProblems } from "../../job/run/prepare.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { whyNoManifest } from "../../manifest/formats/bytes.js";
+import { manifestPath } from "../flags/manifest.js";
 
 /** Flags that say where the workspace is. */
 export interface PlaceFlags {
@@ -51,6 +54,20 @@ export function workspaceToChange(
     random,
     tell: (line) => stderr.write(`bulkgen: ${line}\n`),
   });
+}
+
+/**
+ * The workspace for the items of a manifest; it is made if there is none. A path that names no file makes none: it may be
+ * mistyped, and every folder below a workspace belongs to it. Throws EarlyExit.
+ */
+export async function workspaceFor(
+  manifest: string,
+  flags: PlaceFlags,
+  machine: Machine,
+): Promise<Workspace> {
+  const problem = await whyNoManifest(manifestPath(manifest, machine));
+  if (problem !== null) throw manifestProblems([problem]);
+  return workspaceToChange(flags, machine, { manifest, make: true });
 }
 
 /** The workspace in whose folder commands are to be started. Throws EarlyExit if there is no such folder. */

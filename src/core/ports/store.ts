@@ -421,6 +421,8 @@ export interface ItemChange {
   failureKind?: FailureKind;
   /** The price that a person agreed to pay for it. */
   price?: Credits;
+  /** Contents (SHA-256) whose addresses may be why it failed: they are published again. */
+  publishAgain?: readonly string[];
   /** Facts of a task that failed. */
   charged?: Credits;
   completedAt?: string | null;

@@ -66,6 +66,8 @@ function scratchFolder(
   }
 }
 
+const writableState = "make it writable, or name another workspace with --workspace";
+
 /** Where the state is or will be, and why. */
 export function placeOfState(workspace: Workspace, mounts: string | null): Check {
   const { root, markerFolder, sharedFolder, stateFile } = workspace;
@@ -234,7 +236,7 @@ export async function examineMachine(options: MachineOptions): Promise<Check[]> 
             problem("state folder", {
               expected: "a writable folder",
               got: `${scratch.reason} in ${scratch.at}`,
-              todo: "make it writable, or name another workspace with --workspace",
+              todo: writableState,
             }),
             unchecked("SQLite", "", "no folder to test in"),
             unchecked("lock", "", "no folder to test in"),
@@ -321,7 +323,11 @@ async function accountsData(
     const folder = dirname(accountsFile);
     const code = refusalToWrite(folder);
     if (code === null) return fine("accounts", expected, "none yet");
-    const todo = `to keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
+    // A rehearsal keeps it with the workspace's state.
+    const todo =
+      folder === dirname(stateFile)
+        ? writableState
+        : `to keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
     return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
   }
   try {

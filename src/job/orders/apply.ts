@@ -190,7 +190,15 @@ function retry(
     throw new EarlyExit("usage", `nothing to retry in run ${run.id}: these items are not failed any more`);
   withinPrice(failed, agreed);
   return function* (changes) {
-    for (const { id, price } of failed) yield* changes.apply(id, "retry", { nextAt: 0, price });
+    for (const { id, price, failureKind, files } of failed)
+      yield* changes.apply(id, "retry", {
+        nextAt: 0,
+        price,
+        publishAgain:
+          failureKind === "input"
+            ? Object.values(files ?? {}).map((hash) => hash.replace("sha256:", ""))
+            : [],
+      });
     return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
   };
 }

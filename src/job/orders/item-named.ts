@@ -1,17 +1,24 @@
-import { basename, relative, resolve } from "node:path";
+import { basename, extname, relative, resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
+import { isSuperseded } from "../../archive/move.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { nearest } from "../../text/nearest.js";
 import { terminalText } from "../../text/terminal.js";
 import { type ItemName, placed } from "./review.js";
 
-/** The newest item with this row id, key, task id or file path (relative to `cwd`). */
+/**
+ * The newest item with this row id, key, task id or file path (relative to `cwd`); else the only one that has a file of
+ * this name in any folder.
+ */
 export async function itemNamed(store: Store, given: ItemName, cwd: string): Promise<Item> {
   const name = typeof given === "string" ? given : given.name;
   const [newest] = await itemsNamed(store, name, cwd);
   if (newest) return newest;
-  const meant = await namesLike(store, name);
+  const files = await filesCalled(store, name);
+  const [only, ...others] = files.values();
+  if (only && others.length === 0) return only.item;
+  const meant = only ? quoted([...files.values()].map(({ file }) => file)) : await namesLike(store, name);
   const hint = meant.length === 0 ? "" : `; did you mean ${meant.join(" or ")}?`;
   throw new EarlyExit(
     "usage",
@@ -32,9 +39,31 @@ async function namesLike(store: Store, name: string): Promise<string[]> {
     const ofRow = names.filter((each) => each.startsWith(`${name}-`)).slice(0, namesMax);
     const near = ofRow.length === 0 ? nearest(name, names) : undefined;
     const found = near === undefined ? ofRow : [near];
-    if (found.length > 0) return found.map((each) => JSON.stringify(terminalText(each)));
+    if (found.length > 0) return quoted(found);
   }
   return [];
+}
+
+function quoted(names: readonly string[]): string[] {
+  return names.slice(0, namesMax).map((each) => JSON.stringify(terminalText(each)));
+}
+
+/** A file of each item that has one of this name, whatever its folder, and with or without its extension. */
+async function filesCalled(
+  store: Store,
+  name: string,
+): Promise<ReadonlyMap<number, { item: Item; file: string }>> {
+  const current = new Map<number, { item: Item; file: string }>();
+  const superseded: typeof current = new Map();
+  for await (const page of store.archived()) {
+    for (const { item, file } of page) {
+      const path = `/${file}`;
+      const stem = path.slice(0, path.length - extname(path).length);
+      if (!path.endsWith(`/${name}`) && !stem.endsWith(`/${name}`)) continue;
+      (isSuperseded(file) ? superseded : current).set(item.id, { item, file });
+    }
+  }
+  return current.size > 0 ? current : superseded;
 }
 
 /** Every item of this name, the newest run's first: editions and jobs may share row ids. */

@@ -50,11 +50,14 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException;
     if (error instanceof EarlyExit || code === undefined) throw error;
-    const { sharedFolder, stateFile } = workspace;
+    const { sharedFolder, stateFile, markerFolder } = workspace;
     // The workspaces of this machine are noted in the user's folder, which may be the one that cannot be written.
-    if (path !== undefined && !path.startsWith(workspace.markerFolder))
+    if (path !== undefined && !path.startsWith(markerFolder))
       throw new EarlyExit("usage", noSharedFolder(sharedFolder, code, stateFile));
-    const todo = madeWritable(code, workspace.markerFolder);
+    const todo = madeWritable(
+      code,
+      existsSync(markerFolder) || code === "ENOTDIR" ? markerFolder : workspace.root,
+    );
     // Another workspace does not know what this one has paid for, and would pay again.
     const elsewhere = workspaceExists(workspace) ? "" : ", or name another folder with --workspace";
     throw new EarlyExit(

@@ -1,3 +1,4 @@
+import { mediaFields } from "../../api/inputs.js";
 import type { FailureKind } from "../../core/failure.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, noCredits, plus } from "../../core/money.js";
@@ -11,6 +12,8 @@ export interface LeftToDo {
   isNewest: boolean;
   counts: Readonly<Record<ItemState, number>>;
   failureKinds: readonly FailureKind[];
+  /** What the service could not read of failed items, perhaps through no fault of their rows; null if there is nothing. */
+  unreadInputs: "files" | "addresses" | null;
   /** The cap that covers what is spent or open, and the items that are left. */
   capNeeded: Credits;
   /** Row ids of the items whose tasks take longer than expected, and when the first is polled again. */
@@ -33,12 +36,22 @@ export async function leftToDo(store: Store, run: Run, items?: readonly Item[]):
     isNewest: newest === null || newest.id === run.id,
     counts: await store.counts(run.id),
     failureKinds: [...new Set(failed.map(({ failureKind }) => failureKind ?? "unknown"))],
+    unreadInputs: unreadInputs(failed),
     capNeeded: isUnfinished(run) ? await capNeeded(store, run) : noCredits,
     overdue: overdue.map(({ rowId }) => rowId),
     nextPollAt: earliest(overdue.map(({ nextAt }) => nextAt)),
     awaiting: (await store.awaitingApproval(run.id)).map(({ rowId }) => rowId),
     decidesAt: await decidesAt(store, run, open),
   };
+}
+
+/** Local files that were published, or addresses that the rows name. */
+function unreadInputs(failed: readonly Item[]): LeftToDo["unreadInputs"] {
+  const unread = failed.filter(
+    ({ failureKind, inputs }) => failureKind === "input" && mediaFields.some((field) => field in inputs),
+  );
+  if (unread.length === 0) return null;
+  return unread.some(({ files }) => files !== undefined) ? "files" : "addresses";
 }
 
 /** The cap of a run that covers what is spent or open, and the items that are left. */

@@ -1,4 +1,4 @@
-import { type FileHandle, open, readdir } from "node:fs/promises";
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, extname } from "node:path";
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
@@ -46,6 +46,17 @@ export async function openBytes(
     return { pieces: () => piecesOfFile(file) };
   } catch (error) {
     return { problem: await unreadable(file, called, error as NodeJS.ErrnoException) };
+  }
+}
+
+/** Why no manifest can be at this path: nothing is there, or a folder. Opens nothing: a pipe can be read only once. */
+export async function whyNoManifest(file: string): Promise<Problem | null> {
+  if (file === standardInput) return null;
+  try {
+    if (!(await stat(file)).isDirectory()) return null;
+    return await unreadable(file, "manifest", { name: "Error", message: "", code: "EISDIR" });
+  } catch (error) {
+    return await unreadable(file, "manifest", error as NodeJS.ErrnoException);
   }
 }
 

@@ -81,6 +81,8 @@ export function itemChanges(connection: InTransaction): ItemChanges {
         "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
       ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
     }
+    for (const sha256 of change.publishAgain ?? [])
+      yield* sql("DELETE FROM published WHERE sha256 = ?").run(sha256);
     if (change.retryAt !== undefined) yield* apply(itemId, "retry", { nextAt: change.retryAt });
   }
   return {

@@ -20,7 +20,7 @@ export function runStateWords({ state, alive, exit, counts }: RunEntry): string 
   return endings[exit as ExitName] ?? state;
 }
 
-/** A run that ended and has no items left: a later run of its job has them. */
-export function isTakenOver({ endedAt, alive, counts }: RunEntry): boolean {
+/** A run that ended and has no items left: a later run of its job has those of its rows; variants are of no run. */
+export function isFollowed({ endedAt, alive, counts }: RunEntry): boolean {
   return endedAt !== null && !alive && Object.values(counts).every((items) => items === 0);
 }

@@ -8,7 +8,7 @@ import { Icon } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
-import { isTakenOver, runStateWords } from "../parts/run-words.js";
+import { isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { Clamped, Words } from "../parts/words.js";
@@ -61,7 +61,9 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
         </div>
         <Progress counts={counts} label={`Progress of run ${id}`} large />
         <StateCountList counts={counts} />
-        {isTakenOver(run) && <p class="quiet">Its items were taken over by a later run of this job.</p>}
+        {isFollowed(run) && (
+          <p class="quiet">A later run of this job followed. The gallery has the files of both.</p>
+        )}
       </section>
       {run.ending !== null && run.ending.reasons.length > 0 && (
         <section class="panel warn" aria-label="Why it ended">

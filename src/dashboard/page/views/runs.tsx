@@ -7,7 +7,7 @@ import { Chart } from "../parts/charts.js";
 import { Beginning, Trouble, Waiting } from "../parts/empty.js";
 import { endWords, Gauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
-import { isTakenOver, runStateWords } from "../parts/run-words.js";
+import { isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { Words } from "../parts/words.js";
@@ -187,8 +187,8 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
           </span>
         </span>
         <span class="run-progress">
-          {isTakenOver(run) ? (
-            <span class="quiet">taken over by a later run of this job</span>
+          {isFollowed(run) ? (
+            <span class="quiet">a later run of this job followed</span>
           ) : (
             <>
               <Progress counts={counts} label={`Run ${id}`} />
