@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
 import { toNumber } from "../core/money.js";
+import type { Attempt } from "../core/ports/attempt.js";
 import type { Disk } from "../core/ports/disk.js";
-import type { ArchivedOutput } from "../core/ports/store.js";
+import type { ArchivedOutput, NewItem } from "../core/ports/store.js";
 import { ownVersion } from "../package-file.js";
 import { openSqlite } from "../sqlite.js";
 import { LineSplitter } from "../text/pieces.js";
@@ -318,20 +319,9 @@ export async function writeSidecar(
 
 /** The line of an output in the index of its folder, as the workspace knows it. */
 export function lineOf(output: ArchivedOutput): IndexLine {
-  const { item, number, file, bucket, bytes, sha256, mime, check, taskId, externalTaskId, charged } = output;
-  const { rowId, key, model, prompt, params, inputs } = item;
+  const { item, number, file, bucket, bytes, sha256, mime, check, savedAt } = output;
   return {
-    item: rowId,
-    key,
-    task: taskId,
-    external_task: externalTaskId,
-    model,
-    prompt,
-    params,
-    inputs,
-    credits: charged === null ? null : toNumber(charged),
-    created: output.createdAt,
-    completed: output.completedAt,
+    ...indexFacts(item, output),
     output: number,
     file,
     ...(bucket == null ? {} : { bucket }),
@@ -339,7 +329,28 @@ export function lineOf(output: ArchivedOutput): IndexLine {
     sha256,
     mime,
     check,
-    saved: new Date(output.savedAt).toISOString(),
+    saved: new Date(savedAt).toISOString(),
     bulkgen: ownVersion(),
   };
 }
+
+/** What the index says of an item, and of the task that made its files. */
+export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
+  const { rowId, key, model, prompt, params, inputs } = item;
+  const charged = task?.charged ?? null;
+  return {
+    item: rowId,
+    key,
+    task: task?.taskId ?? "",
+    external_task: task?.externalTaskId ?? null,
+    model,
+    prompt,
+    params,
+    inputs,
+    credits: charged === null ? null : toNumber(charged),
+    created: task?.createdAt ?? null,
+    completed: task?.completedAt ?? null,
+  };
+}
+
+type TaskOfFile = Pick<Attempt, "taskId" | "externalTaskId" | "charged" | "createdAt" | "completedAt">;

@@ -68,6 +68,13 @@ function* listPieces(things: Iterable<unknown>, lineEnd: string): Generator<stri
   yield `${text}${before === lineEnd ? "" : lineEnd}]`;
 }
 
+/** All of a content that memory does hold. */
+export async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
 /** The SHA-256 of a content, in hex. */
 export async function sha256Of(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   const hash = createHash("sha256");
