@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
+import { toNumber } from "../core/money.js";
+import type { Attempt } from "../core/ports/attempt.js";
 import type { Disk } from "../core/ports/disk.js";
+import type { ArchivedOutput, NewItem } from "../core/ports/store.js";
+import { ownVersion } from "../package-file.js";
 import { openSqlite } from "../sqlite.js";
 import { LineSplitter } from "../text/pieces.js";
 import { foldName, linked } from "./disk/names.js";
@@ -312,3 +316,41 @@ export async function writeSidecar(
     await temporary.discard();
   }
 }
+
+/** The line of an output in the index of its folder, as the workspace knows it. */
+export function lineOf(output: ArchivedOutput): IndexLine {
+  const { item, number, file, bucket, bytes, sha256, mime, check, savedAt } = output;
+  return {
+    ...indexFacts(item, output),
+    output: number,
+    file,
+    ...(bucket == null ? {} : { bucket }),
+    bytes,
+    sha256,
+    mime,
+    check,
+    saved: new Date(savedAt).toISOString(),
+    bulkgen: ownVersion(),
+  };
+}
+
+/** What the index says of an item, and of the task that made its files. */
+export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
+  const { rowId, key, model, prompt, params, inputs } = item;
+  const charged = task?.charged ?? null;
+  return {
+    item: rowId,
+    key,
+    task: task?.taskId ?? "",
+    external_task: task?.externalTaskId ?? null,
+    model,
+    prompt,
+    params,
+    inputs,
+    credits: charged === null ? null : toNumber(charged),
+    created: task?.createdAt ?? null,
+    completed: task?.completedAt ?? null,
+  };
+}
+
+type TaskOfFile = Pick<Attempt, "taskId" | "externalTaskId" | "charged" | "createdAt" | "completedAt">;

@@ -14,9 +14,9 @@ import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, pa
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
 import { type GoodRow, Items, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
-import type { Existing, Plan, PlanInput } from "./plan.js";
+import { allRows, type Existing, type Plan, type PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
-import { Choosing, everything } from "./select.js";
+import { Choosing } from "./select.js";
 import { workflowOf } from "./workflow.js";
 
 const none: Problem[] = [];
@@ -48,7 +48,7 @@ class Planning {
     this.prices = new PlanPrices(input.charges ?? new Map());
     this.items = new Items(draft, { origin, account: me.user.id, edition, duplicates, prices: this.prices });
     this.references = new References(draft);
-    this.choosing = new Choosing(input.selection ?? everything, input.manifest.file);
+    this.choosing = new Choosing(input.selection ?? allRows, input.manifest.file);
   }
 
   async add({ rows, problems }: Part): Promise<void> {

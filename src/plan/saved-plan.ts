@@ -11,7 +11,7 @@ import {
   toNumber,
 } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
-import type { SavedItem, SavedItems } from "../core/ports/saved-items.js";
+import type { SavedItem, SavedItems } from "../store/saved-items.js";
 import { type Listing, mapped, only } from "../text/listing.js";
 import { LineSplitter } from "../text/pieces.js";
 import type { Plan } from "./plan.js";

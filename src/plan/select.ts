@@ -8,15 +8,6 @@ import { nearest } from "../text/nearest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Plan, Selection } from "./plan.js";
 
-export const everything: Selection = {
-  filters: [],
-  onlyFailed: false,
-  range: null,
-  sample: null,
-  seed: "",
-  first: null,
-};
-
 /** A selectable thing: a row of a sheet, or an item with its row. */
 export interface Selectable {
   number: number;

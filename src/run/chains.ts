@@ -38,7 +38,7 @@ export class Chains {
   constructor(
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
     private readonly runId: number,
-    private readonly gate: Pick<Gate, "missed" | "reached" | "refused">,
+    private readonly gate: Pick<Gate, "polled">,
     private readonly publishing: Pick<Publishing, "addressesOf" | "missing" | "interrupted">,
   ) {}
 
@@ -105,10 +105,7 @@ export class Chains {
     const attempt = await store.attempt(itemId);
     if (!attempt?.taskId) throw new Error(`item ${itemId} hands on outputs without a task id`);
     const outcome = await service.task(attempt.taskId, ticket);
-    if (outcome.kind === "unclear" && !outcome.reached) this.gate.missed(outcome.reason);
-    else this.gate.reached();
-    if (outcome.kind === "refused")
-      this.gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
+    this.gate.polled(outcome);
     const against = await this.reasonAgainst(itemId, outcome);
     if (against === null) this.waiting.delete(itemId);
     else await this.tryAgain(itemId, against, outcome.kind === "unclear" && outcome.statedMissing);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
+import { indexFacts } from "../archive/index-file.js";
 import type { SaveRequest } from "../archive/save.js";
-import { toNumber } from "../core/money.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
@@ -165,18 +165,6 @@ function saveRequest({ ports, settings }: Session, { item, attempt, output, coun
     outputCount: count,
     category: item.category,
     replaces: ports.replacements.of(item),
-    index: {
-      item: item.rowId,
-      key: item.key,
-      task: attempt?.taskId ?? "",
-      external_task: attempt?.externalTaskId ?? null,
-      model: item.model,
-      prompt: item.prompt,
-      params: item.params,
-      inputs: item.inputs,
-      credits: attempt?.charged === null || attempt === null ? null : toNumber(attempt.charged),
-      created: attempt?.createdAt ?? null,
-      completed: attempt?.completedAt ?? null,
-    },
+    index: indexFacts(item, attempt),
   };
 }

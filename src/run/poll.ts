@@ -40,13 +40,11 @@ export class Polling {
 
   async poll(itemId: number, ticket: Ticket): Promise<void> {
     const { store, service, clock } = this.session.ports;
-    const { gate } = this.session;
     const [item, attempt] = await Promise.all([store.item(itemId), store.attempt(itemId)]);
     if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
     const sentAt = clock.now();
     const outcome = await service.task(attempt.taskId, ticket);
-    if (outcome.kind === "unclear" && !outcome.reached) gate.missed(outcome.reason);
-    else gate.reached();
+    this.session.gate.polled(outcome);
     await this.note({ item, attempt, sentAt }, outcome);
   }
 
@@ -73,7 +71,6 @@ export class Polling {
         await this.pollAgain(poll, null, outcome);
         return;
       case "refused":
-        gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
         await this.pollAgain(poll, null, null);
         return;
       case "unclear":

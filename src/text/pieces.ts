@@ -1,4 +1,7 @@
+import { createHash } from "node:crypto";
 import { jsonText } from "./terminal.js";
+
+/** What may be longer than a string, or than memory: it is read, written and hashed in pieces. */
 
 const newline = 0x0a;
 
@@ -63,4 +66,18 @@ function* listPieces(things: Iterable<unknown>, lineEnd: string): Generator<stri
     text = "";
   }
   yield `${text}${before === lineEnd ? "" : lineEnd}]`;
+}
+
+/** All of a content that memory does hold. */
+export async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+/** The SHA-256 of a content, in hex. */
+export async function sha256Of(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of pieces) hash.update(piece);
+  return hash.digest("hex");
 }

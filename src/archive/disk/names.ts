@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import filenamify from "filenamify";
 import type { Disk, FileContent } from "../../core/ports/disk.js";
 import type { Run } from "../../core/ports/store.js";
+import { sha256Of } from "../../text/pieces.js";
 
 /**
  * Names of output files. A wanted name is untrusted text: it may lead out of the output folder, differ from another name
@@ -132,7 +132,5 @@ export async function holds(
   if ((await disk.size(path)) !== bytes) return false;
   const inBucket = await disk.inBucket?.(path);
   if (inBucket) return inBucket.sha256 === sha256;
-  const hash = createHash("sha256");
-  for await (const piece of disk.read(path)) hash.update(piece);
-  return hash.digest("hex") === sha256;
+  return (await sha256Of(disk.read(path))) === sha256;
 }

@@ -11,7 +11,7 @@ import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
 import { outputsPlace } from "../workspace/outputs-place.js";
 import { type Opened, openSteps, type StatePlace } from "../workspace/state.js";
-import type { RunSummary } from "./summary.js";
+import type { RunSummary } from "./closing.js";
 
 /**
  * What happens in a run, for programs that follow it. Credits are plain numbers. Events of items are read from the

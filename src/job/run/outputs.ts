@@ -7,7 +7,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { openTemporary, removeLeftovers } from "../../archive/disk/temporary.js";
 import { undiciDownloads } from "../../archive/download/download.js";
-import { identityOf, type JobIndex } from "../../archive/index-file.js";
+import { identityOf, type JobIndex, lineOf } from "../../archive/index-file.js";
 import { type Archive, openArchive } from "../../archive/save.js";
 import type { AlarmClock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -19,7 +19,6 @@ import { openQueue, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { Environment } from "../../text/environment.js";
-import { lineOf } from "../workspace/index-line.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { asUsage, openCopies } from "../workspace/outputs-place.js";
 

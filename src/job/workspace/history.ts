@@ -1,12 +1,13 @@
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { hostname } from "node:os";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { indexName } from "../../archive/index-file.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
 import { LineSplitter } from "../../text/pieces.js";
+import { leaves } from "../../text/within.js";
 import { identityFile, readIdentity, writeIdentity } from "./identity.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 
@@ -37,7 +38,7 @@ function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace)
   if (existsSync(receiptsFile) && statSync(receiptsFile).size > 0)
     return `${receiptsFile} records paid requests`;
   // An --out folder may belong to another workspace, and after rehearsals only, the files may be someone else's.
-  const isOwn = readIdentity(markerFolder) !== null && !relative(root, outFolder).startsWith("..");
+  const isOwn = readIdentity(markerFolder) !== null && !leaves(root, outFolder);
   return isOwn && indexFiles(outFolder).length > 0
     ? `the archive in ${outFolder} has files that it recorded`
     : null;

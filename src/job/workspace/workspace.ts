@@ -2,9 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
-import { leaves } from "../../manifest/shape/within.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
+import { leaves } from "../../text/within.js";
 import { identityFile, isOther, readIdentity, type WorkspaceIdentity, workspacesFolder } from "./identity.js";
 
 /** A folder with `.bulkgen/`, and the paths of its files. Sandbox items are kept apart, so a rehearsal never counts. */

@@ -1,5 +1,6 @@
 import type { Refusal } from "../../api/errors.js";
 import { jobFolder } from "../../archive/disk/names.js";
+import type { TaskOutcome } from "../../client/answer.js";
 import { ServiceError } from "../../client/service.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { Decision, Parked, View } from "../../core/next/next.js";
@@ -171,6 +172,14 @@ export class Gate {
   /** A request found no service, or got no answer. */
   missed(reason: string): void {
     if (this.reach.missed(reason)) this.stop("unreachable", `the service cannot be reached (${reason})`);
+  }
+
+  /** What a poll says of the service, whatever it says of its task. */
+  polled(outcome: TaskOutcome): void {
+    if (outcome.kind === "unclear" && !outcome.reached) this.missed(outcome.reason);
+    else this.reached();
+    if (outcome.kind === "refused")
+      this.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
   }
 
   /** The service refused the key, the subscription or the balance. */
