@@ -73,7 +73,7 @@ export async function workspaceFor(
   return workspaceToChange(flags, machine, { manifest, make: true });
 }
 
-/** The workspace in whose folder commands are to be started. Throws EarlyExit if there is no such folder. */
+/** The workspace in whose folder commands will be started. Throws EarlyExit if the folder does not exist. */
 export function workspaceToServe(flags: PlaceFlags, machine: Machine): Workspace {
   const { root } = workspaceOf(flags, machine);
   if (!existsSync(root))
