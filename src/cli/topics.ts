@@ -1,7 +1,7 @@
 import { planLimits } from "../api/plans.js";
 import { exitCodes } from "../core/exit.js";
 
-/** What `bulkgen help TOPIC` explains: a screen each. Where a fact is in the code, it is taken from there. */
+/** What `bulkgen help TOPIC` explains: one screen for each topic. Facts that are in the code are taken from there. */
 export interface HelpTopic {
   name: string;
   describe: string;

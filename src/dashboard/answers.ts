@@ -76,7 +76,7 @@ export async function runDetail(
   }
 }
 
-/** Rejects with Refused for a run that is not there, such as one that was deleted meanwhile. */
+/** Rejects with Refused if the run does not exist, for example because it was deleted in the meantime. */
 export async function runOf(browser: Browser, id: number): Promise<BrowsedRun> {
   const run = await browser.run(id);
   if (run === null) throw new Refused(`there is no run ${id} in this workspace`, "missing");

@@ -57,7 +57,7 @@ const jsonBytesMax = 16 * 1024 * 1024;
 /** How often a stream looks for changes (ms), and sends the time in any case. */
 const refreshMs = 400;
 const atLeastMs = 10_000;
-/** How long an act is waited for before the page is told that it goes on (ms). */
+/** How long to wait for an act before the page is told that it is still in progress (ms). */
 const patienceMs = 2_000;
 /** So many steps of time at most in a chart, none shorter than this (ms). */
 const stepsMax = 300;

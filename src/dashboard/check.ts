@@ -33,7 +33,7 @@ interface ParsedPlan {
   };
 }
 
-/** Plans a sheet. Throws Refused when the command could not, such as without a key, with what it said. */
+/** Plans a sheet. Throws Refused, with the command's message, if the command failed, for example without a key. */
 export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<SheetCheck> {
   const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
   if (stdout.trim() === "") throw new Refused(message);

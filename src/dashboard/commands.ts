@@ -3,9 +3,10 @@ import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**
- * The words of the command for an act. Whatever the page changes or spends is a bulkgen command in a process of its own, so
- * there is one way to do it, the person sees the command that could have been typed, and a run goes on when the dashboard
- * ends. Values are written as `--flag=value`, so that none is taken for a flag. */
+ * The words of the command for an act. For everything that the page changes or spends, it starts a bulkgen command in a
+ * separate process. So there is one way to do it, the person sees a command that they could have typed, and a run
+ * continues when the dashboard ends. Values are written as `--flag=value`, so that no value is taken for a flag.
+ */
 export function wordsOf(act: Act): string[] {
   switch (act.do) {
     case "start":

@@ -13,7 +13,7 @@ import type { Environment } from "../text/environment.js";
 import { pathOf } from "./answers.js";
 import { Refused } from "./asked.js";
 
-/** Shrinking a picture is the dearest thing that the page asks for, and a run may need the processor more. */
+/** Shrinking a picture is the most expensive request of the page, and a run may need the processor more. */
 const shrinking = new PQueue({ concurrency: 1 });
 
 /** Content types that a browser shows; anything else is only downloaded. */
@@ -49,7 +49,9 @@ export async function fileAnswer(
   });
 }
 
-/** Answers with a small picture of an archived one. It is made once, and kept where the gallery keeps it. */
+/**
+ * Answers with a thumbnail of an archived picture. It is made once, and stored where the gallery stores its thumbnails.
+ */
 export async function thumbnailAnswer(file: BrowsedFile, environment: Environment): Promise<Response> {
   const { disk } = await found(file, environment);
   const folder = folderOf(file);
@@ -64,7 +66,7 @@ function folderOf({ outFolder, job }: BrowsedFile): string {
   return jobFolder({ outFolder, jobName: job });
 }
 
-/** A file, on this disk or in the bucket that has it. Rejects with Refused where it is in neither. */
+/** A file, on this disk or in the bucket that has it. Rejects with Refused if it is in neither. */
 async function found(file: BrowsedFile, environment: Environment): Promise<{ disk: Disk; path: string }> {
   const path = pathOf(file);
   if (file.bucket === null || (await nodeDisk.size(path)) !== null)
@@ -100,7 +102,10 @@ export function existing(file: BrowsedFile): string {
   );
 }
 
-/** The part that a Range header asks for; null for the whole. Of several ranges the whole is sent, as HTTP allows. */
+/**
+ * The part that a Range header asks for; null for the whole file. For several ranges the whole file is sent, as HTTP
+ * allows.
+ */
 function partOf(
   range: string | undefined,
   size: number,

@@ -4,7 +4,7 @@ import type { FleetReader } from "../job/run/fleet-worker.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import type { FleetStanding } from "./shapes.js";
 
-/** Looks at the workers of a workspace in a database. The queue is connected to when it is first asked for. */
+/** Watches the workers of a workspace in a database. Connects to the queue when it is first needed. */
 export class FleetWatch {
   private opening: Promise<FleetReader | null> | null = null;
 

@@ -29,7 +29,10 @@ export interface Standing {
   waiting: { held: number; failed: number; approval: number };
   /** Commands that this dashboard has started, the newest first; at most 20. */
   commands: StartedCommand[];
-  /** Why there is nothing to see, such as a workspace without runs or one of a newer bulkgen; null if there is something. */
+  /**
+   * Why there is nothing to show, for example because the workspace has no runs or belongs to a newer bulkgen; null if
+   * there is something to show.
+   */
   problem: string | null;
 }
 
@@ -110,7 +113,7 @@ export interface ItemPage {
 
 export interface ItemEntry extends Omit<BrowsedItem, "price"> {
   price: number;
-  /** Where the page loads its first file from; null without one. */
+  /** The address of its first file; null if it has none. */
   src: string | null;
   /** A small picture of it; null if it has none. */
   thumbnail: string | null;
@@ -136,7 +139,7 @@ export interface AccountOverTime {
   requests: Amount[];
 }
 
-/** `GET /api/fleet`: who downloads for a workspace in a database. Null where the package of the queue is not installed. */
+/** `GET /api/fleet`: the workers of a workspace in a database. Null if the package of the queue is not installed. */
 export type FleetStanding = ({ workers: readonly SeenWorker[] } & QueueLoad) | null;
 
 /** `GET /api/items/ID`: the whole story, from row to file. */
@@ -147,7 +150,7 @@ export interface ItemStory extends Omit<BrowsedStory, "item" | "files" | "attemp
     charged: number | null;
   })[];
   files: FileEntry[];
-  /** Of a held item: what is known of its request; null otherwise. */
+  /** For a held item: what is known of its request; otherwise null. */
   evidence: Evidence | null;
   /** The name by which commands find exactly this item. */
   name: string;
@@ -295,7 +298,7 @@ export interface OfferedPrice {
 /** `POST /api/act`: the command as it stands after at most two seconds; later news of it are in Standing. */
 export type Acted = StartedCommand;
 
-/** `POST /api/zip` with `{run}` or `{files: [{item, number}]}`: answers with where it can be loaded from. */
+/** `POST /api/zip` with `{run}` or `{files: [{item, number}]}`: answers with the address of the ZIP. */
 export interface ZipReady {
   src: string;
   name: string;

@@ -132,7 +132,7 @@ export class WorkspaceWatch {
     };
   }
 
-  /** The quota of a run's account; null where it cannot be read: a page without it is better than none. */
+  /** The quota of a run's account; null if it cannot be read: a page without the quota is better than no page. */
   quotaOf(run: Pick<BrowsedRun, "origin" | "accountId">): Promise<Opened<QuotaReader> | null> {
     const { workspace, clock } = this.options;
     return openQuota(workspace, run, clock).catch(() => null);

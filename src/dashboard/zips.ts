@@ -71,7 +71,7 @@ async function filesOfRun(browser: Browser, run: number): Promise<BrowsedFile[]>
   for (let before: number | null = null; ; ) {
     const page = await browser.files({ text: "", before, run, limit: pageFiles });
     const last = page.at(-1)?.itemId ?? 0;
-    // The files of the last item may go on: they come with the next page.
+    // The last item may have more files: they come with the next page.
     const whole = page.length < pageFiles ? page : page.filter(({ itemId }) => itemId !== last);
     files.push(...whole);
     if (page.length < pageFiles) return files;

@@ -6,7 +6,7 @@ const header = ["file", "row", "column", "id", "problem", "expected", "got", "ne
 
 const linesAtOnce = 1_000;
 
-/** Writes what was skipped, for the person who corrects the sheet. Replaces an older file of that name. */
+/** Writes the skipped rows, for the person who corrects the sheet. Replaces an older file with that name. */
 export async function writeProblemsCsv(path: string, problems: Iterable<Problem>): Promise<void> {
   const { stringify } = await import("csv-stringify/sync");
   const text = (rows: string[][]) => stringify(rows, { record_delimiter: "windows" });
@@ -26,7 +26,7 @@ export async function writeProblemsCsv(path: string, problems: Iterable<Problem>
 }
 
 function cellsOf({ place, message, expected, got, nearest }: Problem): string[] {
-  // Where a problem has no row, its line is the next best thing.
+  // If a problem has no row, its line is the next best thing.
   const row = place.row ?? (place.line === undefined ? "" : `line ${place.line}`);
   return [place.file, String(row), place.column ?? "", place.id ?? "", message, expected, got, nearest ?? ""];
 }

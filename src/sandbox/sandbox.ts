@@ -194,7 +194,7 @@ export interface SandboxOptions {
   made?: MadeMedia;
   /** Behaviour that the service's page leaves open. */
   switches?: SwitchSettings;
-  /** Is told of the sandbox's own failures, such as a full disk; callers only see an internal error. */
+  /** Gets the sandbox's own failures, such as a full disk; callers only see an internal error. */
   onError?: (error: Error) => void;
   /** What is to go wrong. */
   faults?: FaultPlanSettings;

@@ -16,7 +16,7 @@ export interface RunningSandbox {
   key: string;
   /** The link to the user's dashboard, which grants access. */
   dashboard: string;
-  /** Resolves when every input that tasks have asked for so far was fetched and judged. */
+  /** Resolves when all inputs that tasks have requested so far are fetched and judged. */
   settled(): Promise<void>;
   close(): Promise<void>;
 }

@@ -38,7 +38,7 @@ async function orderRun(
   showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);
 }
 
-/** Which unfinished run is meant, asked where there are several; null if one is in progress or there is none. */
+/** The unfinished run that is meant; asks if there are several. Null if a run is in progress or there is none. */
 async function chosenRun(
   what: "pause" | "cancel",
   workspace: Workspace,

@@ -41,8 +41,9 @@ export async function resume({
 }
 
 /**
- * Shows what is resumed and asks on a terminal before anything is bought. Without a terminal, a run that was begun on
- * another machine needs `--yes` or `--max-price`: whoever copied the folder here may not know what it buys. Throws EarlyExit.
+ * Shows what is resumed, and asks on a terminal before anything is bought. Without a terminal, a run that was started
+ * on another machine needs `--yes` or `--max-price`, because the person who copied the folder here may not know what it
+ * buys. Throws EarlyExit.
  */
 async function agreeToRest(
   store: Store,
@@ -78,8 +79,8 @@ async function agreeToRest(
 }
 
 /**
- * Two machines know nothing of each other's runs. If the key was charged for what nobody here sent, a copy of this run
- * may have bought its rest already. Throws EarlyExit.
+ * Two machines know nothing of each other's runs. If the key was charged for requests that nobody here sent, a copy of
+ * this run may have bought the rest already. Throws EarlyExit.
  */
 async function agreeToForeignUse(evidence: ChargeEvidence, { options, machine }: PreparedRun): Promise<void> {
   const foreign = foreignCredits(evidence);

@@ -9,7 +9,7 @@ export interface FlagDefinition<Value = unknown> {
   /** Reads one value; `before` is what the flag's earlier occurrences gave. Throws FlagError. */
   parse(text: string, before?: Value): Value;
   default?: Value;
-  /** The default as people write it, where that differs from its value. */
+  /** The default as people write it, if that differs from its value. */
   defaultText?: string;
   /** The only values that it takes. */
   choices?: readonly string[];
@@ -79,7 +79,7 @@ export function toggle(describe: string, details: Details<boolean> = {}): FlagDe
   return { describe, value: null, parse: () => true, ...details };
 }
 
-/** The flags without their defaults and only on the command line: what is not given stays as it was. */
+/** The flags without their defaults, and only on the command line: options that are not given stay as they were. */
 export function asChanges<Flags extends FlagSet>(
   flags: Flags,
 ): { [Name in keyof Flags]: Omit<Flags[Name], "default"> } {

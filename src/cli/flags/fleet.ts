@@ -20,7 +20,7 @@ export type MigrateFlags = FlagsOf<typeof migrateFlags>;
 
 type WorkerPart = "archive" | "submit,poll" | "submit,poll,archive";
 
-/** Whoever submits also polls: the run's one process does both. */
+/** The run's one process both submits and polls. */
 function parseParts(text: string): WorkerPart {
   const parts = new Set(
     text

@@ -5,7 +5,7 @@ import { durationIn } from "../../text/amounts.js";
 
 /** Readers of flag values. Each throws FlagError, which says what was expected and what was given. */
 
-/** A value that a flag does not take. Whoever catches it knows which flag it was, and puts the name in front. */
+/** A value that a flag does not accept. The caller knows the flag, and puts its name in front. */
 export class FlagError extends Error {
   override readonly name = "FlagError";
 }
@@ -153,7 +153,7 @@ export function day(text: string): number {
   return begin.getTime();
 }
 
-/** When a report begins, as a function of now (UTC ms): a local day, the last such time of day, or so long ago. */
+/** When a report begins, as a function of now (UTC ms): a local day, the most recent time of day, or a duration ago. */
 export function since(text: string): (now: number) => number {
   const word = text.trim().toLowerCase();
   if (word === "today" || word === "yesterday") {

@@ -17,7 +17,7 @@ interface ConsentFlags {
   quiet?: boolean;
 }
 
-/** Where the question is asked, and the signal that ends the wait for an answer. */
+/** The terminal for the question, and the signal that ends the wait for an answer. */
 type Asking = Pick<PreparedRun, "display" | "options" | "machine">;
 
 /** Shows what a run would cost and asks; `--yes` answers. Throws EarlyExit without a terminal to ask on. */

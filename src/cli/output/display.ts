@@ -20,7 +20,7 @@ export interface Display {
   counting(line: string): void;
   /** A line of its own. */
   say(line: string): void;
-  /** What others write to this stream, such as the log; a live view stays below it. */
+  /** Text that others write to this stream, such as the log; a live view stays below it. */
   beside(stream: OutputStream): OutputStream;
   /** Ends the progress, before the summary, a question or an error. */
   end(): void;

@@ -39,7 +39,7 @@ export function exitOf(error: unknown): ExitName {
   return saysWhatToDo(name) || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
-/** Whether the message of such an error says already what to do. */
+/** Whether the message of the error already says what to do. */
 function saysWhatToDo(name: string | undefined): boolean {
   return name === "NewerDatabase" || name === "SqliteMissing";
 }

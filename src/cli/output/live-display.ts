@@ -15,7 +15,7 @@ import { type DrawPicture, picturesOf } from "./pictures.js";
 
 /** Between two drawings (ms): times move, and counts are still easy to follow. */
 const redrawMs = 500;
-/** Reading the news again waits for so many times as long as reading it took, whatever the size of the run. */
+/** The next reading of the news waits this many times as long as the last one took, whatever the size of the run. */
 const newsRestTimes = 100;
 /** A picture of the newest file is shown no sooner after another (ms): it stays above the view. */
 const pictureMs = 30_000;

@@ -5,7 +5,7 @@ import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { Progress } from "../../run/loop.js";
 
-/** Writes the gallery of a run's job while the run goes on, and at its end. Never throws: the run is what matters. */
+/** Writes the gallery of a run's job during the run and at its end. Never throws, because the run matters more. */
 export interface LiveGallery {
   begin(run: { id: number }): void;
   progress(progress: Pick<Progress, "counts">): void;
@@ -14,7 +14,9 @@ export interface LiveGallery {
 
 /** The least time (ms) between two writings. */
 const leastMs = 5_000;
-/** Between two writings is so many times the time that one takes: at most a fiftieth of the run is spent on them. */
+/**
+ * The pause between two writes is this many times as long as a write: at most a fiftieth of the run is spent on them.
+ */
 const restTimes = 50;
 
 export function openLiveGallery(

@@ -7,8 +7,8 @@ import { terminalText } from "../../text/terminal.js";
 import type { LogFlags } from "../flags/shared.js";
 
 /**
- * The log on stderr: a readable line for each event, with the date where it goes to a file; or, if asked for, a JSON
- * document a line.
+ * The log on stderr: a readable line for each event, with the date if it goes to a file; or, if requested, one JSON
+ * document per line.
  */
 export async function openLog(
   { logLevel: level, logFormat }: LogFlags,
@@ -39,7 +39,7 @@ function clean(facts: object): object {
 async function readable(stderr: Machine["stderr"], env: Machine["env"]) {
   const { default: pretty } = await import("pino-pretty");
   return pretty({
-    // It listens to its destination for good, and a worker opens a log for every run that it goes on with.
+    // It listens to its destination permanently, and a worker opens a log for every run that it continues.
     destination: new Writable({
       decodeStrings: false,
       write(text: string | Buffer, _encoding, done) {

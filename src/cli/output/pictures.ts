@@ -56,7 +56,7 @@ async function asSixel(path: string): Promise<string | null> {
       .timeout({ seconds: 5 })
       .toBuffer({ resolveWithObject: true });
     if (info.channels !== 3) return null;
-    // Where the cursor is after a sixel differs from terminal to terminal.
+    // The position of the cursor after a sixel differs between terminals.
     return placed(`\u001b7${sixel(data, info.width, info.height)}\u001b8`);
   } catch {
     return null;

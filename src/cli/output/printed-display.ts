@@ -8,7 +8,7 @@ type MovingLine = () => string;
 
 /** The least time (ms) between two lines. */
 const leastMs = 5_000;
-/** After so long (ms) a line shows that the run goes on, although nothing has changed. */
+/** After this long (ms) a line shows that the run is in progress, although nothing has changed. */
 const mostMs = 30_000;
 
 /** Progress where each line stays: in a pipe, a file, or the log of a CI service. */
@@ -78,7 +78,7 @@ export function openPrintedDisplay(clock: Clock, stream: OutputStream): Display 
     waiting: (what, until) => update(() => waitingLine(what, until, clock.now())),
     status,
     counting(line) {
-      // The first count alone would be what is left of a command that ends at once.
+      // Otherwise a command that ends at once would leave only its first count.
       if (shownAt === Number.NEGATIVE_INFINITY) shownAt = clock.monotonic();
       status(line);
     },

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Why the system refused a file or folder, in words; the system's own message for what has no better ones. `file` is
- * needed where the error does not name it, as when a folder is read like a file.
+ * Why the system refused a file or folder, in words; the system's own message if there are no better words. `file` is
+ * needed if the error does not name it, as when a folder is read like a file.
  */
 export function fileTrouble(error: unknown, file?: string): string {
   const { code, message, path = file, dest } = error as NodeJS.ErrnoException & { dest?: string };

@@ -57,20 +57,23 @@ export function workspaceToChange(
 }
 
 /**
- * The workspace for the items of a manifest; it is made if there is none. A path that names no file makes none: it may be
- * mistyped, and every folder below a workspace belongs to it. Throws EarlyExit.
+ * The workspace for the items of a manifest, which is made if there is none. A path that names no file makes no workspace:
+ * it may be mistyped, and every folder below a workspace belongs to it. In an existing workspace the run itself reports
+ * the path, so that a scheduled run sends its notification. Throws EarlyExit.
  */
 export async function workspaceFor(
   manifest: string,
   flags: PlaceFlags,
   machine: Machine,
 ): Promise<Workspace> {
-  const problem = await whyNoManifest(manifestPath(manifest, machine));
-  if (problem !== null) throw manifestProblems([problem]);
+  if (!existsSync(workspaceOf(flags, machine, manifest).markerFolder)) {
+    const problem = await whyNoManifest(manifestPath(manifest, machine));
+    if (problem !== null) throw manifestProblems([problem]);
+  }
   return workspaceToChange(flags, machine, { manifest, make: true });
 }
 
-/** The workspace in whose folder commands are to be started. Throws EarlyExit if there is no such folder. */
+/** The workspace in whose folder commands will be started. Throws EarlyExit if the folder does not exist. */
 export function workspaceToServe(flags: PlaceFlags, machine: Machine): Workspace {
   const { root } = workspaceOf(flags, machine);
   if (!existsSync(root))

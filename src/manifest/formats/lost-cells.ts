@@ -17,9 +17,9 @@ export interface OfSheet {
 const mergedMax = 100_000;
 
 /**
- * Finds what is hidden, and the cells that would be read as empty although a person sees a value in them: errors of formulas, formulas that
- * were saved without their result, and merged cells other than the first, if that has a value. `index` is the sheet's
- * place in the workbook, `data` what was read of it.
+ * Finds hidden rows and sheets, and cells that would be read as empty although a person sees a value in them: errors of
+ * formulas, formulas that were saved without their result, and merged cells other than the first, if that has a value.
+ * `index` is the sheet's place in the workbook, `data` its content as it was read.
  */
 export function lostCells(bytes: Uint8Array, index: number, data: readonly unknown[][]): OfSheet {
   const { path, isHidden } = sheetAt(bytes, index);

@@ -163,7 +163,7 @@ function isFar(content: Buffer): boolean {
 
 const stepBytes = 1_000_000;
 
-/** The text of a file in pieces that overlap: what is no longer than that is whole in one of them. */
+/** The text of a file in pieces that overlap: text that is no longer than the overlap is complete in one of them. */
 export function* pieces(content: Buffer, overlapBytes: number): Generator<string> {
   for (let at = 0; at < content.length; at += stepBytes)
     yield content.toString("latin1", at, at + stepBytes + overlapBytes);

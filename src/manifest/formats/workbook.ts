@@ -118,7 +118,7 @@ function otherSheets([first, ...others]: readonly string[], isHidden: boolean): 
 
 const rowsShown = 5;
 
-/** Whoever filtered a sheet may mean the rows that it shows. */
+/** A person who filtered a sheet may mean only the rows that it shows. */
 function hiddenNotes(hidden: readonly number[], { rows }: SourceBatch): string[] {
   const hiddenRows = new Set(hidden);
   const read = rows.filter(({ number }) => hiddenRows.has(number)).map(({ number }) => number);

@@ -29,7 +29,7 @@ export interface DeskOptions {
 
 /**
  * Opens a state file for administration. The service reads accounts and keys with each request, so a sandbox that
- * serves the same file at the time goes by what is changed here from its next request on.
+ * serves the same file uses the changes from its next request on.
  */
 export function openDesk({ file, clock, random }: DeskOptions): Desk & { close(): void } {
   const state = new SqliteState(file);
@@ -37,12 +37,12 @@ export function openDesk({ file, clock, random }: DeskOptions): Desk & { close()
   return { state, clock, random, close: () => state.close() };
 }
 
-/** Something that an administrator asked for and cannot have; the message says what was expected and what was got. */
+/** A request of an administrator that cannot be met; the message says what was expected and what was found. */
 export class AdminProblem extends Error {
   override readonly name = "AdminProblem";
 }
 
-/** What is to be different about an account; what is not named stays as it is. */
+/** The changes of an account; other fields stay as they are. */
 export interface AccountChange {
   name?: string;
   plan?: PlanName;
@@ -103,7 +103,7 @@ export function createAccount(desk: Desk, email: string, change: AccountChange):
   });
 }
 
-/** Changes what is named, at once, and returns the account as it is then. */
+/** Makes the changes at once, and returns the changed account. */
 export function changeAccount(desk: Desk, accountId: string, change: AccountChange): AccountRecord {
   return desk.state.transact(() => {
     const before = desk.state.account(accountId);

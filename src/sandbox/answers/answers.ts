@@ -74,8 +74,8 @@ function shaped(shape: Switches["errorShape"], code: string, message: string): u
 }
 
 /**
- * Faults inside the service itself, as opposed to faults on the way there and back. The world applies such a fault
- * as it obeys a request, so a simulation needs no socket to have it.
+ * Faults inside the service itself, as opposed to faults of the connection. The world applies such a fault while it
+ * handles a request, so a simulation needs no socket for it.
  */
 export type WorldFault =
   /** 429 below the plan's limit. */

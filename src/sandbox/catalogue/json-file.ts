@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * The content of a user's JSON file, as it is written. Throws an error that says what is wrong with it, and where; `what`
- * is what it should be.
+ * The content of a user's JSON file. Throws an error that says what is wrong with it, and where; `what` names the
+ * expected content.
  */
 export function readJson<Schema extends z.ZodType>(
   text: string,

@@ -74,7 +74,7 @@ export const presets = {
       { fault: "download-expired", rate: 0.03 },
     ],
   },
-  /** Requests and replies that get lost, early and late: what paying twice or losing what was paid comes from. */
+  /** Requests and replies that get lost, early and late: the cause of paying twice and of losing paid outputs. */
   lossy: {
     rules: [
       { fault: "lost-request", rate: 0.08 },

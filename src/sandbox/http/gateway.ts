@@ -62,7 +62,7 @@ export class Gateway implements HttpHandlers {
     return this.clock.sleep(ms, this.ending.signal);
   }
 
-  /** Ends all waiting; what has not arrived by now never will. */
+  /** Ends all waiting; nothing more will arrive. */
   close(): void {
     this.ending.abort();
   }

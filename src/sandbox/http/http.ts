@@ -14,7 +14,7 @@ export type Exchange = { reply: SandboxReply; cut: boolean; bytesPerSecond: numb
 export interface HttpHandlers {
   /** Answers an API request; its changes are committed when it resolves. */
   exchange(request: WorldRequest): Promise<Exchange>;
-  /** Finds or makes the file of a signed URL, with what is to go wrong with sending it. */
+  /** Finds or makes the file of a signed URL, and the fault for sending it. */
   download(
     path: string,
     query: Record<string, string>,

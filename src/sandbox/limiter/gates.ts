@@ -1,6 +1,6 @@
 import type { TokenBucket, WorldState } from "../state/state.js";
 
-/** One limit as a request finds it: so many requests in a window, counted in some manner. */
+/** One limit at the time of a request: a number of requests in a window, with a way of counting. */
 export interface RequestLimit {
   limit: number;
   /** Milliseconds until one more request can pass; 0 or less when it can now. */

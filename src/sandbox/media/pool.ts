@@ -46,7 +46,7 @@ export class MediaPool {
     this.pictures = new PQueue({ concurrency: threads });
   }
 
-  /** The bytes of a job. Rejects with what was wrong with its media, or with PoolFull. */
+  /** The bytes of a job. Rejects with the problem of its media, or with PoolFull. */
   run(job: MediaJob): Promise<Uint8Array> {
     if (this.closed) return Promise.reject(new Error("the sandbox is closing"));
     const waiting = isPicture(job.maker) ? this.pictures.size : this.queue.length;

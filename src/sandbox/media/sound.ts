@@ -208,7 +208,7 @@ async function load(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(file));
 }
 
-/** The voices read plain English letters: accents are taken off, and what is left of other scripts is nothing. */
+/** The voices read plain English letters: accents are removed, and other scripts are dropped. */
 function readable(prompt: string): string {
   const plain = prompt.normalize("NFKD").replace(/[’‘]/g, "'").replace(/[–—]/g, ", ").replace(/ß/g, "ss");
   const text = plain

@@ -18,12 +18,12 @@ export interface StudioSettings {
   closing: AbortSignal;
 }
 
-/** How much of the made media is kept in memory; more is made again when it is asked for. */
+/** How many bytes of media are cached in memory; other media are made again when requested. */
 const keptBytesMax = 96 * 1024 * 1024;
 
 /**
- * Makes outputs. Their bytes depend only on the request and its inputs, so nothing but the inputs is
- * stored: an output is made when it is first asked for, and again when it was forgotten, always the same.
+ * Makes outputs. Their bytes depend only on the request and its inputs, so only the inputs are stored: an output is
+ * made when it is first requested, and again after it was dropped from the cache, with the same bytes each time.
  */
 export class Studio {
   private readonly kept = new Map<string, Uint8Array>();
@@ -37,8 +37,8 @@ export class Studio {
   ) {}
 
   /**
-   * Fetches the inputs of a task and makes its outputs from them once, which shows whether they can be used.
-   * Resolves with what was wrong, or null.
+   * Fetches the inputs of a task and makes its outputs from them once, which shows whether they can be used. Resolves
+   * with the problem, or null.
    */
   async prepare(task: TaskRecord): Promise<string | null> {
     try {

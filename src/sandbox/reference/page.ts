@@ -18,14 +18,14 @@ export interface Reference {
 }
 
 interface Page extends Reference {
-  /** The address that the page was asked for at, which its commands use. */
+  /** The address under which the page was requested; its commands use it. */
   origin: string;
 }
 
 interface Section {
   id: string;
   title: string;
-  /** The title as a heading, where it is more than its words. */
+  /** The title as a heading, if it is more than plain text. */
   heading?: Piece;
   body: Piece;
 }
@@ -268,7 +268,7 @@ function label(heads: readonly string[], at: number): Piece | string {
   return heads.length > 3 && at > 0 ? html` data-label="${heads[at] ?? ""}"` : "";
 }
 
-/** The style sheet of the reference: contents at the side where there is room, above the text otherwise. */
+/** The style sheet of the reference: contents at the side if there is room, otherwise above the text. */
 export const style = `
 :root { color-scheme: light dark; --ground: #f5f5f2; --sheet: #fff; --line: #e4e3dd; --ink: #1d1f23; --quiet: #63666d; --accent: #4456c7; --code: #f0f0ec; }
 @media (prefers-color-scheme: dark) {

@@ -17,9 +17,8 @@ export interface DefaultAccount {
 }
 
 /**
- * Sees to it that the state has an account to which the public key belongs, with a subscription whose period has not
- * passed, and returns the secret that signs its output URLs. On a state that has one already only a plan that was
- * asked for is changed.
+ * Ensures that the state has an account for the public key, with a subscription whose period has not ended, and returns
+ * the secret that signs its output URLs. In an existing state, only a plan that was asked for is changed.
  */
 export function ensureDefaultAccount(
   state: SqliteState,

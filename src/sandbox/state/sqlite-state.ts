@@ -27,7 +27,7 @@ import {
  * afterwards, the process or the power.
  */
 export class SqliteState implements WorldState {
-  /** For what reads and writes beside the world: the administration of accounts. */
+  /** For other readers and writers besides the world: the administration of accounts. */
   readonly db: Sqlite;
   private readonly sql: Sql;
 

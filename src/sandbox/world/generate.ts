@@ -23,8 +23,8 @@ export interface GenerateSettings {
 }
 
 /**
- * The task that a generate request asks for. Throws what is wrong in this order: the body, the model, its inputs,
- * its params, the credits.
+ * The task for a generate request. Throws the first problem in this order: the body, the model, its inputs, its params,
+ * the credits.
  */
 export function createTask(
   settings: GenerateSettings,

@@ -29,7 +29,7 @@ export interface Applied {
   changes: Change[];
 }
 
-/** One request in progress: what has changed so far, and the headers that any answer to it will have. */
+/** One request in progress: the changes so far, and the headers of its answer. */
 interface Visit {
   now: number;
   request: WorldRequest;
@@ -95,7 +95,7 @@ export class World {
     return errorAnswer(refusal, this.settings.switches.errorShape);
   }
 
-  /** What becomes of a task whose inputs were judged at `now`: `error` says what was wrong with them, or null. */
+  /** The next state of a task whose inputs were judged at `now`: `error` says what was wrong with them, or null. */
   decide(now: number, task: TaskRecord, error: string | null): Change {
     const outcome = error === null ? "completed" : "failed";
     return { kind: "outcome decided", taskId: task.id, outcome, error, dueAt: Math.max(task.dueAt, now) };

@@ -52,7 +52,7 @@ function inputFolder(folder: string, { cwd }: Machine): string {
   throw new EarlyExit("usage", `--inputs: expected a folder, got ${JSON.stringify(folder)}`);
 }
 
-/** What to do about a port that cannot be had. Throws any other error again. */
+/** What to do about a port that is not available. Rethrows any other error. */
 function startProblem(error: NodeJS.ErrnoException, port: number): string {
   const advice = "Choose another with --port, or leave --port out to get a free one.";
   if (error.code === "EADDRINUSE") return `port ${port} is in use by another program. ${advice}`;

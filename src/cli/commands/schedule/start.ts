@@ -86,8 +86,8 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
 }
 
 /**
- * The workspace of a schedule may be in a database that other machines share. Where it cannot be used at all, nobody has
- * the due times: the process of the run says why.
+ * The workspace of a schedule may be in a database that other machines share. If it cannot be used at all, nobody
+ * claims the due times, and the process of the run says why.
  */
 async function claimForAll(
   schedule: Schedule,

@@ -9,7 +9,7 @@ import { workspaceToChange, workspaceToServe } from "../../settings/workspace.js
 import type { Call } from "../call.js";
 import { schedulesFile } from "../schedule/place.js";
 
-/** Serves the page of a workspace until it is interrupted. Runs that were started from it go on. */
+/** Serves the page of a workspace until it is interrupted. Runs that were started from the page continue. */
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {
   const { clock, random, env, program } = machine;
   const sandbox = flags.sandbox ?? false;

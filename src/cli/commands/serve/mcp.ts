@@ -6,7 +6,10 @@ import type { McpFlags } from "../../flags/serve.js";
 import { workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
-/** Serves the tools of a workspace on standard input and output until the client hangs up. Runs that were started go on. */
+/**
+ * Serves the tools of a workspace on standard input and output until the client disconnects. Runs that were started
+ * continue.
+ */
 export async function mcp({ flags, machine }: Call<McpFlags>): Promise<undefined> {
   const { stdin, stdout, stderr, clock, program, env } = machine;
   const { root } = workspaceToServe(flags, machine);

@@ -28,7 +28,7 @@ const steps: [number, number, Intl.RelativeTimeFormatUnit][] = [
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-/** `4 minutes ago`, `in 2 hours`; the date, where that says more. */
+/** `4 minutes ago`, `in 2 hours`; or the date, if that says more. */
 export function ago(at: number, now: number): string {
   const age = now - at;
   const step = steps.find(([below]) => Math.abs(age) < below);

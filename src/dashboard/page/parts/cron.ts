@@ -38,7 +38,7 @@ export function cronOf(preset: Exclude<CronPreset, "own">, time: string, weekday
   }
 }
 
-/** `every day at 06:00`; the expression itself, where it is none of these. */
+/** `every day at 06:00`; or the expression itself, if it has no such form. */
 export function cronWords(cron: string): string {
   const [, minute, hour, day, month, weekday] =
     /^(\d{1,2}) (\d{1,2}|\*) (\d{1,2}|\*) (\*) (\d|1-5|\*)$/.exec(cron.trim()) ?? [];

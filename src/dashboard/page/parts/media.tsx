@@ -96,7 +96,7 @@ interface StripProps {
   isSmall?: boolean;
 }
 
-/** The files of an item to choose from; nothing where it has only one. */
+/** The files of an item to choose from; nothing if it has only one. */
 export function FileStrip({ files, shown, onShow, isSmall = false }: StripProps) {
   if (files.length < 2) return null;
   return (

@@ -16,7 +16,7 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
     if (given !== "asked") return;
     priceOf(act).then(setPrice, (reason: unknown) => setError(messageOf(reason)));
   }, [act, given]);
-  // The price that is agreed to goes along, so that nobody pays another.
+  // The agreed price is sent with the act, so that nobody pays another price.
   const total = price?.total ?? (typeof given === "number" ? given : null);
   const agree = async () => {
     setBusy(true);

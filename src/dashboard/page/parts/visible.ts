@@ -1,6 +1,6 @@
 /**
- * Text that somebody else wrote: a prompt, a name, a message of the service. It is only ever a text node, it reads in its
- * own direction without turning what is beside it, and its control characters are seen or dropped.
+ * Text from outside: a prompt, a name, a message of the service. It is always a text node, has its own direction
+ * without affecting the text around it, and its control characters are shown or removed.
  */
 export function visible(text: string): string {
   return (

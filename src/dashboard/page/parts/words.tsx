@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { visible } from "./visible.js";
 
-/** On one line or where it breaks by itself; the style of its place cuts it. */
+/** Text on one line, or with its own line breaks; the style of its place truncates it. */
 export function Words({ text, class: name = "" }: { text: string; class?: string }) {
   return (
     <span class={`words ${name}`} dir="auto">

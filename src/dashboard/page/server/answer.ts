@@ -3,7 +3,7 @@ import { after } from "../system.js";
 import { get } from "./client.js";
 import { currentStanding, onConnection } from "./standing.js";
 
-/** Answers of the server, asked for again when the workspace has changed: at most once a second. */
+/** Answers of the server, requested again when the workspace has changed: at most once a second. */
 
 const throttleMs = 1_000;
 
@@ -33,13 +33,13 @@ export function useChanges(then: () => void, ms: number | null = throttleMs): vo
 }
 
 export interface ReadAnswer<T> {
-  /** Null until there is one; the last one while it is asked for again. */
+  /** Null until there is an answer; the last answer while it is requested again. */
   data: T | null;
   error: Error | null;
   again: () => void;
 }
 
-/** The answer to a GET of this path; null asks nothing. It is asked for again at most every `ms`, or never. */
+/** The answer to a GET of this path; null requests nothing. It is requested again at most every `ms`, or never. */
 export function useAnswer<T>(path: string | null, ms: number | null = throttleMs): ReadAnswer<T> {
   const [state, setState] = useState<{ path: string | null; data: T | null; error: Error | null }>({
     path: null,
@@ -69,7 +69,7 @@ export function useAnswer<T>(path: string | null, ms: number | null = throttleMs
 }
 
 export interface RowWindow<T> {
-  /** Of the wanted rows; undefined where one is not there yet. */
+  /** The wanted rows; undefined for rows that are not loaded yet. */
   row: (index: number) => T | undefined;
   total: number | null;
   error: Error | null;

@@ -12,8 +12,8 @@ export interface Checked {
 const settleMs = 400;
 
 /**
- * Plans the sheet as it would be started, again whenever something has been changed and nobody types any more. One plan
- * is made at a time, as each is a process.
+ * Plans the sheet as it would be started, and plans again after each change once typing stops. One plan is made at a
+ * time, because each is a process.
  */
 export function useCheck(choices: StartChoices, version: number): Checked {
   const [state, setState] = useState<Checked>({ check: null, error: null, isBusy: true });

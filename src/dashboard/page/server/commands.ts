@@ -3,7 +3,7 @@ import type { Act, Acted, OfferedPrice, StartedCommand } from "../../shapes.js";
 import { post } from "./client.js";
 import { onConnection } from "./standing.js";
 
-/** What a person does here. Acts are sent one after the other, in the order in which they were asked for. */
+/** The acts of a person. They are sent one after the other, in the order in which they were requested. */
 
 /** An act as a person is asked about it. */
 export interface Proposal {
@@ -81,7 +81,7 @@ export function priceOf(act: Act): Promise<OfferedPrice> {
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Does it, after whatever was asked for before. Rejects if the server refuses. */
+/** Carries out the act, after all earlier ones. Rejects if the server refuses. */
 export function perform(act: Act): Promise<StartedCommand> {
   change({ waiting: doing.waiting + 1 });
   const done = last

@@ -18,7 +18,7 @@ import { after } from "../system.js";
 import { redoOf } from "./item.js";
 import { ZipButton } from "./run.js";
 
-/** Every archived file, the newest first, in a grid of which only what is in view is drawn. */
+/** Every archived file, the newest first, in a grid that draws only what is in view. */
 export function GalleryView({ query }: { query: URLSearchParams }) {
   const run = query.get("run");
   const [typed, setTyped] = useState("");

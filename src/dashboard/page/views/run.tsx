@@ -19,7 +19,7 @@ import { propose, tellError } from "../server/commands.js";
 import { ItemTable } from "./item-table.js";
 import { chartMs } from "./runs.js";
 
-/** One run: how it stands, what it has cost, what was expected, its troubles, and every item. */
+/** One run: its progress, its cost, the forecast, its troubles, and every item. */
 export function RunView({ id, standing, query }: { id: number; standing: Standing; query: URLSearchParams }) {
   const now = useTime();
   const { data: run, error } = useAnswer<RunDetail>(`/api/runs/${id}`);

@@ -35,8 +35,8 @@ const headHeight = 34;
 const charactersMax = 200;
 
 /**
- * The rows of a sheet, of which only those in view are drawn and loaded. The grid itself has the focus and says which
- * cell is meant, because a cell that is scrolled away is no longer there.
+ * The rows of a sheet; only rows in view are drawn and loaded. The grid itself has the focus and knows the current
+ * cell, because a cell that is scrolled away no longer exists.
  */
 export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: GridProps) {
   const { file, columns, rows: total, editable } = sheet;
@@ -291,7 +291,7 @@ function CellEditor({ name, value: given, onCommit, onCancel }: EditorProps) {
   );
 }
 
-/** Where a row is, by its number: rows follow each other, unless the file has empty ones. */
+/** The place of a row, by its number: rows follow each other, unless the file has empty rows. */
 function indexOf(
   wanted: number,
   firstNumber: number,
@@ -304,7 +304,7 @@ function indexOf(
   return index;
 }
 
-/** As wide as what is in the first rows needs, within reason. */
+/** As wide as the content of the first rows needs, within limits. */
 function useWidths(
   columns: readonly string[],
   row: (index: number) => Row | undefined,

@@ -23,7 +23,7 @@ import { StartPanel } from "./start-panel.js";
 /** What was set for a sheet, until the page is loaded again. */
 const kept = new Map<string, { choices: StartChoices; place: CellPlace | null }>();
 
-/** A sheet before it is started: its rows with their problems, what it costs, and what is set for it. */
+/** A sheet before it is started: its rows with their problems, its cost, and its settings. */
 export function SheetView({ file, standing }: { file: string; standing: Standing }) {
   const { data: sheet, error, again } = useAnswer<DroppedSheet>(withQuery("/api/sheet", { file }), null);
   const models = useAnswer<ModelEntry[]>("/api/models", null);
@@ -47,7 +47,7 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
     try {
       const saved = await post<DroppedSheet>(withQuery("/api/sheet/cells", { file }), changes);
       if (saved.file !== file) {
-        // The sheet was copied before it was changed; what is set goes along.
+        // The sheet was copied before it was changed; its settings move to the copy.
         kept.set(saved.file, { choices: { ...choices, file: saved.file }, place });
         goInstead(link("sheet", saved.file));
       } else {
