@@ -13,11 +13,11 @@ import { localDay } from "../text/times.js";
 
 /** How a manifest is read. */
 export interface ReadSettings {
-  /** For rows that name no model of their own. */
+  /** The model for rows that name none. */
   model?: string;
-  /** For rows without a prompt. */
+  /** The prompt for rows that have none. */
   prompt?: string;
-  /** For rows that do not set them. */
+  /** Params for rows that do not set them. */
   params?: Readonly<Record<string, string>>;
   /** The sheet of a workbook; the first by default. */
   sheet?: string;
@@ -27,7 +27,7 @@ export interface ReadSettings {
   maxItems?: number;
 }
 
-/** What is made of a manifest, as well as how it is read. */
+/** How a manifest is read, and which of its items are made. */
 export interface SheetSettings extends ReadSettings {
   /** The job that the manifest belongs to: its name, or that of its file, by default. */
   job?: string;
@@ -37,7 +37,7 @@ export interface SheetSettings extends ReadSettings {
   fresh?: boolean;
   /** Only rows with this value in this column; `*` and `?` match any text. */
   filter?: Readonly<Record<string, string>>;
-  /** Only so many rows. */
+  /** Only this many rows. */
   first?: number;
   /** Only rows whose item failed. */
   onlyFailed?: boolean;

@@ -16,13 +16,13 @@ import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
 import { iso } from "../text/times.js";
 
-/** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
+/** Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {
-  /** Its folder. */
+  /** The workspace's folder. */
   readonly folder: string;
-  /** The newest first; at most 50, or `limit`, from those before the number `before`. */
+  /** The newest first; at most 50, or `limit`; with `before`, only runs with a lower number. */
   runs(page?: { before?: number; limit?: number }): Promise<WorkspaceRun[]>;
-  /** Null if there is none of that number. */
+  /** Null if there is no run with that number. */
   run(id: number): Promise<WorkspaceRun | null>;
   /** A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. */
   items(
@@ -31,9 +31,9 @@ export interface WorkspaceReader {
   ): Promise<{ items: WorkspaceItem[]; total: number }>;
   /** Archived files, the newest first; at most 100, or `limit`. */
   outputs(wanted?: { run?: number; text?: string; limit?: number }): Promise<WorkspaceOutput[]>;
-  /** A run as it stands, the newest by default, with its items in trouble. Null if there is none of that number. */
+  /** The status of a run, by default the newest, with its items in trouble. Null if there is no run with that number. */
   status(run?: number): Promise<StatusDocument | null>;
-  /** The runs that have not ended before `since`, with their sums. `notBegun` is empty: schedules are not read. */
+  /** The runs that ended after `since` or are unfinished, with their sums. `notBegun` is empty: schedules are not read. */
   report(since: Date): Promise<ReportDocument>;
   close(): Promise<void>;
 }
@@ -79,7 +79,7 @@ export interface WorkspaceOutput
     | "sha256"
     | "mime"
   > {
-  /** The job's folder, which `file` is in unless a bucket has it instead. */
+  /** The job's folder. `file` is in it, unless a bucket has the file instead. */
   folder: string;
   /** ISO 8601. */
   savedAt: string;
@@ -87,13 +87,13 @@ export interface WorkspaceOutput
 }
 
 export interface WorkspaceOptions {
-  /** Its rehearsals. */
+  /** Read the workspace's rehearsals. */
   sandbox?: boolean;
   /** `postgres://USER@HOST/DATABASE`, if the workspace's state is in a PostgreSQL database; needs the package pg. */
   databaseUrl?: string;
 }
 
-/** Rejects with EarlyExit where nothing was run yet, or the history is lost. */
+/** Rejects with EarlyExit if there are no runs yet, or if the history is lost. */
 export async function openReader(
   on: Host,
   folder: string,

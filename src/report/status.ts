@@ -234,8 +234,8 @@ function requestsLine({ requests, state, options }: Run): [string, Cell][] {
 }
 
 /**
- * Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming, and a
- * request in flight is about to be answered.
+ * Only requests that may or may not have been charged are in doubt. A task at the service has a known price and is
+ * still coming, and a request in flight is about to be answered.
  */
 export function creditsText(facts: Omit<SpentIn, "lost"> & Pick<RunOverview, "inFlight">): string {
   const { spent, pending, atService, tasks, inDoubt, inFlight, lostCredits } = facts;
@@ -289,7 +289,7 @@ export function statusText(
   return labelled(lines, style);
 }
 
-/** A later run of the job takes over the items of its rows, also archived ones; variants are then of no run. */
+/** A later run of the job takes over the items of its rows, including archived ones; variants then belong to no run. */
 function itemsText({ run, counts, results }: RunStatus): string {
   const text = countedStates(counts).join(", ");
   if (text !== "" || results === null) return text || "none";

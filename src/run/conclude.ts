@@ -9,7 +9,7 @@ import type { LoggedAnswer, LoggedPoll } from "../core/ports/spend-log.js";
 import type { Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
 
-/** Records what became of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
+/** Records the outcome of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
 export async function conclude(
   { store, spendLog }: Pick<RunPorts, "store" | "spendLog">,
   attempt: Attempt,
@@ -22,8 +22,8 @@ export async function conclude(
 }
 
 /**
- * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of
- * another request. That says nothing about this request, so it counts as no answer.
+ * Records the outcome of an attempt for its item, and returns it: the answer, unless the answer names the task of
+ * another request. Such an answer says nothing about this request, so it counts as no answer.
  */
 async function concludeItem(
   store: Pick<Store, "conclude">,
@@ -47,8 +47,9 @@ function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: Tas
 }
 
 /**
- * Recovers from a process that crashed: some of its POSTs may have reached the service. Where the receipts have the
- * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process works on them.
+ * Recovers from a process that crashed: some of its POSTs may have reached the service. If the receipts have the
+ * answer, it counts; otherwise the outcome is unknown. The caller holds the workspace's lock, so no other process works
+ * on these items.
  */
 export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spendLog">): Promise<void> {
   const { store, receipts } = ports;

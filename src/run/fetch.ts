@@ -8,7 +8,7 @@ import { backoffMs } from "../core/quota/backoff.js";
 import { diskMs } from "./gate/disk-trouble.js";
 import type { RunPorts, Session } from "./ports.js";
 
-/** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
+/** After this many failed tries in a row, a fresh address is requested; after twice as many, a person has to decide. */
 const triesPerAddress = 4;
 export const triesMax = 2 * triesPerAddress;
 /** Items whose files are looked for at once. */
@@ -25,12 +25,12 @@ interface Wanted {
 export class Fetching {
   /** The hash of the last download that failed its check, by item and output. */
   private readonly rejected = new Map<string, string>();
-  /** Items of which this execution has saved files. A run may have a million, so that is all that is kept of them. */
+  /** Items whose files this execution has saved. A run may have a million items, so nothing else is kept of them. */
   private saved: number[] = [];
 
   constructor(private readonly session: Session) {}
 
-  /** Fetches the outputs of one finished task, those that are not there yet. */
+  /** Downloads the outputs of one finished task that are not archived yet. */
   async fetch(itemId: number, signal: AbortSignal): Promise<void> {
     const { store } = this.session.ports;
     const [item, attempt, outputs] = await Promise.all([
@@ -46,9 +46,9 @@ export class Fetching {
   }
 
   /**
-   * Before a run ends it checks that the files that it saved are still there: a folder that was moved or emptied in the
-   * meantime must not pass for an archive. Puts items whose files are gone back to be fetched, each once, while their
-   * tasks are at hand. Returns how many files are gone.
+   * Before a run ends, it checks that the files that it saved are still there, because the folder may have been moved
+   * or emptied in the meantime. Items whose files are gone become ready to be downloaded again, each once, while their
+   * tasks are still at the service. Returns how many files are gone.
    */
   async fetchMissing(): Promise<number> {
     const items = this.saved;
@@ -108,7 +108,10 @@ export class Fetching {
     }
   }
 
-  /** Whether what failed its check is what failed it before: then it is what the service has, and no accident. */
+  /**
+   * Whether the same content failed its check before: then the service has this content, and the download was not
+   * damaged.
+   */
   private isRepeated({ item, output }: Wanted, sha256: string | undefined): boolean {
     if (sha256 === undefined) return false;
     const name = `${item.id}/${output.number}`;
@@ -118,7 +121,10 @@ export class Fetching {
   }
 }
 
-/** An address has expired, so a fresh one is due. A service that only has addresses that have expired is not asked forever. */
+/**
+ * An address has expired, so a fresh one is requested. If the service returns only expired addresses, this ends after
+ * some tries.
+ */
 async function renew(
   { store, clock }: Pick<RunPorts, "store" | "clock">,
   item: Item,

@@ -75,7 +75,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** It is chosen anew when it may go: an input cannot be had now, was published just now, or the price is in doubt. */
+/** The item is chosen again later: an input is not available now, was published just now, or the price is in doubt. */
 async function putOff({ ports }: Session, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
   return null;

@@ -105,7 +105,8 @@ export function scheduledCommand(
   const words = flags.flatMap(([name, value]) => (value === undefined ? [name] : [`${name}=${value}`]));
   // Wait for another run of the workspace, whether a person or a schedule started it.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
-  // Said also to a run that continues: else a person continues it, for whom an end that has passed is none.
+  // Also given to a run that continues. Otherwise it would count as continued by a person, for whom a time that has
+  // passed does not end the run.
   const end = scheduledEnd(schedule, scheduledRun.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
   if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)], variables };

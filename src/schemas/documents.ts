@@ -55,7 +55,7 @@ export const documents = {
   status: { what: "a run as it stands, or null", commands: ["status"], schema: status },
   runs: { what: "every run of a workspace", commands: ["status --all"], schema: runs },
   report: { what: "runs since a given time", commands: ["report"], schema: report },
-  export: { what: "the sheet back, filled in", commands: ["export"], schema: sheet },
+  export: { what: "the sheet with its results", commands: ["export"], schema: sheet },
   gallery: { what: "where a gallery was written", commands: ["gallery"], schema: gallery },
   pick: { what: "items that were picked, or are no longer", commands: ["pick"], schema: pick },
   picks: { what: "everything that is picked", commands: ["pick"], schema: picks },

@@ -35,7 +35,7 @@ export const fleet = z.strictObject({
 });
 
 export const fleetRebuild = z.strictObject({
-  queue: z.literal("rebuilt").describe("the queue of downloads was dropped and made anew"),
+  queue: z.literal("rebuilt").describe("the queue of downloads was dropped and made again"),
 });
 
 export const migration = z.strictObject({

@@ -94,7 +94,7 @@ async function filesIn(folder: string): Promise<string[]> {
     .toSorted();
 }
 
-/** Hidden, such as bulkgen's own records, or of a rehearsal, which never counts as made. */
+/** Files that are skipped: hidden ones, such as bulkgen's own records, and files of a rehearsal. */
 function isLeftAlone(name: string): boolean {
   return name.startsWith(".") || name === "sandbox-outputs";
 }
@@ -147,7 +147,7 @@ async function runFor(
     accountId,
     edition,
     outFolder,
-    // A redo of an adopted item is a run of these options: it is not to be refused by a cap.
+    // A redo of an adopted item runs with these options, so no cap may refuse it.
     options: { ...nothingToSubmit, maxCredits: null, sandbox },
   });
   await store.keepSheet(run.id, plan.sheet);

@@ -35,7 +35,7 @@ export interface FoundOutputs {
 }
 
 /**
- * The matching outputs, or the newest `most` of them and how many there are. Throws EarlyExit where nothing was ever run or
+ * The matching outputs, or the newest `most` of them, and how many there are. Throws EarlyExit if there are no runs or
  * the history is lost; rejects with disk errors.
  */
 export async function findOutputs(

@@ -20,7 +20,7 @@ interface PlacedOutput {
   output: ArchivedOutput;
 }
 
-/** An item that was charged, and a file of it that the index has and the disk has not. */
+/** A charged item, and a file of it that is in the index but not on the disk. */
 interface Owed {
   folder: string;
   disk: Disk;
@@ -31,8 +31,8 @@ interface Owed {
 /**
  * Repairs what was found: adds missing index lines, sets damaged files aside, and downloads missing files again from
  * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned. Another process may
- * have changed anything since it was found, so all is looked at again with the workspace locked. Throws EarlyExit while
- * another process has it.
+ * have changed anything in the meantime, so everything is checked again with the workspace locked. Throws EarlyExit
+ * while another process has the lock.
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
   try {
@@ -170,7 +170,7 @@ async function giveBack(store: Store, run: Run, each: PlacedOutput): Promise<voi
   if (broken === null) return;
   const { item, reason } = broken;
   const { folder, disk, output } = each;
-  // Another run has it by now, and this one would not download it.
+  // The item belongs to another run by now, so this run would not download it.
   if (item.runId !== null && item.runId !== run.id) return;
   if (reason !== null) await setAside(disk, folder, knownFile(output), reason);
   if (item.runId === null) await store.add(run.id, [item]);

@@ -35,7 +35,7 @@ export interface Execution {
   resumeAt: number | null;
   /**
    * How far the key's counter of used credits has moved since it last matched the spend log, and what the log explains.
-   * Null where it could not be read without a paid request in flight.
+   * Null if it could not be read without a paid request in flight.
    */
   creditCheck: { counted: Credits; known: Credits } | null;
 }
@@ -65,7 +65,7 @@ export interface RunSummary extends SpentIn {
   nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */
   resumeAt: number | null;
-  /** Why the run ended before its items did: whole sentences. */
+  /** Why the run ended before all items were done: whole sentences. */
   stops: readonly string[];
   /** The balance; null if it could not be read. */
   left: Credits | null;
@@ -75,7 +75,7 @@ export interface RunSummary extends SpentIn {
   creditCheck: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
-  /** Of this command, from the moment that its price was agreed to. */
+  /** The time of this command, from the moment of consent to its price. */
   elapsedMs: number;
   /** From the beginning of the run to its end. */
   ranMs: number;
@@ -101,7 +101,7 @@ export interface ClosingOptions extends Pick<AccountReading, "me"> {
   leftOut: number;
 }
 
-/** Says how an execution that began at `beganAt` (UTC ms) ended, and puts that on record. */
+/** Returns how an execution that started at `beganAt` (UTC ms) ended, and records it. */
 export async function closeRun(options: ClosingOptions, beganAt: number, gate: Gate): Promise<Execution> {
   const { opened, run, clock, me, leftOut } = options;
   const { store } = opened;
@@ -170,7 +170,7 @@ function exitOf(
   // Without a stop, planned items are left only by a parked model.
   if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
   if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
-  // Where no item that others wait for is in trouble itself, only a person can help them.
+  // If no item that others wait for is in trouble itself, only a person can help them.
   if (undecided > 0 && reasons.length === 0) reasons.push("held");
   if (leftOut > 0) reasons.push("credits");
   if (awaiting > 0) reasons.push("held");
@@ -209,8 +209,8 @@ async function stateOf(
   { counts, awaiting }: Left,
   stops: readonly Stop[],
 ): Promise<Run["state"]> {
-  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that
-  // failed, and what waits for an approval.
+  // A resume may release items that a stop kept from their parents' addresses, that could not be published, whose
+  // canary failed, or that wait for an approval.
   const isCutShort = counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(id)));
   const open = [...openStates, "overdue", "unknown"] as const;
   if (!isCutShort && open.every((state) => counts[state] === 0)) return "finished";
@@ -243,7 +243,7 @@ async function afterReading(
   return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
 }
 
-/** Compares the key's counter with the spend log since they last matched, and stores what that teaches. */
+/** Compares the key's counter with the spend log since they last matched, and stores the result. */
 async function checkCredits(
   { account: { spendLog } }: WorkspaceSession,
   options: Run["options"],

@@ -24,7 +24,7 @@ import { stateName } from "../workspace/state.js";
 import { closeRun, type Execution } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
 
-/** Polls in flight at once, where there are no more lanes. The quota limits them far more than this does. */
+/** Polls in flight at once, unless there are more lanes. The quota limits them far more than this does. */
 const pollsAtOnce = 8;
 
 /** With the account as it was when the run began. */
@@ -64,7 +64,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return closeRun(options, beganAt, session.gate);
 }
 
-/** Gives files the names that their rows ask for now, says that the run has begun, and takes orders from then on. */
+/**
+ * Gives files the names that their rows ask for now, reports that the run has started, and accepts orders from then on.
+ */
 async function begin(
   { opened, run, clock, log, onBegin }: ExecuteOptions,
   session: Session,

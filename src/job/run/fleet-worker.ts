@@ -27,10 +27,10 @@ export interface WorkerJob {
   environment: Environment;
   clock: Clock;
   log: Log;
-  /** Drains the worker: it finishes what it has, and takes no more. */
+  /** Stops the worker: it finishes its downloads and takes no more. */
   stop: AbortSignal;
   onReady(): void;
-  /** Goes on with a run whose process is gone. Only of a worker that stands by. */
+  /** Continues a run whose process is gone. Only for a worker that stands by. */
   takeOver(run: Run): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ const watchMs = 3_000;
 /** The longest pause after a run could not be continued, e.g. because the database or the service is away (ms). */
 const watchMsMax = 30_000;
 
-/** Works until it is stopped. Throws EarlyExit where it is of no use here. */
+/** Works until it is stopped. Throws EarlyExit if it can do nothing here. */
 export async function runWorker(job: WorkerJob): Promise<void> {
   const { workspace, clock, log, stop } = job;
   const queue = await queueOf(workspace, clock);
@@ -142,7 +142,7 @@ async function untilStopped(
   }
 }
 
-/** A run whose process ended without closing it: it is on record as running, and nobody has the lock. */
+/** A run whose process ended without closing it: it is recorded as running, and nobody has the lock. */
 async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | null> {
   const running = () =>
     withStore(workspace, clock, async (store) =>
@@ -163,7 +163,10 @@ export async function fleetOf(workspace: Workspace, clock: Clock) {
   }
 }
 
-/** Drops the queue and makes it anew. A run and its workers notice, and fill it again. Throws EarlyExit as `fleetOf` does. */
+/**
+ * Drops the queue and makes it again. A run and its workers notice this, and fill it again. Throws EarlyExit as
+ * `fleetOf` does.
+ */
 export async function rebuildQueue(workspace: Workspace, clock: Clock): Promise<void> {
   await dropQueue(databaseOf(workspace));
   const queue = await queueOf(workspace, clock);

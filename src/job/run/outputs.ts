@@ -44,15 +44,15 @@ export interface Outputs extends Saves, Pick<Archive, "refusal"> {
   disk: Disk;
   /** The index of the job's folder. */
   index(): Promise<JobIndex>;
-  /** Brings the index up to what other hosts have put into the bucket that alone keeps the outputs. */
+  /** Updates the index with the outputs that other hosts have put into the bucket that alone keeps them. */
   completeIndex(): Promise<void>;
-  /** Copies the index to that bucket. Where it cannot be, the next run does. */
+  /** Copies the index to that bucket. If that fails, the next run copies it. */
   copyIndex(): Promise<void>;
 }
 
 /**
- * Opens them, and removes what crashed runs left of downloads. `onOffer` is called when others have taken or returned
- * downloads. Throws EarlyExit for a bucket that cannot be used, or where downloads are left to others and none can do them.
+ * Opens them, and removes partial downloads of crashed runs. `onOffer` is called when others have taken or returned
+ * downloads. Throws EarlyExit if a bucket cannot be used, or if downloads are left to others and none can do them.
  */
 export async function openOutputs(options: OutputsOptions, onOffer: () => void): Promise<Outputs> {
   const { opened, run, clock, log } = options;
@@ -102,8 +102,8 @@ export async function openOutputs(options: OutputsOptions, onOffer: () => void):
 }
 
 /**
- * Adds the lines that this host's index lacks of outputs in a bucket, or has of an older name: another host may have run
- * before. Where a move was cut short, the index is right and the history is not.
+ * Adds lines for outputs in a bucket that this host's index lacks or has under an older name, because another host may
+ * have run before. If a move was interrupted, the index is right and the history is not.
  */
 async function addMissingLines(index: JobIndex, disk: Disk, store: Store, run: Run): Promise<void> {
   for await (const page of store.archived(run.jobId)) {
@@ -118,7 +118,7 @@ async function addMissingLines(index: JobIndex, disk: Disk, store: Store, run: R
   }
 }
 
-/** Throws EarlyExit where the downloads are to be done by others, and none can. */
+/** Throws EarlyExit if others are to do the downloads, and none can. */
 async function openSaves(
   { opened, run, clock, log, work = true }: OutputsOptions,
   disk: Disk,

@@ -19,7 +19,7 @@ export function reasonOf({ state, note }: Pick<Item, "state" | "note">): string 
   return note ?? (state === "overdue" ? "still processing" : "no reason is known");
 }
 
-/** The items in this state, each with why and with its evidence. */
+/** The items in this state, each with its reason and its evidence. */
 export async function waitingIn(
   store: Pick<Store, "attempt">,
   items: readonly Item[],
@@ -72,7 +72,7 @@ export function evidenceText(
   ].join(", ");
 }
 
-/** The evidence as JSON: nothing but nulls where there is none. */
+/** The evidence as JSON: only nulls if there is none. */
 export function evidenceJson(evidence: Evidence | null) {
   const {
     sentAt = null,

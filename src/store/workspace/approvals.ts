@@ -4,7 +4,7 @@ import { rowIdOf } from "../../core/variant.js";
 import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 
-/** A person's decisions about archived items, and the marks beside them: no pick changes what is made or paid. */
+/** A person's decisions about archived items, and their picks. A pick never changes what is made or paid. */
 type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection" | "picks" | "pick">;
 
 const waiting = `
@@ -75,7 +75,10 @@ interface Variant {
   variant: number;
 }
 
-/** What waits for any variant of the item's row waits for this one from now on. Items that were submitted once stay as they are. */
+/**
+ * Items that wait for any variant of the item's row wait for this item from now on. Items that were submitted stay as
+ * they are.
+ */
 function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
   const item = (yield* sql(
     "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?",
@@ -99,7 +102,7 @@ function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
     if (other !== item.key) yield* move.run({ key: item.key, other, jobId: item.jobId });
 }
 
-/** The key of the row's own item, of which this is a variant. */
+/** The key of the row's own item, whose variant this is. */
 function* originalOf({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string | null> {
   const found = (yield* sql(
     // A row id has few items, a job has many.

@@ -2,7 +2,7 @@ import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/port
 import { alone, type Database, type InTransaction, type Script } from "../script.js";
 import { applyTransition, releasedFirst } from "./transition.js";
 
-/** Items that wait for others: for those whose outputs they take, or for the canary of their price group. */
+/** Items that wait for other items: for those whose outputs they use, or for the canary of their price group. */
 type ChainMethods = Pick<
   Store,
   | "parentsOf"
@@ -20,20 +20,20 @@ type ChainMethods = Pick<
   | "canaries"
 >;
 
-/** The item that an input of `items` comes from, and its output, where there are such. */
+/** The item that an input of `items` comes from, and its output, if they exist. */
 const withOutputs = `
   LEFT JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
   LEFT JOIN outputs ON outputs.item_id = parent.id AND outputs.number = parents.output`;
 const isAtHand = `CASE parents.field WHEN 'canary' THEN parent.state = 'archived'
   ELSE parent.state IN ('ready', 'archived') AND outputs.url <> '' END
   AND coalesce(parent.approval, 'approved') = 'approved'`;
-/** Of a blocked item: every one of its parents is ready or archived, and approved where that was asked for. */
+/** For a blocked item: whether all of its parents are ready or archived, and approved if approval is required. */
 const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id IS NOT NULL
   AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND items.unpublished = 0
   AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
     AND (NOT coalesce(${isAtHand}, FALSE) OR ${condition}))`;
 
-// In this order: a job may have far more items than a parent has children.
+// The order matters: a job may have far more items than a parent has children.
 const children = `
   SELECT DISTINCT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
     CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
@@ -55,7 +55,7 @@ const blockedOfRun = `
   SELECT id, row_id AS rowId, row_number AS rowNumber, note FROM items
   WHERE run_id = @runId AND state = 'blocked' ORDER BY position, id`;
 
-/** Blocked items that could not be published, or have a note about the output that they take. */
+/** Blocked items that could not be published, or have a note about the output that they use. */
 const inTroubleOfRun = `
   SELECT id, (SELECT count(*) FROM parents WHERE item_id = items.id) AS parents FROM items
   WHERE run_id = @runId AND state = 'blocked' AND (unpublished = 1 OR note IS NOT NULL)`;
@@ -175,8 +175,8 @@ function* wait(connection: InTransaction, itemId: number): Script<void> {
 }
 
 /**
- * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it inside a
- * transaction. Returns how many those are.
+ * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it
+ * inside a transaction. Returns how many it released.
  */
 export function* releaseChildren(connection: InTransaction, itemId: number): Script<number> {
   yield* alone();
@@ -200,8 +200,9 @@ const isMade = "state = 'archived' AND coalesce(approval, 'approved') = 'approve
 const mayBeFirst = `(state IN (${states}) OR (state = 'archived' AND approval = 'waiting'))`;
 
 /**
- * How many items must be made before an item. Canaries are chosen by it, because one that waited for the others of its
- * group would never come: each item waits for items of a lower depth, or for a canary of its own depth or lower.
+ * How many items must be made before an item. Canaries are chosen by this depth, because a canary that waited for the
+ * others of its group would never be made: each item waits for items of a lower depth, or for a canary of its own depth
+ * or lower.
  */
 const depths = `
   depths (id, depth) AS (
@@ -227,7 +228,7 @@ const canariesOfRun = `
 const others = `
   SELECT id, state FROM items
   WHERE run_id = @runId AND price_group = @group AND key <> @key AND state IN ('planned', 'blocked')`;
-// In this order: few items have a canary, and a run may have a million.
+// The order matters: few items have a canary, and a run may have a million items.
 const withCanary = `
   SELECT id, state FROM parents CROSS JOIN items ON items.id = parents.item_id
   WHERE field = 'canary' AND run_id = @runId`;

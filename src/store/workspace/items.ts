@@ -60,7 +60,7 @@ const namedItems = itemsWhere(
      UNION SELECT items.id FROM jobs CROSS JOIN items ON items.job_id = jobs.id
        AND items.key > @prefix AND items.key < @end) ${newestFirst}`,
 );
-// Every output is looked through: an index would cost each file that is saved something.
+// Reads every output: an index would make saving each file slower.
 const itemsOfFile = itemsWhere(`id IN (SELECT item_id FROM outputs WHERE file = @name) ${newestFirst}`);
 
 type ItemChanges = { [Name in "add" | "counts" | "apply"]: AsScript<Store[Name]> };
@@ -229,7 +229,7 @@ const spent = `
     coalesce(sum(at_service), 0) AS atService, coalesce(sum(tasks), 0) AS tasks, coalesce(sum(in_doubt), 0) AS inDoubt
   FROM run_spending WHERE run_id = @runId`;
 const spentOf = `${spent} AND model = @model`;
-// An item that has left this state has its attempt, which counts above.
+// An item that has left this state has an attempt, which is counted above.
 const areBegun =
   "FROM items WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@beginning)) AND state = 'planned'";
 const notYetIntended = `SELECT count(*) ${areBegun}`;

@@ -27,7 +27,7 @@ export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock)
   return workspaceOn(openDatabase(stateFile, workspaceMigrations), clock, root);
 }
 
-/** Makes a database that has its name only when it is complete and durable. Rejects with SQLite's error. */
+/** Makes a database, which gets its name only when it is complete and durable. Rejects with SQLite's error. */
 export async function makeWorkspace(
   { stateFile, root }: WorkspacePlace,
   clock: Clock,
