@@ -58,14 +58,16 @@ export function workspaceToChange(
 
 /**
  * The workspace for the items of a manifest; it is made if there is none. A path that names no file makes none: it may be
- * mistyped, and every folder below a workspace belongs to it. Throws EarlyExit.
+ * mistyped, and every folder below a workspace belongs to it. Where there is a workspace, the run itself reports the missing
+ * file, and notifies those who follow it. Throws EarlyExit.
  */
 export async function workspaceFor(
   manifest: string,
   flags: PlaceFlags,
   machine: Machine,
 ): Promise<Workspace> {
-  const problem = await whyNoManifest(manifestPath(manifest, machine));
+  const isThere = existsSync(workspaceOf(flags, machine, manifest).markerFolder);
+  const problem = isThere ? null : await whyNoManifest(manifestPath(manifest, machine));
   if (problem !== null) throw manifestProblems([problem]);
   return workspaceToChange(flags, machine, { manifest, make: true });
 }
