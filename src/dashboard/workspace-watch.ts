@@ -187,7 +187,7 @@ class LookAtFiles implements Look {
   }
 
   private forget(): void {
-    this.opened?.browser.close();
+    void this.opened?.browser.close();
     this.opened = null;
   }
 

@@ -1,5 +1,4 @@
 import { existsSync, realpathSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { stripVTControlCharacters } from "node:util";
@@ -15,7 +14,7 @@ import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
-import { namingFile } from "../settings/file-trouble.js";
+import { namingFile, writeWhole } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -186,10 +185,8 @@ async function writeSheet(
   const pieces = piecesOf(made, { sheet: { ...sheet, lines: counted }, format }, file);
   const signal = machine.interrupt();
   try {
-    await writeFile(`${path}.part`, pieces, { flush: true, signal });
-    await rename(`${path}.part`, path);
+    await writeWhole(path, pieces, signal);
   } catch (error) {
-    await rm(`${path}.part`, { force: true });
     if (signal.aborted) throw new EarlyExit("interrupted", `interrupted; ${file} was not written`);
     throw error;
   }

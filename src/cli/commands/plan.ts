@@ -62,7 +62,7 @@ export async function plan({
     if (flags.save !== undefined) {
       const how = { manifest, workspace: found.root, sandbox: flags.sandbox ?? false };
       const kept = flagsToSave(given, await configFiles(found.root, machine.env), machine);
-      writePlan(flags.save, made, { ...how, flags: kept }, machine);
+      await writePlan(flags.save, made, { ...how, flags: kept }, machine);
       if (!flags.json) saySaved(flags.save, flags, given, machine);
     }
     exit = exitOf(made, refusals, flags);

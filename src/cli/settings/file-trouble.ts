@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
@@ -42,5 +43,21 @@ export async function namingFile<Result>(
   } catch (error) {
     const { syscall, path } = error as NodeJS.ErrnoException;
     throw syscall === "write" && path === undefined ? Object.assign(error as Error, { path: file }) : error;
+  }
+}
+
+/** Writes a file that is there as a whole or not at all. */
+export async function writeWhole(
+  path: string,
+  pieces: Iterable<string> | AsyncIterable<string | Uint8Array>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const part = `${path}.part`;
+  try {
+    await writeFile(part, pieces, { flush: true, ...(signal && { signal }) });
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
   }
 }

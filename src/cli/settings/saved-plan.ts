@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
@@ -23,7 +13,7 @@ import { manifestFlags } from "../flags/manifest.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
 import { serviceFlags } from "../flags/shared.js";
 import type { ConfigFile } from "./config-file.js";
-import { fileTrouble } from "./file-trouble.js";
+import { fileTrouble, writeWhole } from "./file-trouble.js";
 import { configFiles, flagAsGiven, runAttribute, runFlagsOf } from "./settings.js";
 import { workspaceOf } from "./workspace.js";
 
@@ -67,12 +57,12 @@ export function flagsToRepeat(given: readonly Flag[]): string[] {
 }
 
 /** Writes a plan to the file of `-o`. Throws EarlyExit for a plan that cannot be run. */
-export function writePlan(
+export async function writePlan(
   file: string,
   plan: Plan,
   how: { manifest: string; workspace: string; sandbox: boolean; flags: readonly Flag[] },
   { cwd, clock }: Machine,
-): void {
+): Promise<void> {
   if (how.manifest === "-")
     throw new EarlyExit(
       "usage",
@@ -90,27 +80,9 @@ export function writePlan(
   if (existsSync(path) && realpathSync(path) === realpathSync(how.manifest))
     throw new EarlyExit("usage", `-o: ${file} is the manifest itself. Choose another file.`);
   try {
-    writePieces(path, pieces);
+    await writeWhole(path, pieces);
   } catch (error) {
     throw new EarlyExit("usage", `-o: ${fileTrouble(error, path)}. The plan was not saved.`);
-  }
-}
-
-/** The file is there as a whole or not at all. */
-function writePieces(file: string, pieces: Iterable<string>): void {
-  const part = `${file}.part`;
-  try {
-    const descriptor = openSync(part, "w");
-    try {
-      for (const piece of pieces) writeSync(descriptor, piece);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(part, file);
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
   }
 }
 

@@ -101,10 +101,7 @@ export async function openPages(
   { root, stateFile, database }: StatePlace,
   clock: Clock,
 ): Promise<Opened<Browser>> {
-  if (database === null) {
-    const { close, ...browser } = openBrowser({ stateFile, root }, clock);
-    return { ...browser, close: async () => close() };
-  }
+  if (database === null) return openBrowser({ stateFile, root }, clock);
   const { openSharedBrowser } = await import("../../store/postgres/ports.js");
   return openSharedBrowser({ address: database, root, clock });
 }
@@ -120,18 +117,8 @@ async function reading<Reader extends object>(
     const opened = await openPostgres({ address: database, clock });
     return { ...readerOn(opened), close: () => opened.close() };
   }
-  const { close, ...reader } = openHere(file, clock, readerOn);
-  return { ...reader, close: async () => close() } as unknown as Opened<Reader>;
-}
-
-/** A reader of a database file of this machine. Throws SQLite's error. */
-function openHere<Reader extends object>(
-  file: string,
-  clock: Clock,
-  readerOn: (database: Database) => Reader,
-): Reader & { close(): void } {
   const db = openSqlite(file, { readonly: true, timeout: busyMs });
-  return { ...readerOn(sqliteDatabase(db, clock)), close: () => db.close() };
+  return { ...readerOn(sqliteDatabase(db, clock)), close: async () => void db.close() };
 }
 
 /** How long a reader waits for a database that is being made or recovered. */

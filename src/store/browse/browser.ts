@@ -221,7 +221,7 @@ function likeOf(text: string): string {
 export function openBrowser(
   { stateFile, root }: { stateFile: string; root: string },
   clock: Clock,
-): Browser & { close(): void } {
+): Browser & { close(): Promise<void> } {
   const db = openSqlite(stateFile, { readonly: true, fileMustExist: true });
   try {
     db.pragma("busy_timeout = 5000");
@@ -234,7 +234,7 @@ export function openBrowser(
     db.close();
     throw error;
   }
-  return { ...browserOn(sqliteDatabase(db, clock), root), close: () => db.close() };
+  return { ...browserOn(sqliteDatabase(db, clock), root), close: async () => void db.close() };
 }
 
 /** Notices that a workspace has changed, whoever changed it, and that its database is another one. */
