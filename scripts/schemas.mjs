@@ -11,8 +11,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = resolve(process.argv[2]);
 const from = (file) => import(pathToFileURL(join(folder, "schemas", file)).href);
-const { documents } = await from("documents.js");
-const { jsonSchemaOf } = await from("json-schema.js");
+const { documents, jsonSchemaOf } = await from("documents.js");
 const target = join(folder, "json-schemas");
 mkdirSync(target);
 for (const name of Object.keys(documents))

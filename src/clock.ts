@@ -48,3 +48,35 @@ export interface Random {
   /** A version 4 UUID. */
   uuid(): string;
 }
+
+/** What a loop sleeps by: until a time, or until the bell rings. */
+export class WakeSignal {
+  private hasRung = false;
+  private wake: () => void = () => {};
+
+  ring(): void {
+    this.hasRung = true;
+    this.wake();
+  }
+
+  /** From here on a ring counts: earlier ones are dealt with by the turn that begins now. */
+  listen(): void {
+    this.hasRung = false;
+  }
+
+  /**
+   * Sleeps until the clock shows `at` (UTC ms) or was set, or until it rings; not at all when it has rung since
+   * `listen`.
+   */
+  async until(clock: AlarmClock, at: number): Promise<void> {
+    if (this.hasRung) return;
+    await new Promise<void>((resolve) => {
+      const takeBack = clock.alarm(at, resolve);
+      this.wake = () => {
+        takeBack();
+        resolve();
+      };
+    });
+    this.wake = () => {};
+  }
+}

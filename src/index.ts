@@ -1,12 +1,11 @@
 import type { IndexLine } from "./archive/index-file.js";
 import type { RunEvent } from "./job/run/events.js";
-import { readIndexOf } from "./library/archive.js";
 import { type Client, type ClientOptions, openClient } from "./library/client.js";
 import { type PlannedJob, type PlanSettings, planManifest } from "./library/plan.js";
 import { type RunRequirements, runManifest } from "./library/run.js";
 import { type LocalSandbox, type SandboxSettings, startSandbox } from "./library/sandbox.js";
 import { type ReadManifest, type ReadSettings, readRows } from "./library/sheet.js";
-import { openReader, type WorkspaceOptions, type WorkspaceReader } from "./library/workspace.js";
+import { openReader, readIndexOf, type WorkspaceOptions, type WorkspaceReader } from "./library/workspace.js";
 import { systemHost } from "./system.js";
 
 /**
@@ -43,9 +42,9 @@ export type {
 export type { ReportDocument, StatusDocument } from "./schemas/run.js";
 
 /**
- * Opens a client for the four endpoints of the service: GET models, GET me, POST generate, GET task. Its requests keep
- * to the account's quota together with those of runs, and a paid request is sent once and never repeated. Sends nothing
- * itself. Throws EarlyExit for an address or a key that nothing may be sent to.
+ * Opens a client for the four endpoints of the service: GET models, GET me, POST generate, GET task. Its requests share
+ * the account's quota with runs. A paid request is sent once and never repeated. Opening the client sends nothing. Throws
+ * EarlyExit if the address or the key is not valid.
  */
 export function createClient(options: ClientOptions): Promise<Client> {
   return openClient(systemHost(), options);
@@ -53,40 +52,41 @@ export function createClient(options: ClientOptions): Promise<Client> {
 
 /**
  * Reads a manifest (CSV, Excel, JSON, JSONL, YAML) into rows, each in every combination of its job and with its
- * templates rendered, and finds the problems that need no service. Asks nobody. A problem is never thrown.
+ * templates rendered, and finds the problems that can be found without the service. Works offline. Returns problems and
+ * never throws them.
  */
 export function readManifest(manifest: string, settings: ReadSettings = {}): Promise<ReadManifest> {
   return readRows(systemHost(), manifest, settings);
 }
 
 /**
- * Checks a manifest against the models and the account, and says what a run would make, cost and take. Spends nothing and
- * changes nothing; costs two requests, GET me and GET models. Prices are the highest charges seen so far, else the
- * service's list; the forecast rests on how long earlier generations took. What is wrong with rows is in `problems`,
- * what would stop a run in `blockers`. Throws EarlyExit for a manifest of which nothing can be planned, and RangeError for
- * a limit that means nothing.
+ * Checks a manifest against the models and the account, and returns what a run would make, what it would cost and how
+ * long it would take. Spends nothing and changes nothing; makes two requests, GET me and GET models. Prices are the
+ * highest charges seen so far, or the service's list prices; the forecast uses the durations of earlier generations.
+ * `problems` lists what is wrong with rows, `blockers` what would stop a run. Throws EarlyExit if nothing can be planned,
+ * and RangeError if a limit is not a valid number.
  */
 export function plan(manifest: string, settings: PlanSettings): Promise<PlannedJob> {
   return planManifest(systemHost(), manifest, settings);
 }
 
 /**
- * Runs a manifest: plans, submits, polls and archives, and goes on with an interrupted run of it. Finished items are
- * never paid again. **Spends credits**, at most `maxCredits`, and only if `agree` returns true where that is given; one
- * of the two is required. The run begins with the first event that is asked for.
+ * Runs a manifest: plans, submits, polls and archives. Continues an interrupted run of the manifest. Finished items are
+ * never paid again. **Spends credits**: at most `maxCredits`, and only if `agree` (when given) returns true; one of the
+ * two is required. The run starts when the first event is requested.
  *
- * Leaving the loop or aborting `signal` interrupts the run: nothing more is submitted, answers in flight are awaited and
- * saved, and the next run of the manifest collects what the service has made by then. However a run ends, its last event
- * is `run_finished`. Throws EarlyExit where it cannot begin, and if `agree` does not return true; RangeError for a limit
- * that means nothing.
+ * Leaving the loop or aborting `signal` interrupts the run: it submits nothing more, waits for the answers in flight and
+ * saves them. The next run of the manifest collects what the service has made by then. The last event of a run is always
+ * `run_finished`. Throws EarlyExit if the run cannot start or `agree` does not return true, and RangeError if a limit is
+ * not a valid number.
  */
 export function run(manifest: string, settings: RunRequirements): AsyncGenerator<RunEvent, void, void> {
   return runManifest(systemHost(), manifest, settings);
 }
 
 /**
- * Opens a workspace for reading: its runs, items and outputs. With `sandbox`, those of its rehearsals. Throws EarlyExit
- * where nothing was run yet.
+ * Opens a workspace to read its runs, items and outputs, or with `sandbox` those of its rehearsals. Throws EarlyExit if
+ * there are no runs yet.
  */
 export function openWorkspace(folder: string, place: WorkspaceOptions = {}): Promise<WorkspaceReader> {
   return openReader(systemHost(), folder, place);
@@ -94,15 +94,15 @@ export function openWorkspace(folder: string, place: WorkspaceOptions = {}): Pro
 
 /**
  * Reads the index of a job's folder (`outputs/JOB/index.jsonl`): one entry for each file, with its prompt, params, task,
- * hash and cost. The folder may have been copied anywhere. Throws EarlyExit for a folder without an index.
+ * hash and cost. Also reads a copy of the folder. Throws EarlyExit if the folder has no index.
  */
 export function readIndex(folder: string): Promise<IndexLine[]> {
   return readIndexOf(systemHost(), folder);
 }
 
 /**
- * Starts the sandbox, the local service, in this process: for tests and rehearsals, without a key and without cost. It
- * makes real files, and can be told what is to go wrong. Close it, or the process goes on.
+ * Starts the sandbox, a local copy of the service, in this process, for tests and rehearsals without a key and without
+ * cost. It makes real files, and can inject faults. The process does not end until the sandbox is closed.
  */
 export function createSandbox(settings: SandboxSettings = {}): Promise<LocalSandbox> {
   return startSandbox(systemHost(), settings);

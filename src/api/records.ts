@@ -97,7 +97,7 @@ export const me = z.looseObject({
       credits_per_month: z.number(),
       billing_interval: open(["month", "year"]),
       current_period_end: z.string().describe("ISO 8601"),
-      cancel_at_period_end: z.boolean().describe("it ends with the current period"),
+      cancel_at_period_end: z.boolean().describe("the subscription ends with the current period"),
     })
     .nullable()
     .describe("null without an active subscription"),
@@ -129,7 +129,7 @@ export type Me = z.infer<typeof meRead>;
 export const generateRequest = z.looseObject({
   model: z.string().describe("the model's key"),
   prompt: z.string().optional().describe("needed by models whose input type has text"),
-  params: z.record(z.string(), z.string()).optional().describe("those that the model's `parameters` name"),
+  params: z.record(z.string(), z.string()).optional().describe("params that the model's `parameters` list"),
   image_url: z.string().optional().describe("needed by models whose input type has image"),
   video_url: z.string().optional().describe("needed by models whose input type is video"),
   audio_url: z.string().optional(),

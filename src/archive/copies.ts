@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { basename, join, posix } from "node:path";
 import type { Bucket } from "../bucket/bucket.js";
 import type { Disk } from "../core/ports/disk.js";
+import { sha256Of } from "../text/pieces.js";
 import { folderBelow } from "./disk/names.js";
 import { type DiskRefusal, refusalOf } from "./disk/space.js";
 import { openTemporary, temporaryNameOf } from "./disk/temporary.js";
@@ -72,7 +73,7 @@ export async function copyIndex(disk: Disk, bucket: Bucket, jobFolder: string): 
   const path = join(jobFolder, indexName);
   const bytes = await disk.size(path);
   if (bytes === null) return;
-  const sha256 = await hashOf(disk.read(path));
+  const sha256 = await sha256Of(disk.read(path));
   await bucket.put(copyKey(jobFolder, indexName), { path, bytes, sha256, mime: "application/jsonl" });
 }
 
@@ -95,14 +96,8 @@ export async function copyFault(
   const found = await bucket.find(key);
   if (found === null) return `${bucket.name} does not have it`;
   if (found.bytes !== known.bytes || found.sha256 !== known.sha256) return `${bucket.name} has other content`;
-  if (!reads || (await hashOf(bucket.read(key))) === known.sha256) return null;
+  if (!reads || (await sha256Of(bucket.read(key))) === known.sha256) return null;
   return `${bucket.name} has damaged content`;
-}
-
-async function hashOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of pieces) hash.update(piece);
-  return hash.digest("hex");
 }
 
 /** Brings a file back from its copy; false when the bucket has no good one. Rejects with errors of disk and bucket. */

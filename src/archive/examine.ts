@@ -1,11 +1,10 @@
-import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
+import { sha256Of } from "../text/pieces.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
-import { identityOf, indexName, JobIndex, lengthUnknown } from "./index-file.js";
+import { identityOf, indexName, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
 import { quarantineName } from "./quarantine.js";
-import { sidecarOf } from "./sidecar.js";
 
 /**
  * Compares a job's folder with what the workspace and the folder's index say: every known file must be there in its
@@ -105,13 +104,12 @@ export async function examineFile(
   if (!isRead) return null;
   examination.read++;
   examination.bytesRead += bytes;
-  const hash = createHash("sha256");
+  let digest: string;
   try {
-    for await (const piece of disk.read(path)) hash.update(piece);
+    digest = await sha256Of(disk.read(path));
   } catch (error) {
     return { kind: "damaged", file, identity, reason: `cannot be read: ${(error as Error).message}` };
   }
-  const digest = hash.digest("hex");
   if (digest === sha256) return null;
   const reason = `expected sha256 ${sha256.slice(0, 12)}…, got ${digest.slice(0, 12)}…`;
   return { kind: "damaged", file, identity, reason };

@@ -1,9 +1,15 @@
+import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import { inBatches } from "../core/batches.js";
+import { toNumber } from "../core/money.js";
+import type { Attempt } from "../core/ports/attempt.js";
 import type { Disk } from "../core/ports/disk.js";
+import type { ArchivedOutput, NewItem } from "../core/ports/store.js";
+import { ownVersion } from "../package-file.js";
 import { openSqlite } from "../sqlite.js";
-import { LineSplitter } from "../text/lines.js";
-import { foldName } from "./disk/names.js";
+import { LineSplitter } from "../text/pieces.js";
+import { foldName, linked } from "./disk/names.js";
+import { openTemporary } from "./disk/temporary.js";
 
 /**
  * The index of a job's folder: `index.jsonl`, one line for each file in it, so that the folder explains itself
@@ -281,3 +287,70 @@ function parse(row: string): IndexLine | null {
 function staysInside(file: string): boolean {
   return posix.normalize(file) === file && !posix.isAbsolute(file) && !file.startsWith("..");
 }
+
+/** The `NAME.json` beside `NAME.png`: a copy of its index line, for tools that read one file at a time. */
+export function sidecarOf(file: string): string {
+  return file.replace(/\.[^./]*$/, "") + sidecarExtension;
+}
+
+const sidecarExtension = ".json";
+
+/** Writes the sidecar durably, where its file is. The caller syncs the folder. */
+export async function writeSidecar(
+  disk: Disk,
+  jobFolder: string,
+  folder: string,
+  line: IndexLine,
+): Promise<void> {
+  const temporary = await openTemporary(disk, folder, `sidecar ${identityOf(line)}`);
+  const text = Buffer.from(`${JSON.stringify(line, null, 2)}\n`);
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  const content = { bytes: text.length, sha256, mime: "application/json" };
+  try {
+    await temporary.file.write(text);
+    await temporary.file.sync();
+    const target = join(jobFolder, sidecarOf(line.file));
+    // A redo after a crash finds its own sidecar: no other file may have this name.
+    await linked(disk, temporary.path, target, line.bucket === undefined ? undefined : content);
+  } finally {
+    await temporary.discard();
+  }
+}
+
+/** The line of an output in the index of its folder, as the workspace knows it. */
+export function lineOf(output: ArchivedOutput): IndexLine {
+  const { item, number, file, bucket, bytes, sha256, mime, check, savedAt } = output;
+  return {
+    ...indexFacts(item, output),
+    output: number,
+    file,
+    ...(bucket == null ? {} : { bucket }),
+    bytes,
+    sha256,
+    mime,
+    check,
+    saved: new Date(savedAt).toISOString(),
+    bulkgen: ownVersion(),
+  };
+}
+
+/** What the index says of an item, and of the task that made its files. */
+export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
+  const { rowId, key, model, prompt, params, inputs } = item;
+  const charged = task?.charged ?? null;
+  return {
+    item: rowId,
+    key,
+    task: task?.taskId ?? "",
+    external_task: task?.externalTaskId ?? null,
+    model,
+    prompt,
+    params,
+    inputs,
+    credits: charged === null ? null : toNumber(charged),
+    created: task?.createdAt ?? null,
+    completed: task?.completedAt ?? null,
+  };
+}
+
+type TaskOfFile = Pick<Attempt, "taskId" | "externalTaskId" | "charged" | "createdAt" | "completedAt">;

@@ -1,9 +1,7 @@
 import { extname, join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
-import { holds, linked, removeName } from "./disk/links.js";
-import { folderBelow, foldName, numberedName } from "./disk/names.js";
-import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
-import { sidecarOf, writeSidecar } from "./sidecar.js";
+import { folderBelow, foldName, holds, linked, numberedName, removeName } from "./disk/names.js";
+import { type IndexLine, identityOf, type JobIndex, sidecarOf, writeSidecar } from "./index-file.js";
 
 /** The folder for files whose row has changed. They stay in the index, and come back when the old prompt does. */
 const supersededFolder = "_superseded";

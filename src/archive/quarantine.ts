@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
-import { linked, removeName } from "./disk/links.js";
-import { folderBelow } from "./disk/names.js";
+import { folderBelow, linked, removeName } from "./disk/names.js";
 
 /** Downloads that failed their check, kept so that a person can see why. They never count as archived. */
 export const quarantineName = "_quarantine";

@@ -3,8 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
 import type { MediaContent } from "./check/content.js";
-import { holds, linked } from "./disk/links.js";
-import { folderBelow, numberedName, outputName, safeName } from "./disk/names.js";
+import { folderBelow, holds, linked, numberedName, outputName, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
 import { type Temporary, temporaryName } from "./disk/temporary.js";
 import { Partials } from "./download/partial.js";
@@ -16,10 +15,11 @@ import {
   identityOf,
   type JobIndex,
   lengthUnknown,
+  sidecarOf,
+  writeSidecar,
 } from "./index-file.js";
 import { isSuperseded, supersede } from "./move.js";
 import { quarantine } from "./quarantine.js";
-import { sidecarOf, writeSidecar } from "./sidecar.js";
 
 /**
  * How an output gets into the archive. The order is the promise (P13): the file is complete, checked and durable before it

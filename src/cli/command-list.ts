@@ -218,7 +218,7 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "export",
     group: "Every day",
-    describe: "write the sheet of the newest (or given) run back, filled in; pack files; works offline",
+    describe: "export the sheet of the newest (or given) run with its results; pack files; works offline",
     positionals: [runNumber],
     flags: exportFlags,
     examples: [
@@ -250,8 +250,7 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "approve",
     group: "Every day",
-    describe:
-      "approve archived items that wait for it, so that the steps that use their outputs can run; works offline",
+    describe: "approve archived items, so that the steps that use their outputs can run; works offline",
     positionals: [decidedItems],
     flags: approveFlags,
     examples: ["bulkgen approve lamp-picture", "bulkgen approve --all", "bulkgen approve --from review.csv"],
@@ -277,7 +276,8 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "mcp",
     group: "Every day",
-    describe: "serve the workspace to agents by the Model Context Protocol, on standard input and output",
+    describe:
+      "serve the workspace to agents through the Model Context Protocol, on standard input and output",
     flags: mcpFlags,
     examples: ["bulkgen mcp --workspace .", "bulkgen mcp --workspace . --sandbox"],
     load: async () => (await import("./commands/serve/mcp.js")).mcp,
@@ -294,7 +294,7 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "resume",
     group: "A run that is not finished",
-    describe: "continue the newest (or given) unfinished run, with its own options",
+    describe: "continue the newest (or given) unfinished run, with the options it was started with",
     positionals: [{ ...runNumber, describe: "number of the run (default: the newest unfinished)" }],
     flags: resumeFlags,
     examples: ["bulkgen resume", "bulkgen resume 3 --max-credits 300"],
@@ -422,8 +422,16 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "fleet",
     group: "Service and settings",
-    describe: "show which workers there are, what they do, and how many downloads wait",
+    describe: "show the workers, what they do, and how many downloads wait",
     flags: workspaceFlags,
+    subcommands: [
+      {
+        name: "rebuild",
+        describe: "drop the queue of downloads and make it anew; nothing that was paid for or saved is lost",
+        flags: workspaceFlags,
+        load: async () => (await import("./commands/fleet/fleet.js")).rebuildFleet,
+      },
+    ],
     load: async () => (await import("./commands/fleet/fleet.js")).fleet,
   },
   {

@@ -13,10 +13,10 @@ export const topics: readonly HelpTopic[] = [
   {
     name: "manifests",
     describe: "what a sheet or job file can hold",
-    text: () => `A manifest lists what to make, a row for each item.
+    text: () => `A manifest lists what to make, one row for each item.
 
 A sheet (.csv, .xlsx) has these columns; any other column is a variable for
-templates, and comes back in the export:
+templates, and is kept in the export:
   id model prompt image_url video_url audio_url output repeat priority
   params.KEY   a parameter of the model, such as params.aspect_ratio
 
@@ -38,8 +38,8 @@ A job file (.json, .yaml) adds defaults, combinations and steps:
       image_url: "@picture"
 
 An input is an address, a local file, or @ROW or @STEP: another item's output.
-All mistakes are listed at once, before anything is spent; --skip-invalid
-makes the valid rows. \`bulkgen schema manifest\` prints the JSON Schema.
+All problems are listed at once, before anything is spent; --skip-invalid
+makes only the valid rows. \`bulkgen schema manifest\` prints the JSON Schema.
 More: docs/manifests.md`,
   },
   {
@@ -52,17 +52,17 @@ ${Object.entries(planLimits)
 
 All runs on this machine share one ledger for each account, so that several
 runs and schedules never exceed the limits together. bulkgen learns how long
-each model takes and polls when a result is likely there. Requests for
-collecting what was submitted are kept back from the day's limit.
+each model takes and polls when a result is likely to be ready. It reserves
+enough of the day's requests to collect what was submitted.
 
   --rpm N, --rpd N     send at most N requests a minute, a day
-  --share PERCENT      leave the rest of the limits to others
+  --share PERCENT      use this share of the limits, leave the rest to others
   --on-daily-limit     stop (exit 8, the default) or wait
   --poll               eager, balanced or frugal
 
-After a refusal (429) nothing is sent for as long as the service says. If
-it came although the limits were kept, requests are spaced more widely
-from then on.
+After a refusal (429) bulkgen sends nothing for as long as the service says.
+If the refusal came although the limits were kept, bulkgen spaces its
+requests further apart from then on.
 More: docs/money-and-quota.md`,
   },
   {
@@ -77,12 +77,13 @@ costs and spends nothing; \`run\` asks before it spends, unless you give --yes.
   --max-credits-per-day N     and at most N from midnight to midnight
   --keep-credits N            leave at least N credits on the account
 
-A paid request is written down before it is sent, and sent once. If no answer
-comes, bulkgen does not send it again: it reads the key's counters to find out
-whether it was charged. Where that cannot be known the item is held, and you
-decide with \`bulkgen resolve\`: adopt its task, submit it again, or skip it.
+bulkgen records a paid request before it sends it, and sends it once. If no
+answer comes, it does not send the request again: it reads the key's counters
+to find out whether the request was charged. If they cannot tell, the item is
+held, and you decide with \`bulkgen resolve\`: adopt its task, submit it again,
+or skip it.
 
-What was made is never paid for again: the same row in the same job is the
+You never pay twice for the same item: the same row in the same job is the
 same item, whatever happens to the run. --edition NAME or --fresh makes
 everything again; \`redo\` makes a new variant of an item.
 More: docs/money-and-quota.md`,
@@ -92,8 +93,8 @@ More: docs/money-and-quota.md`,
     describe: "what the exit codes mean",
     text: () => `${exitCodes.map(({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning.replace("; ", `;\n${" ".repeat(7)}`)}`).join("\n")}
 
-1 and 130 come before all others, and 2 and 9 before anything is sent. Of
-several reasons the first of 3 4 7 10 6 8 5 decides.`,
+If several codes apply, 1 and 130 come first. 2 and 9 are decided before
+anything is sent. Otherwise the first of 3 4 7 10 6 8 5 is the exit code.`,
   },
 ];
 

@@ -27,9 +27,8 @@ import {
   taskOutcome,
 } from "./answer.js";
 import { openHttp } from "./http.js";
-import { type PacingOptions, paced, waitForPlace } from "./paced.js";
 import { ServiceClock, timed } from "./service-clock.js";
-import { announced, logged, withoutKey } from "./wrappers.js";
+import { announced, logged, type PacingOptions, paced, waitForPlace, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {

@@ -23,7 +23,7 @@ import {
   runPage,
   waitingPage,
 } from "./answers.js";
-import { asked } from "./asked.js";
+import { asked, Refused } from "./asked.js";
 import { check, modelsFor } from "./check.js";
 import { type Commands, wordsOf } from "./commands.js";
 import { fileAnswer, thumbnailAnswer } from "./files.js";
@@ -31,7 +31,6 @@ import type { FleetWatch } from "./fleet-watch.js";
 import { Guard, guarded } from "./guard.js";
 import { priceOf } from "./offers.js";
 import type { PageFiles } from "./page-files.js";
-import { Refused } from "./refused.js";
 import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "./shapes.js";
 import { Sheets } from "./sheets.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";

@@ -1,7 +1,17 @@
 import { z } from "zod";
 import { type ItemState, itemStates } from "../core/item.js";
 import { text, word } from "../launch.js";
-import type { Act, CellChange, StartChoices } from "./shapes.js";
+import type { Act, CellChange, RefusedAnswer, StartChoices } from "./shapes.js";
+
+/** A request that cannot be done, with why, for the person at the page. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly kind: RefusedAnswer["error"]["kind"] = "refused",
+  ) {
+    super(message);
+  }
+}
 
 /** What the page may ask for. */
 const runNumber = z.int().positive();

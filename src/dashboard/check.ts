@@ -1,7 +1,7 @@
 import { lineOf } from "../launch.js";
+import { Refused } from "./asked.js";
 import type { Commands } from "./commands.js";
 import { flagsOf } from "./commands.js";
-import { Refused } from "./refused.js";
 import type { ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
 
 const problemsMax = 2_000;

@@ -10,8 +10,8 @@ import { resolveHeld } from "../job/orders/resolve.js";
 import { lockOwnerOf } from "../job/workspace/lock.js";
 import { withStore } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
-import { everything } from "../plan/select.js";
-import { Refused } from "./refused.js";
+import { allRows } from "../plan/plan.js";
+import { Refused } from "./asked.js";
 import type { Act, OfferedPrice } from "./shapes.js";
 
 /**
@@ -51,12 +51,12 @@ async function restOf(store: Store, id: number): Promise<OfferedPrice> {
 }
 
 function orderOf(act: Act, cwd: string): FindItems {
-  const which = (names: readonly string[]) => ({ names, all: false, selection: everything, cwd });
+  const which = (names: readonly string[]) => ({ names, all: false, selection: allRows, cwd });
   switch (act.do) {
     case "retry":
-      return retryFailed(act.run, failureKinds, everything);
+      return retryFailed(act.run, failureKinds, allRows);
     case "redo":
-      return redoItems(act.items, everything, cwd);
+      return redoItems(act.items, allRows, cwd);
     case "reject again":
       return decideItems(which(act.items), "again");
     case "adopt":

@@ -7,7 +7,7 @@ import { manifestExtensions } from "../manifest/formats/bytes.js";
 import { openSource } from "../manifest/read.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
-import { Refused } from "./refused.js";
+import { Refused } from "./asked.js";
 import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
 
 /** Sheets that are dropped on the page are kept here, below the workspace. */

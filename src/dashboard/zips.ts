@@ -1,9 +1,8 @@
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
 import type { BrowsedFile, Browser } from "../store/browse/pages.js";
-import type { Zipped } from "./asked.js";
+import { Refused, type Zipped } from "./asked.js";
 import { existing } from "./files.js";
-import { Refused } from "./refused.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
 
 /** Lists that can still be loaded; older ones are forgotten. */

@@ -5,7 +5,7 @@ import type { Log } from "../core/ports/send.js";
 import { type DownloadJob, type JobOutcome, jobVersion, type SeenWorker } from "./job.js";
 import type { Queue } from "./queue.js";
 
-/** The run's side of the fleet: downloads go into the queue, and what comes back gets its name here. */
+/** The run's side of the fleet: puts downloads into the queue, and gives the downloaded files their names. */
 export interface HandOut {
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
   /** Downloads that the live workers do at once. */
@@ -25,7 +25,7 @@ export interface HandOutOptions {
   baseUrl: string;
   clock: Clock;
   log: Log;
-  /** The command that starts a worker, for a run that downloads nothing itself; null for one that does. */
+  /** The command that starts a worker, for a run that downloads nothing itself; otherwise null. */
   startWorker: string | null;
   /** Called when the number of offered downloads changes. */
   onOffer(): void;
@@ -36,7 +36,7 @@ interface Pending {
   end(outcome: JobOutcome | { kind: "failed" }): void;
 }
 
-/** The longest time (ms) between two looks into the queue: a notification may be lost with its connection. */
+/** The longest time (ms) between two checks of the queue: a notification may be lost with its connection. */
 const checkMs = 1_000;
 
 export async function openHandOut(options: HandOutOptions): Promise<HandOut> {
@@ -89,7 +89,10 @@ class Waiting implements HandOut {
     }
   }
 
-  /** A run that has taken over removes the proof of this one, whose lock is lost: then no worker is to blame. */
+  /**
+   * A process that has taken over the run removes the proof of this process, whose lock is lost: then no worker is to
+   * blame.
+   */
   private async misplaced(
     { host, worker }: Extract<JobOutcome, { kind: "elsewhere" }>,
     signal: AbortSignal,
@@ -129,7 +132,7 @@ class Waiting implements HandOut {
     this.missWorkers();
   }
 
-  /** Without workers the run buys, and waits for its files; the addresses of outputs do not last for ever. */
+  /** Without workers the run buys and then waits for its files, while the addresses of its outputs expire. */
   private missWorkers(): void {
     const { log, startWorker } = this.options;
     const isMissed = startWorker !== null && this.offered() === 0;

@@ -1,18 +1,20 @@
 import type { Reception, SaveRequest } from "../archive/save.js";
 
 /**
- * What is handed out: the download of one output. Paths are relative to the folder of all outputs, because hosts may have
- * it under different names. Neither the key nor a name in the archive is in it.
+ * A download of one output, as it is handed out. Paths are relative to the folder of all outputs, because hosts may
+ * have that folder under different names. It contains neither the key nor a name in the archive.
  */
 export interface DownloadJob {
   version: typeof jobVersion;
   /** The job's folder. */
   folder: string;
-  /** A file in that folder that shows that a host has the folder of the run, and not another of the same name. */
+  /**
+   * A file in that folder that proves that a host has the folder of the run, and not another folder with the same name.
+   */
   proof: string;
-  /** The bucket that alone keeps the outputs: then each host has a folder of its own. Its credentials are each host's. */
+  /** The bucket that alone keeps the outputs: then each host has its own folder, and its own credentials. */
   bucket: string | null;
-  /** Of the service, which decides what addresses may be fetched from. */
+  /** The service's address, which decides from which addresses a worker may download. */
   baseUrl: string;
   request: Omit<SaveRequest, "jobFolder" | "replaces">;
 }
@@ -35,15 +37,15 @@ export interface WorkerEntry {
   pid: number;
   /** Of bulkgen. */
   version: string;
-  /** Downloads that it does at once; 0 while it finishes its last. */
+  /** Downloads that it does at once; 0 while it finishes the last ones. */
   downloads: number;
   /** Downloads in progress. */
   busy: number;
   /** Downloads that it has done since it began. */
   done: number;
   /**
-   * It is the run itself, does archiving only, stands by to go on with a run whose process is gone, or does that alone, with
-   * no downloads of its own.
+   * The run itself; a worker that only downloads; a worker that also stands by for a run whose process is gone; or a
+   * worker that only stands by.
    */
   does: "run" | "archive" | "standby" | "submit";
 }

@@ -8,9 +8,9 @@ import { explained, isMissing } from "../store/postgres/trouble.js";
 import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
 
 /**
- * The queue of downloads: pg-boss, in a schema of its own beside the workspace's. Nothing in it is needed again: if it is
- * dropped, it is made anew, and those who wait for a job put it in once more. A job that is taken has a lease, which its
- * worker renews; when the lease ends, the job is given to another worker, and what the first one says of it is refused.
+ * The queue of downloads: pg-boss, in its own schema beside the workspace's. The queue is disposable: if it is dropped,
+ * it is made again, and those who wait for a job put it in again. A job that is taken has a lease, which its worker
+ * renews. When the lease ends, another worker gets the job, and the first worker's result is refused.
  */
 export interface Queue {
   /** Puts a job in and returns its id. */
@@ -19,23 +19,25 @@ export interface Queue {
   take(count: number): Promise<TakenJob[]>;
   /** Renews the lease; false when it has ended. */
   renew(job: TakenJob): Promise<boolean>;
-  /** False when the lease has ended, so that nobody hears the outcome. */
+  /** False if the lease has ended, so the outcome is ignored. */
   complete(job: TakenJob, outcome: JobOutcome): Promise<boolean>;
-  /** What has become of these jobs. Those that have ended are removed. */
+  /** The outcomes of these jobs. Jobs that have ended are removed. */
   collect(ids: readonly string[]): Promise<Collected>;
   remove(id: string): Promise<void>;
   /** Removes all jobs. */
   clear(): Promise<void>;
   /** Gives jobs whose lease has ended to others. */
   tidy(): Promise<void>;
-  /** Says that a worker is there, again within `workerSeconds`; true if it was sent away. */
+  /**
+   * Reports that a worker is there; repeat this within `workerSeconds`. Returns true if the worker was told to leave.
+   */
   beat(name: string, entry: WorkerEntry): Promise<boolean>;
   /** Tells a worker that it is of no use. */
   sendAway(name: string): Promise<void>;
   leave(name: string): Promise<void>;
   workers(): Promise<SeenWorker[]>;
   load(): Promise<QueueLoad>;
-  /** Calls back when jobs were put in, or when some have ended. Polling finds them too, later. */
+  /** Calls back when jobs were put in or have ended. Polling also finds them, later. */
   onNews(of: News, ring: () => void): Promise<void>;
   close(): Promise<void>;
 }
@@ -67,7 +69,7 @@ export interface QueueLoad {
 }
 
 const name = "archive";
-/** A worker that says nothing for so long has lost its jobs. pg-boss takes no less. */
+/** A worker that is silent for this long has lost its jobs. pg-boss accepts no shorter time. */
 export const leaseSeconds = 10;
 /** A worker that says nothing for so long does not count. */
 export const workerSeconds = 10;
@@ -86,14 +88,14 @@ const longestSeconds = 12 * 3_600;
 
 type Boss = import("pg-boss").PgBoss;
 
-/** Null where the package pg-boss is not installed. Rejects with DatabaseTrouble, or PostgreSQL's error. */
+/** Null if the package pg-boss is not installed. Rejects with DatabaseTrouble, or PostgreSQL's error. */
 export async function openQueue(address: DatabaseAddress, clock: Clock): Promise<Queue | null> {
   const library = await import("pg-boss").catch((error: unknown) => {
     if (isMissing(error)) return null;
     throw error;
   });
   if (library === null) return null;
-  const schema = `${address.schema}_queue`;
+  const schema = schemaOf(address);
   const news = newsOf(address, schema);
 
   const begin = async (): Promise<Boss> => {
@@ -266,8 +268,8 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
 }
 
 /**
- * Rings at each notification. The library's own listening ends the process when its connection is lost while it is being
- * closed. After a loss it begins again with the next successful query: whoever waits for news looks from time to time anyway.
+ * Rings at each notification. The library's own listener ends the process if its connection is lost while it is being
+ * closed. After a loss, listening starts again with the next successful query; everybody who waits for news also polls.
  */
 function newsOf(address: DatabaseAddress, channel: string) {
   const listeners: { of: News; ring(): void }[] = [];
@@ -306,7 +308,35 @@ function newsOf(address: DatabaseAddress, channel: string) {
   };
 }
 
-/** Calls in the same turn of the event loop are carried out by one, which returns their results in their order. */
+/**
+ * PostgreSQL ends one of two transactions that wait for each other, which may be the drop: it is tried this many times.
+ */
+const dropsMax = 20;
+
+/**
+ * Drops the queue, even if it cannot be opened, e.g. because another version of pg-boss made it. Rejects with
+ * DatabaseTrouble, or PostgreSQL's error.
+ */
+export async function dropQueue(address: DatabaseAddress): Promise<void> {
+  const client = await connected(address, "bulkgen queue");
+  try {
+    for (let left = dropsMax; ; left--)
+      try {
+        await client.query(`DROP SCHEMA IF EXISTS ${schemaOf(address)} CASCADE`);
+        return;
+      } catch (error) {
+        if (left === 1 || (error as { code?: string }).code !== "40P01") throw explained(error, address);
+      }
+  } finally {
+    await endClient(client);
+  }
+}
+
+function schemaOf({ schema }: DatabaseAddress): string {
+  return `${schema}_queue`;
+}
+
+/** Combines calls in the same turn of the event loop into one call, which returns their results in their order. */
 function inOneGo<Given, Result>(
   carryOut: (given: Given[]) => Promise<Result[]>,
 ): (given: Given) => Promise<Result> {

@@ -16,8 +16,8 @@ export interface WorkerOptions {
   /** Downloads for a service. */
   archiveFor(baseUrl: string): Pick<Archive, "receive">;
   /**
-   * How this host reaches the bucket of a run that has no folder for all: throws BucketError. Absent in the run itself,
-   * which uploads what lies in its own folder.
+   * How this host reaches the bucket of a run without a shared folder: throws BucketError. Absent in the run itself,
+   * which uploads from its own folder.
    */
   bucketFor?(name: string): Bucket;
   disk: Disk;
@@ -26,13 +26,13 @@ export interface WorkerOptions {
   entry: Omit<WorkerEntry, "busy" | "done">;
 }
 
-/** Milliseconds between two renewals of leases, and between two looks into a queue that had nothing. */
+/** Milliseconds between two renewals of leases, and between two checks of an empty queue. */
 const renewMs = 3_000;
 const checkMs = 1_000;
 
 /** A process's part of the fleet: takes jobs from the queue and carries them out. */
 export class Worker {
-  /** The host does not see the run's output folder, or cannot use its bucket, so that the worker is of no use. */
+  /** The host does not see the run's output folder, or cannot use its bucket, so the worker can do nothing. */
   isElsewhere = false;
   /** Why this host cannot use the bucket. */
   bucketRefusal: string | null = null;
@@ -134,7 +134,7 @@ export class Worker {
       await clock.sleep(renewMs, this.over.signal);
       if (this.over.signal.aborted) return;
       const renewals = [...this.active].map(async ([job, lease]) => {
-        // The job is another worker's by now, or nobody waits for it.
+        // Another worker has the job by now, or nobody waits for it.
         if (!(await queue.renew(job))) lease.abort("the lease has ended");
       });
       await Promise.all([this.beat(), queue.tidy(), ...renewals]).catch(() => undefined);
@@ -146,7 +146,7 @@ export class Worker {
     const outcome = await this.outcomeOf(job, signal);
     if (!signal.aborted && (await queue.complete(job, outcome).catch(() => false))) {
       if (outcome.kind === "received") this.done++;
-      // The run that waits for it will say whether this worker is of any use; until then it takes less.
+      // The run that waits for it will decide whether this worker is usable; until then the worker takes fewer jobs.
       if (["elsewhere", "no_bucket", "disk"].includes(outcome.kind))
         await clock.sleep(2 * renewMs, this.drained.signal);
       return;

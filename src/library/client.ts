@@ -10,30 +10,30 @@ import { type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../job/workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
-import { conclusionOf, loggedAnswer, loggedEnd } from "../run/receipts/conclusion.js";
+import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 
-/** One connection to the service. Requests wait for their turn in the account's quota, which all of bulkgen shares. */
+/** A client of the service. Its requests wait for a slot in the account's quota, which all bulkgen processes share. */
 export interface Client {
-  /** GET models. Repeated up to twice after a 5xx, a 429 or a lost connection. Throws ServiceError. */
+  /** GET models. Retried up to twice after a 5xx, a 429 or a lost connection. Throws ServiceError. */
   models(filter?: ModelFilter): Promise<ModelList>;
-  /** GET me, repeated in the same way. Throws ServiceError. */
+  /** GET me, retried in the same way. Throws ServiceError. */
   me(): Promise<Me>;
   /**
-   * POST generate: **pays**, and is sent once, whatever happens. The first call also reads GET me and GET models, for
-   * the limits of the plan and the price. The request is in the account's spend log before it leaves, so the caps of
-   * later runs count it.
+   * POST generate: **pays**, and is sent once, whatever happens. The first call also makes GET me and GET models, to
+   * learn the limits of the plan and the price. The request is in the account's spend log before it leaves, so the caps
+   * of later runs count it.
    *
-   * Throws ServiceError when nothing was charged (`code` such as `INSUFFICIENT_CREDITS`), and its subclass
-   * ChargeUnknown when the request may have been charged although no task is known: do not send it again then.
+   * Throws ServiceError if nothing was charged (`code` such as `INSUFFICIENT_CREDITS`), and its subclass ChargeUnknown if
+   * the request may have been charged although no task is known: do not send it again then.
    */
   generate(request: GenerateRequest): Promise<Generation>;
   /**
-   * GET task, repeated as the other GETs. Throws ServiceError; an id that the service does not know has the code
-   * `TASK_NOT_FOUND`.
+   * GET task, retried like the other GETs. Throws ServiceError; its code is `TASK_NOT_FOUND` if the service does not know
+   * the id.
    */
   task(taskId: string): Promise<Task>;
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 
@@ -48,16 +48,16 @@ export interface Generation {
   creditsRemaining: number | null;
 }
 
-/** The paid request may have been charged, and its task is unknown. It must not be sent again before that is clear. */
+/** The paid request may have been charged, and its task is unknown. Find out whether it was before you send it again. */
 export class ChargeUnknown extends ServiceError {
   override readonly name = "ChargeUnknown";
 }
 
 export interface ClientOptions {
   service: ServiceAddress;
-  /** Ends waits, and requests that cost nothing. A paid request in flight is always awaited. */
+  /** Aborts waits and free requests. A paid request in flight is always awaited. */
   signal?: AbortSignal;
-  /** Gets each request with its outcome, never a body or a key. A pino logger will do. Default: none. */
+  /** Gets each request with its outcome, but no body and no key. For example a pino logger. Default: none. */
   log?: Log;
   /** When the day's requests are used up: fail with NoRequestsUntil (`stop`, the default), or wait. */
   onDailyLimit?: "stop" | "wait";

@@ -10,9 +10,8 @@ import { findWorkspace, forReading, type WorkspaceHints } from "../job/workspace
 import type { Host } from "../machine.js";
 import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
-import { checkNumbers } from "./numbers.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
-import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
+import { checkNumbers, type SheetSettings, sheetOptionsOf } from "./sheet.js";
 
 /** Where the history and the files of a job are. */
 export interface Whereabouts {
@@ -24,21 +23,21 @@ export interface Whereabouts {
   databaseUrl?: string;
 }
 
-/** What limits a run, and what its plan is made with. */
+/** The limits of a run, and the settings of its plan. */
 export interface PlanSettings extends SheetSettings, Whereabouts {
   service: ServiceAddress;
   /** The most that the run may spend, in credits. */
   maxCredits?: number;
-  /** What must remain of the balance, in credits. */
+  /** The part of the balance to keep, in credits. */
   keepCredits?: number;
   /** The most that one model may cost, in credits, by model; the others continue. */
   maxCreditsPerModel?: Readonly<Record<string, number>>;
   /** What to do when the balance does not cover the plan; `refuse` by default. */
   onInsufficient?: RunOptions["onInsufficient"];
-  /** Own limits below those of the account's plan: requests a minute and a day, and a share in per cent. */
+  /** Limits of your own, below those of the account's plan: requests per minute and day, and a share in per cent. */
   limits?: OwnLimits;
   signal?: AbortSignal;
-  /** Gets warnings, and each request with its outcome, never a body or a key. A pino logger will do. Default: none. */
+  /** Gets warnings, and each request with its outcome, but no body and no key. For example a pino logger. Default: none. */
   log?: Log;
 }
 
@@ -49,7 +48,7 @@ export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
   [List in Lists]: PlanDocument[List] extends Iterable<infer Entry> ? Entry[] : never;
 };
 
-/** Throws EarlyExit for a manifest of which nothing can be planned, and when the service cannot be asked. */
+/** Throws EarlyExit if nothing of the manifest can be planned, or if the service cannot be reached. */
 export async function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
   const connection = connectionOf(settings.service);
   const { sandbox } = connection;
@@ -86,7 +85,7 @@ export function hintsOf(
   };
 }
 
-/** Throws RangeError for a number that means nothing. */
+/** Throws RangeError if a limit is not a valid number. */
 export function runOptionsOf(settings: PlanSettings, sandbox: boolean): RunOptions {
   checkNumbers(settings);
   const { maxCredits, keepCredits, maxCreditsPerModel, onInsufficient, limits } = settings;
@@ -107,7 +106,7 @@ export function runOptionsOf(settings: PlanSettings, sandbox: boolean): RunOptio
   };
 }
 
-/** Reads the whole plan, which is gone when its draft is closed. */
+/** Reads the whole plan: its draft, with the items, is gone once it is closed. */
 export function plannedJob(plan: Plan): PlannedJob {
   const document = planJson(plan);
   return {

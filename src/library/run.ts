@@ -14,8 +14,7 @@ import { connectionOf, silentLog } from "./service.js";
 import { sheetOptionsOf } from "./sheet.js";
 
 /**
- * How a run is done. It spends credits, so it needs a limit that the caller has named: `maxCredits`, or `agree`, or
- * both.
+ * The settings of a run. A run spends credits, so it needs a limit from the caller: `maxCredits`, `agree`, or both.
  */
 export type RunRequirements = PlanSettings &
   RunDetails &
@@ -23,29 +22,29 @@ export type RunRequirements = PlanSettings &
 
 interface RunDetails {
   /**
-   * Is shown the plan, before anything is submitted; the run goes on only if it returns true. `plan.money.within` is
-   * what the run may spend.
+   * Gets the plan before anything is submitted; the run continues only if it returns true. `plan.money.within` is what
+   * the run may spend.
    */
   agree?: (plan: PlannedJob) => boolean | Promise<boolean>;
   /** Leave out invalid rows, and list them in problems.csv in the job's folder. */
   skipInvalid?: boolean;
-  /** Submit nothing more once so many items have failed. */
+  /** Submit nothing more once this many items have failed. */
   maxFailures?: number;
   /** How often to retry a task that failed at the provider; 1 by default. */
   retries?: number;
   /** Paid requests in flight at once; by the account's plan by default. */
   lanes?: number;
-  /** When the day's requests are used up; `stop` by default. */
+  /** What to do when the day's requests are used up; `stop` by default. */
   onDailyLimit?: RunOptions["onDailyLimit"];
-  /** When another run has the workspace; `fail` by default. */
+  /** What to do when another run is using the workspace; `fail` by default. */
   ifLocked?: "fail" | "wait" | "skip";
-  /** Stop when the service cannot be reached for so long (ms); 5 minutes by default. */
+  /** Stop when the service cannot be reached for this long (ms); 5 minutes by default. */
   unreachableMs?: number;
 }
 
 const unreachableMsDefault = 300_000;
 
-/** Rejects with EarlyExit where the run cannot begin. A run that began always ends with `run_finished`. */
+/** Rejects with EarlyExit if the run cannot start. A run that has started always ends with `run_finished`. */
 export async function* runManifest(
   on: Host,
   manifest: string,

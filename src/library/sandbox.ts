@@ -11,34 +11,34 @@ export interface SandboxSettings {
   plan?: PlanName;
   /** Its balance in credits; 500 by default. */
   credits?: number;
-  /** How long every task takes, in ms, in place of each model's own duration. */
+  /** How long every task takes, in ms, instead of each model's own duration. */
   taskMs?: { min: number; max: number };
-  /** The folder below which local files are taken as inputs; none by default. */
+  /** Requests may name local files below this folder as inputs; none by default. */
   inputs?: string;
-  /** What goes wrong, and when: rules such as `{ fault: "lost-reply", on: ["generate"], at: [1] }`. */
+  /** Faults to inject: rules such as `{ fault: "lost-reply", on: ["generate"], at: [1] }`. */
   faults?: FaultPlanSettings;
   /** Behaviour that the service's documentation leaves open. */
   switches?: SwitchSettings;
-  /** 0 by default: the system chooses. */
+  /** 0 by default: any free port. */
   port?: number;
   /**
-   * A SQLite file for its state, which outlives it. In memory by default: then its user and its tasks end with it, and a
-   * workspace that it was used with refuses the next sandbox. Give each a workspace of its own, such as a temporary
-   * folder.
+   * A SQLite file that keeps the state of the sandbox. By default the state is in memory: the user and the tasks are gone
+   * when the sandbox closes, and a workspace that was used with it refuses the next sandbox. So give each sandbox a new
+   * workspace, such as a temporary folder.
    */
   state?: string;
 }
 
-/** The local service, running in this process. It is a ServiceAddress: hand it over as `service`. */
+/** The local service, running in this process. It is a ServiceAddress: pass it as `service`. */
 export interface LocalSandbox extends ServiceAddress {
   sandbox: true;
   /** The link to its dashboard, which grants access. */
   dashboard: string;
-  /** Ends it. Requests that are not answered by then are cut off. */
+  /** Stops the sandbox. Requests without an answer are cut off. */
   close(): Promise<void>;
 }
 
-/** Rejects when the port is taken, the state cannot be used, or a fault or switch is not one. */
+/** Rejects if the port is taken, the state cannot be used, or a fault or switch is invalid. */
 export async function startSandbox(
   { clock, random, cwd }: Host,
   { inputs, state, ...settings }: SandboxSettings,

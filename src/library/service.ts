@@ -4,20 +4,20 @@ import type { ServiceConnection } from "../job/workspace/account.js";
 import { checkedAddress, checkedKey, isThisMachine } from "../job/workspace/connection.js";
 import { sandboxKey } from "../sandbox/state/state.js";
 
-/** Which service, with which key. What `createSandbox` returns is one. */
+/** The service to use, with a key. The result of `createSandbox` is a ServiceAddress too. */
 export interface ServiceAddress {
-  /** Such as `https://service.example`, without `/api/v1`; http only for this machine. */
+  /** For example `https://service.example`, without `/api/v1`; http only for this machine. */
   baseUrl: string;
   /** `svc_` and 32 letters or digits. It is sent to the service, and never written, logged or put into an error. */
   apiKey: string;
   /**
-   * It is a sandbox on this machine: what is made there is kept apart, and never counts for a real run. Only the public
-   * key of the sandbox is accepted then.
+   * The service is a sandbox on this machine: its items are kept apart and never count for a real run. Only the public
+   * key of the sandbox is accepted.
    */
   sandbox?: boolean;
 }
 
-/** Throws EarlyExit for an address or a key that nothing may be sent to. */
+/** Throws EarlyExit if the address or the key is not valid. */
 export function connectionOf({ baseUrl, apiKey, sandbox = false }: ServiceAddress): ServiceConnection {
   const where = checkedAddress(baseUrl);
   const key = checkedKey({ value: apiKey, from: "apiKey" });

@@ -1,24 +1,23 @@
 import { resolve } from "node:path";
+import { z } from "zod";
 import { defined } from "../core/defined.js";
-import { localDay } from "../core/local-time.js";
 import type { Problem } from "../core/problem.js";
 import type { EditionChoice } from "../job/run/job-of.js";
-
 import { publishProblem, type SheetOptions } from "../job/run/prepare.js";
 import type { Host } from "../machine.js";
 import { openManifest, type ReadOptions } from "../manifest/read.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import { ItemNames } from "../plan/names.js";
 import { allRows } from "../plan/plan.js";
-import { checkNumbers } from "./numbers.js";
+import { localDay } from "../text/times.js";
 
 /** How a manifest is read. */
 export interface ReadSettings {
-  /** For rows that name no model of their own. */
+  /** The model for rows that name none. */
   model?: string;
-  /** For rows without a prompt. */
+  /** The prompt for rows that have none. */
   prompt?: string;
-  /** For rows that do not set them. */
+  /** Params for rows that do not set them. */
   params?: Readonly<Record<string, string>>;
   /** The sheet of a workbook; the first by default. */
   sheet?: string;
@@ -28,7 +27,7 @@ export interface ReadSettings {
   maxItems?: number;
 }
 
-/** What is made of a manifest, as well as how it is read. */
+/** How a manifest is read, and which of its items are made. */
 export interface SheetSettings extends ReadSettings {
   /** The job that the manifest belongs to: its name, or that of its file, by default. */
   job?: string;
@@ -38,7 +37,7 @@ export interface SheetSettings extends ReadSettings {
   fresh?: boolean;
   /** Only rows with this value in this column; `*` and `?` match any text. */
   filter?: Readonly<Record<string, string>>;
-  /** Only so many rows. */
+  /** Only this many rows. */
   first?: number;
   /** Only rows whose item failed. */
   onlyFailed?: boolean;
@@ -124,4 +123,37 @@ export function sheetOptionsOf(on: Host, settings: SheetSettings): SheetOptions 
 
 function editionOf({ edition, fresh = false }: SheetSettings): EditionChoice {
   return fresh ? "fresh" : edition === undefined ? "first" : { name: edition };
+}
+
+/**
+ * The numbers among the settings. A program may compute them, and one that means nothing, such as NaN, must not turn into
+ * no limit. The flags of the command have the same bounds.
+ */
+const amount = z.number().min(0);
+const count = z.int().min(1);
+const numbers = z.looseObject({
+  maxCredits: amount.optional(),
+  keepCredits: amount.optional(),
+  maxCreditsPerModel: z.record(z.string(), amount).optional(),
+  limits: z
+    .strictObject({
+      rpm: count.optional(),
+      rpd: z.int().min(3).optional(),
+      share: z.number().positive().max(100).optional(),
+    })
+    .optional(),
+  first: count.optional(),
+  maxItems: count.optional(),
+  maxFailures: count.optional(),
+  retries: z.int().min(0).optional(),
+  lanes: count.optional(),
+  unreachableMs: z.number().min(0).optional(),
+});
+
+/** Throws RangeError, which names the setting. */
+export function checkNumbers(settings: object): void {
+  const read = numbers.safeParse(settings);
+  if (read.success) return;
+  const [issue] = read.error.issues;
+  throw new RangeError(`${issue?.path.join(".")}: ${issue?.message}`);
 }

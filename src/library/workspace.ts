@@ -1,4 +1,8 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
+import { nodeDisk } from "../archive/disk/node-disk.js";
+import { type IndexLine, indexName, JobIndex } from "../archive/index-file.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
 import { howToBegin, refuseLost } from "../job/workspace/history.js";
@@ -10,15 +14,15 @@ import { runsReportJson } from "../report/runs-report.js";
 import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
-import { iso } from "../text/iso.js";
+import { iso } from "../text/times.js";
 
-/** Reads a workspace, while other processes work in it. It changes nothing and takes no lock. */
+/** Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {
-  /** Its folder. */
+  /** The workspace's folder. */
   readonly folder: string;
-  /** The newest first; at most 50, or `limit`, from those before the number `before`. */
+  /** The newest first; at most 50, or `limit`; with `before`, only runs with a lower number. */
   runs(page?: { before?: number; limit?: number }): Promise<WorkspaceRun[]>;
-  /** Null if there is none of that number. */
+  /** Null if there is no run with that number. */
   run(id: number): Promise<WorkspaceRun | null>;
   /** A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. */
   items(
@@ -27,9 +31,9 @@ export interface WorkspaceReader {
   ): Promise<{ items: WorkspaceItem[]; total: number }>;
   /** Archived files, the newest first; at most 100, or `limit`. */
   outputs(wanted?: { run?: number; text?: string; limit?: number }): Promise<WorkspaceOutput[]>;
-  /** A run as it stands, the newest by default, with its items in trouble. Null if there is none of that number. */
+  /** The status of a run, by default the newest, with its items in trouble. Null if there is no run with that number. */
   status(run?: number): Promise<StatusDocument | null>;
-  /** The runs that have not ended before `since`, with their sums. `notBegun` is empty: schedules are not read. */
+  /** The runs that ended after `since` or are unfinished, with their sums. `notBegun` is empty: schedules are not read. */
   report(since: Date): Promise<ReportDocument>;
   close(): Promise<void>;
 }
@@ -75,7 +79,7 @@ export interface WorkspaceOutput
     | "sha256"
     | "mime"
   > {
-  /** The job's folder, which `file` is in unless a bucket has it instead. */
+  /** The job's folder. `file` is in it, unless a bucket has the file instead. */
   folder: string;
   /** ISO 8601. */
   savedAt: string;
@@ -83,13 +87,13 @@ export interface WorkspaceOutput
 }
 
 export interface WorkspaceOptions {
-  /** Its rehearsals. */
+  /** Read the workspace's rehearsals. */
   sandbox?: boolean;
   /** `postgres://USER@HOST/DATABASE`, if the workspace's state is in a PostgreSQL database; needs the package pg. */
   databaseUrl?: string;
 }
 
-/** Rejects with EarlyExit where nothing was run yet, or the history is lost. */
+/** Rejects with EarlyExit if there are no runs yet, or if the history is lost. */
 export async function openReader(
   on: Host,
   folder: string,
@@ -207,4 +211,15 @@ function shownOutput(output: BrowsedFile): WorkspaceOutput {
     savedAt: iso(output.savedAt),
     picked: output.picked !== 0,
   };
+}
+
+/** The files of a job's folder, as its index tells them, with the latest line of each output. Throws EarlyExit. */
+export async function readIndexOf({ cwd }: Host, folder: string): Promise<IndexLine[]> {
+  const path = resolve(cwd, folder);
+  if (!existsSync(join(path, indexName)))
+    throw new EarlyExit(
+      "usage",
+      `${path} has no ${indexName}: expected the folder of a job, such as outputs/JOB`,
+    );
+  return (await JobIndex.open(nodeDisk, path)).all();
 }

@@ -1,12 +1,12 @@
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { mediaFields } from "../api/inputs.js";
 import { isReference } from "../core/reference.js";
 import { nearest } from "../text/nearest.js";
+import { sha256Of } from "../text/pieces.js";
+import { leaves } from "../text/within.js";
 import type { Row } from "./shape/manifest.js";
-import { leaves } from "./shape/within.js";
 
 interface LocalFile {
   /** Absolute. */
@@ -64,7 +64,12 @@ export async function localInput(folder: string, value: string): Promise<LocalIn
     const facts = await stat(path);
     if (!facts.isFile()) return { wrong: "it is not a file", expected: "a media file" };
     if (facts.size === 0) return { wrong: "it is empty", expected: "a media file" };
-    return { path, sha256: await hashOf(path), bytes: facts.size, mime: await typeOf(path) };
+    return {
+      path,
+      sha256: `sha256:${await sha256Of(createReadStream(path))}`,
+      bytes: facts.size,
+      mime: await typeOf(path),
+    };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const missing = code === "ENOENT" || code === "ENOTDIR";
@@ -80,12 +85,6 @@ export async function localInput(folder: string, value: string): Promise<LocalIn
 async function typeOf(path: string): Promise<string | null> {
   const { fileTypeFromFile } = await import("file-type");
   return (await fileTypeFromFile(path))?.mime ?? null;
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of createReadStream(path)) hash.update(piece as Uint8Array);
-  return `sha256:${hash.digest("hex")}`;
 }
 
 async function nearestFile(path: string): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 import { basename, dirname, extname, join } from "node:path";
 import type { Problem } from "../core/problem.js";
+import { wholeOf } from "../text/pieces.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
 import {
@@ -8,7 +9,6 @@ import {
   openBytes,
   standardInput,
   standardInputName,
-  wholeOf,
 } from "./formats/bytes.js";
 import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
@@ -62,7 +62,7 @@ export async function sourceOf(
   options: SourceOptions,
 ): Promise<{ source: Source; rowsFile?: string }> {
   if (isWorkbook(await startOf(bytes)))
-    return { source: await readWorkbook(file, await wholeOf(bytes), options) };
+    return { source: await readWorkbook(file, await wholeOf(bytes.pieces()), options) };
   const found = await examined(file, bytes);
   if ("problem" in found) return { source: unreadSource(found.problem) };
   const start = await startText(bytes, found.encoding);

@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
-import { leaves } from "../manifest/shape/within.js";
+import { leaves } from "../text/within.js";
 import { type Tool, tools } from "./tools.js";
 
 export interface AgentTools {

@@ -1,7 +1,7 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
-import type { RunSummary } from "../job/run/summary.js";
+import type { RunSummary } from "../job/run/closing.js";
 import { groupedReasons } from "../text/reasons.js";
 import { shortText, terminalText } from "../text/terminal.js";
 

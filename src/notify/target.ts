@@ -1,7 +1,7 @@
 import type { Template } from "liquidjs";
 import { z } from "zod";
 import { EarlyExit } from "../core/exit.js";
-import { boundedLiquid } from "../manifest/templates/engine.js";
+import { boundedLiquid } from "../manifest/templates/template.js";
 import type { Environment } from "../text/environment.js";
 import { type Notification, type NotificationEvent, notificationEvents } from "./facts.js";
 

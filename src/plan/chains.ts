@@ -12,9 +12,9 @@ import { shortText } from "../text/terminal.js";
 import type { Items } from "./items.js";
 
 /**
- * Chains: items that take the outputs of other items. While the sheet is read, each reference becomes a link in the
- * draft: steps of the same row are found at once, ids only when all rows are known. Then the items are finished from the
- * first of each chain to the last, because an item's key is made of those of its parents.
+ * Chains: items that use the outputs of other items. While the sheet is read, each reference becomes a link in the
+ * draft: steps of the same row are found at once, ids only when all rows are known. Then the items are finished from
+ * the first of each chain to the last, because an item's key depends on its parents' keys.
  */
 export class References {
   private number = 0;
@@ -65,7 +65,7 @@ export class References {
     }
   }
 
-  /** The step of that name in the row's own chain; null if it has none. */
+  /** The step with that name in the row's own chain; null if there is none. */
   private sibling(
     row: Row,
     name: string,
@@ -101,12 +101,12 @@ function oneOf(names: readonly string[]): string {
   return `one of: ${names.slice(0, listedMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** For more unknown names than this, the nearest one is not looked for: each search goes through all ids. */
+/** For more unknown names than this, no nearest name is searched: each search reads all ids. */
 const nearestMax = 20;
 
 /**
- * Finishes the items with links, in the order of their chains, and finds what is wrong with them. `isKnown` says whether
- * the job has items already. Returns notes.
+ * Finishes the items with links, in the order of their chains, and finds their problems. `isKnown` says whether the job
+ * has items already. Returns notes.
  */
 export function finishChains(draft: Draft, items: Items, isKnown: boolean): string[] {
   if (draft.resolveLinks() === 0) return [];
@@ -116,7 +116,7 @@ export function finishChains(draft: Draft, items: Items, isKnown: boolean): stri
 class Chains {
   private readonly order: Order;
   private unknown = 0;
-  /** Items that take a later output than the first, by the model of their parents. */
+  /** Items that use a later output than the first, by the model of their parents. */
   private readonly later = new Map<string, number>();
 
   constructor(

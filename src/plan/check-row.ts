@@ -13,14 +13,14 @@ export interface CheckedRow {
   row: Row;
   /** Null when the row names none that exists. */
   model: Model | null;
-  /** The params to send: defaults that the model does not take are left out. */
+  /** The params to send, without defaults that the model does not accept. */
   params: Readonly<Record<string, string>>;
   /** The inputs as identity counts them: an address as written, or the hash of a local file. */
   contents: Partial<Record<MediaField, string>>;
   /** Values that were restored because a spreadsheet had changed them. */
   repairs: Repair[];
   problems: Problem[];
-  /** Defaults that its model does not take, and its problem should no other model take them either. */
+  /** Defaults that its model does not accept, and the problem if no other model accepts them either. */
   without: { key: string; problem: Problem }[];
 }
 
@@ -131,8 +131,8 @@ function contentOf(field: MediaField, value: string, localInputs: LocalInputs): 
 }
 
 /**
- * A model that came without its list of parameters is not checked: the service will judge. A default that the model does
- * not take is left out, as long as some other model of the manifest takes it.
+ * A model without a list of parameters is not checked: the service decides. A default that the model does not accept is
+ * left out, as long as another model of the manifest accepts it.
  */
 function checkParams(row: Row, model: Model, { repair, said }: CheckAgainst) {
   const list = model.parameters;
@@ -234,7 +234,7 @@ export function unknownParam(model: Model, key: string): Words {
   };
 }
 
-/** Only the options of a select are known; any other type is the service's to judge. */
+/** Only the options of a select are known; the service decides about any other type. */
 export function isOption({ options = [] }: ModelParameter, value: string): boolean {
   return options.length === 0 || options.some((option) => option.value === value);
 }

@@ -14,7 +14,7 @@ import type { Draft, GroupSum, ItemKind, Ordered } from "../core/ports/draft.js"
 import { count } from "../text/amounts.js";
 import type { Finding, Fit, ModelCost, Money, PlanInput, SpendingCaps, SpentAgainstCaps } from "./plan.js";
 
-/** Items that are expected to cost the same and to take as long. */
+/** Items that are expected to cost the same and to take equally long. */
 export interface PriceGroup {
   model: string;
   category: string;
@@ -31,7 +31,7 @@ export class PlanPrices {
   private readonly groups: PriceGroup[] = [];
   /** By model and params as written. */
   private readonly known = new Map<string, ItemKind>();
-  /** By the params of the rows that share them, which saves writing them for each row. */
+  /** By the object of params, because rows share it: then the text is made only once. */
   private readonly shared = new Map<ItemKind["params"], ItemKind>();
   private readonly numbers = new Map<string, number>();
 

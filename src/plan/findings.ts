@@ -1,12 +1,12 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Me, Model } from "../api/records.js";
-import { localTime } from "../core/local-time.js";
 import { inCredits, noCredits, showCredits, sumOf } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
 import { foldedName, paramColumn } from "../manifest/shape/columns.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import { count } from "../text/amounts.js";
+import { localTime } from "../text/times.js";
 import type { CheckedRow } from "./check-row.js";
 import { coverageText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
@@ -99,7 +99,7 @@ function periodWarnings({ subscription }: Me, { finishAt }: Requests): Finding[]
   return [...warnings, { kind: "period_ends", message, until, finishAt }];
 }
 
-/** Archived items whose files are gone, and the ways to have them again. */
+/** Archived items whose files are gone, and how to get them back. */
 export function missingWarning(
   missing: readonly Pick<NewItem, "rowId" | "price">[],
   way: OnMissing,
@@ -195,7 +195,7 @@ function inputNotes(row: Row, model: Model): string[] {
     .map((field) => `model ${model.model_key} does not list ${field} as an input; it is sent anyway`);
 }
 
-/** A column `aspect_ratio` does nothing, and who wrote it most likely meant `params.aspect_ratio`. */
+/** A column `aspect_ratio` does nothing; its author most likely meant `params.aspect_ratio`. */
 export function unusedParamColumns(unused: readonly string[], models: readonly Model[]): Finding[] {
   return unused.flatMap((column) => {
     const name = foldedName(column);

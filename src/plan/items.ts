@@ -36,7 +36,10 @@ export interface Making {
 const groupsMax = 100;
 const numbersKept = 1_000;
 const none: Problem[] = [];
-/** In place of the id of an item whose key is not known yet: a sign that Unicode keeps out of all text, so no name has it. */
+/**
+ * Stands for the id of an item whose key is not known yet: a character that Unicode excludes from text, so no name
+ * contains it.
+ */
 const unknownYet = "\uffff";
 
 interface Requested extends Pick<DraftItem, "prompt" | "contents"> {
@@ -51,7 +54,7 @@ interface Counted {
 
 interface Group {
   price: Credits;
-  /** Row numbers, all different, as many as are kept, and how many there are. */
+  /** Different row numbers, up to a maximum, and how many there are. */
   numbers: number[];
   rows: number;
   distinct: number;
@@ -59,8 +62,8 @@ interface Group {
 }
 
 /**
- * Makes the items of good rows. Identical rows are distinguished by their occurrence, counted
- * over the whole manifest, so that which of them has which number does not matter to what is paid.
+ * Makes the items of valid rows. Identical rows are distinguished by their occurrence, counted over the whole manifest,
+ * so it makes no difference to payment which of them has which number.
  */
 export class Items {
   readonly keyOf: (
@@ -74,7 +77,7 @@ export class Items {
    * been one of several.
    */
   private readonly later = new Map<string, number[]>();
-  /** Items of a group so far, by the position of its first one; 0 where only one row asks for it. */
+  /** Items of a group so far, by the position of its first item; 0 if only one row asks for it. */
   private slots = new Uint32Array(1_024);
   private readonly groups: Group[] = [];
   private readonly groupAt = new Map<number, Group>();
@@ -175,8 +178,8 @@ export class Items {
   }
 
   /**
-   * An occurrence that a row's id had before stays with it, so that its file stays its own when rows change places or one
-   * of them goes. The others take what is left, first of all what was made.
+   * A row id keeps the occurrence that it had before, so that its file stays its own if rows change places or one of
+   * them is deleted. The other rows get the remaining occurrences, first of all those that were made.
    */
   keepOccurrences(): void {
     const { draft } = this;
@@ -313,7 +316,7 @@ export class Items {
   }
 }
 
-/** Each edition after the first has a folder, so that its files keep their names and are told from the others. */
+/** Each edition after the first has a folder, so its files keep their names and can be told from the others. */
 function editionFolder(edition: string): string {
   return edition === "" ? "" : `edition-${edition.replace(/^#/, "").replace(/[/\\:]/g, "-")}/`;
 }
@@ -365,7 +368,7 @@ interface Occurrence {
   known: ReturnType<Draft["knownOf"]>;
 }
 
-/** As many as are wanted, in their order: those that were made, then those that the job has, then new ones. */
+/** As many as are wanted, in order: those that were made, then those that the job has, then new ones. */
 function mostMade(free: readonly Occurrence[], count: number): Occurrence[] {
   const unmade: ItemState[] = ["failed", "dropped", "planned", "blocked"];
   const rank = ({ known }: Occurrence) => (known === null ? 2 : unmade.includes(known.state) ? 1 : 0);

@@ -14,9 +14,9 @@ import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, pa
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
 import { type GoodRow, Items, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
-import type { Existing, Plan, PlanInput } from "./plan.js";
+import { allRows, type Existing, type Plan, type PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
-import { Choosing, everything } from "./select.js";
+import { Choosing } from "./select.js";
 import { workflowOf } from "./workflow.js";
 
 const none: Problem[] = [];
@@ -38,7 +38,7 @@ class Planning {
   readonly names = new ItemNames();
   private readonly said = new Said();
   private readonly models: ReadonlyMap<string, Model>;
-  /** Why rows of the part at hand are wrong, by row and by combination. */
+  /** The problems of the rows in the current part, by row and by combination. */
   private wrong = new Map<string, string>();
 
   constructor(private readonly input: PlanInput) {
@@ -48,7 +48,7 @@ class Planning {
     this.prices = new PlanPrices(input.charges ?? new Map());
     this.items = new Items(draft, { origin, account: me.user.id, edition, duplicates, prices: this.prices });
     this.references = new References(draft);
-    this.choosing = new Choosing(input.selection ?? everything, input.manifest.file);
+    this.choosing = new Choosing(input.selection ?? allRows, input.manifest.file);
   }
 
   async add({ rows, problems }: Part): Promise<void> {
@@ -153,9 +153,9 @@ export async function begin(manifest: Manifest, draft: Draft): Promise<Begun | n
 }
 
 /**
- * Makes the plan of a manifest in the draft, which the plan then reads from. The same input gives the same plan, and it
- * throws for nothing that a manifest, a model list or an account can hold. Null when the manifest asks for more than
- * anybody means; why is in the draft.
+ * Makes the plan of a manifest in the draft, from which the plan then reads. The same input gives the same plan, and
+ * nothing that a manifest, a model list or an account may contain makes it throw. Null if the manifest asks for too
+ * many items; the draft has the reason.
  */
 export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | null> {
   const { draft, edition } = input;
@@ -316,7 +316,7 @@ export function differences(old: RowContent, now: RowContent): ChangedRow["field
   if (different.length > 0) {
     return different.map(([field, from, to]) => ({ field, from: from ?? null, to: to ?? null }));
   }
-  // All is written as before, so a file or the parent of a reference must be another one.
+  // The text is the same as before, so a file or the parent of a reference must have changed.
   return mediaFields.flatMap((field) => {
     const value = now.inputs[field] ?? "https:";
     if (isReference(value)) return [{ field, from: `the previous ${value}`, to: `the new ${value}` }];

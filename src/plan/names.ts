@@ -7,9 +7,9 @@ import { shortText } from "../text/terminal.js";
 import { Gathered } from "./findings.js";
 
 /**
- * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one
- * file on many disks, and so may be two that some system forbids once they are made safe. All rows are looked at, also
- * wrong ones, so that all problems are reported together.
+ * Names that two items would share, or that lead out of the output folder. On many disks, two names that differ only in
+ * capitals are one file; so may be two forbidden names once they are made safe. All rows are checked, even wrong ones,
+ * so that all problems are reported together.
  */
 export class ItemNames {
   /** Names with the numbers of their rows, doubled; and one more where the very same text is the row's id. */
@@ -77,7 +77,7 @@ export class ItemNames {
     return clash;
   }
 
-  /** What the name that the file can have shares with those that are the same one on some disk. */
+  /** The form of a file's safe name that all names share which are the same file on some disk. */
   private folded(name: string, row: Row): string {
     if (isPlain.test(name)) return name.toLowerCase();
     const safe = safeName(name);
@@ -87,9 +87,7 @@ export class ItemNames {
   }
 }
 
-/**
- * Names that are safe at a glance: none that is reserved anywhere is as long, and no media file's ending is in them.
- */
+/** Names that are clearly safe: they are longer than every reserved name, and contain no media extension. */
 const isPlain = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/i;
 
 /** The same without capitals: nothing about such a name is changed by folding it. */

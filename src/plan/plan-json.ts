@@ -1,7 +1,7 @@
 import { toNumber } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
-import { isoOrNull } from "../text/iso.js";
 import { type Listing, mapped } from "../text/listing.js";
+import { isoOrNull } from "../text/times.js";
 import type { ExpectedFiles, Finding, Fit, ModelCost, Plan, Requests } from "./plan.js";
 import type { WorkflowStep } from "./workflow.js";
 

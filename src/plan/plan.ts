@@ -16,7 +16,7 @@ import type { WorkflowStep } from "./workflow.js";
 /** The complete input of a plan: the same input gives the same plan. */
 export interface PlanInput {
   manifest: Manifest;
-  /** Empty; the plan is made in it, and can be read as long as it is open. */
+  /** An empty draft; the plan is made in it, and can be read while it is open. */
   draft: Draft;
   /** The service's live list, with parameters. */
   models: readonly Model[];
@@ -33,7 +33,7 @@ export interface PlanInput {
   localInputs?: Pick<LocalInputs, "found" | "read">;
   /** Accept values that a spreadsheet changed as the original options, and report each. */
   repair?: boolean;
-  /** The highest charge that was seen for a price group (`priceGroup`), which counts in place of the base price. */
+  /** The highest charge seen for a price group (`priceGroup`), which replaces the base price. */
   charges?: ReadonlyMap<string, Credits>;
   /** Duration estimate of a price group; without it, that of its category. */
   pace?: (group: string) => DurationEstimate;
@@ -109,20 +109,20 @@ export interface Plan extends Comparison {
   blockers: Finding[];
   warnings: Finding[];
   notes: string[];
-  /** Where the job file says that local inputs are published. */
+  /** Where the job file publishes local inputs. */
   publish: Pick<JobPublish, "to" | "expiresMs"> | null;
   /** The selection, if not all rows were selected. */
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */
   unselected: Listing<string>;
-  /** Every row of the sheet with the items that it stands for, for the export. */
+  /** Every row of the sheet with its items, for the export. */
   sheet: Sheet;
   /** Archived items in the selection whose files are gone. */
   missing: { rowId: string; key: string }[];
   /** How many items stand where. */
   standings: Partial<Record<ItemStanding, number>>;
   models: ModelCost[];
-  /** The steps of the manifest, those first that take no output of others. */
+  /** The steps of the manifest; steps that use no output of others come first. */
   workflow: Listing<WorkflowStep>;
   money: Money;
   requests: Requests;
@@ -272,21 +272,21 @@ export interface SpendingCaps {
   total: SpentAgainstCaps | null;
   /** Of single models; the other models continue. */
   models: ReadonlyMap<string, SpentAgainstCaps>;
-  /** The balance that must remain, and what may still be taken from it. */
+  /** The balance to keep, and what may still be taken from the balance. */
   keep: Credits | null;
   /** Of the day, over all runs of the account. */
   daily: SpentAgainstCaps | null;
 }
 
 /**
- * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so
- * a row is the same item whether it is selected alone or with all the others; and what is not selected is left as it
- * is, which is something else than a row that is gone.
+ * Which rows a command is about. Identical rows, names and prices are counted over the whole sheet first, so a row is
+ * the same item whether it is selected alone or with all others. Rows that are not selected are left unchanged, unlike
+ * rows that are gone.
  */
 export interface Selection {
   /** Values of one key are alternatives; every key must match. */
   filters: readonly Filter[];
-  /** Rows whose item failed, as it is now or as it was before the row was corrected. */
+  /** Rows whose item failed, including items from before the row was corrected. */
   onlyFailed: boolean;
   /** Row numbers as the spreadsheet shows them, both ends included. */
   range: { from: number; to: number } | null;

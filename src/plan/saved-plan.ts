@@ -11,9 +11,9 @@ import {
   toNumber,
 } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
-import type { SavedItem, SavedItems } from "../core/ports/saved-items.js";
-import { LineSplitter } from "../text/lines.js";
+import type { SavedItem, SavedItems } from "../store/saved-items.js";
 import { type Listing, mapped, only } from "../text/listing.js";
+import { LineSplitter } from "../text/pieces.js";
 import type { Plan } from "./plan.js";
 
 /**
@@ -61,8 +61,8 @@ export class DamagedPlan extends Error {
 const beginning = /^\s*\{\s*"bulkgen"\s*:\s*"plan"/;
 
 /**
- * The saved plan in a file that comes in pieces; null for any other file, of which only the first piece is read. Its items
- * are put into what `open` returns. Throws DamagedPlan.
+ * Reads a saved plan from a file in pieces; null for any other file, of which only the first piece is read. Its items
+ * are stored in what `open` returns. Throws DamagedPlan.
  */
 export function readSavedPlan(pieces: Iterable<Uint8Array>, open: () => SavedItems): SavedPlan | null {
   const splitter = new LineSplitter();
@@ -248,7 +248,7 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
     const message = `price: ${model} was ${inCredits(old.credits)}, now ${showCredits(price)}`;
     prices.set(message, { message, refused: over(minus(price, old.credits), old.credits, tolerance) });
   }
-  // With --only-failed an item is not selected any more once it is made.
+  // With --only-failed an item is no longer selected once it is made.
   for (const key of unselected) {
     const old = before.find(key);
     if (old !== undefined) isThere[old.position] = 1;

@@ -8,19 +8,10 @@ import { nearest } from "../text/nearest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Plan, Selection } from "./plan.js";
 
-export const everything: Selection = {
-  filters: [],
-  onlyFailed: false,
-  range: null,
-  sample: null,
-  seed: "",
-  first: null,
-};
-
 /** A selectable thing: a row of a sheet, or an item with its row. */
 export interface Selectable {
   number: number;
-  /** What the sample is drawn by, so that it does not depend on other rows. */
+  /** The value by which the sample is drawn, so that it does not depend on other rows. */
   name: string;
   failed: boolean;
   /** Values by lower-case key: columns, `params.KEY` and what bulkgen knows of it. */
@@ -41,7 +32,7 @@ export function select<Row extends Selectable>(rows: readonly Row[], selection: 
   return first === null ? drawn : drawn.slice(0, first);
 }
 
-/** Whether a row is one of those that filters and range leave. */
+/** Whether filters and range select a row. */
 export function matcherOf({
   filters,
   range,
@@ -56,7 +47,7 @@ export function matcherOf({
     [...keys].every(([key, patterns]) => patterns.some((one) => one.test(values.get(key) ?? "")));
 }
 
-/** Finds out whether the keys of filters are those of some row. */
+/** Finds out whether some row has the keys of the filters. */
 export class KeyWatch {
   private readonly wanted: Map<string, string>;
   private readonly known = new Set<string>();

@@ -9,7 +9,7 @@ export interface WorkflowStep extends Omit<StepSum, "next" | "depth"> {
   next: string[];
 }
 
-/** A chain without steps may have any length, so its items are put together from here on. */
+/** A chain without steps may have any length, so its items are grouped from here on. */
 const depthMax = 8;
 
 function placeIn(depth: number): string {
@@ -31,7 +31,7 @@ export function workflowOf(draft: Pick<Draft, "steps">): Listing<WorkflowStep> {
   };
 }
 
-/** Each has the name of its step or model, with what tells it apart where several have it. */
+/** Each has the name of its step or model, and a distinction if several have the same name. */
 function named(steps: readonly StepSum[]): WorkflowStep[] {
   const plain = steps.map(({ step, model }) => step || model);
   const uses = new Map<string, number>();

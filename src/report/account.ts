@@ -3,8 +3,8 @@ import { requestsTold } from "../core/charges/readings.js";
 import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";
-import { iso, isoOrNull } from "../text/iso.js";
 import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { iso, isoOrNull } from "../text/times.js";
 
 /** What `bulkgen account` prints. The quota counts the requests known to this machine. */
 export function accountText(

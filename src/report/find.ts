@@ -1,8 +1,6 @@
-import { localMinute } from "../core/local-time.js";
 import { inCredits, showCredits, toNumber } from "../core/money.js";
 import type { FoundOutput, FoundOutputs } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
-import { iso } from "../text/iso.js";
 import {
   type Cell,
   type Column,
@@ -13,6 +11,7 @@ import {
   table,
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
+import { iso, localMinute } from "../text/times.js";
 
 /** How many files are listed for people. */
 export const shownMax = 50;

@@ -1,9 +1,8 @@
-import { localTime } from "../core/local-time.js";
 import type { SeenWorker } from "../fleet/job.js";
 import type { fleetOf } from "../job/run/fleet-worker.js";
 import { count, wait } from "../text/amounts.js";
-import { iso } from "../text/iso.js";
 import { terminalLines } from "../text/terminal.js";
+import { iso, localTime } from "../text/times.js";
 
 export type Fleet = Awaited<ReturnType<typeof fleetOf>>;
 

@@ -1,7 +1,7 @@
 import { limitsOf } from "../api/plans.js";
-import { localTime } from "../core/local-time.js";
 import type { Binding, Forecast, Guessed } from "../core/pace/forecast.js";
 import { duration } from "../text/amounts.js";
+import { localTime } from "../text/times.js";
 
 const bindings: Readonly<Record<Binding, string>> = {
   minute: "limited by requests per minute",

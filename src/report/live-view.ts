@@ -32,7 +32,7 @@ export interface LiveFacts extends ProgressNow, News {
 /** The room that there is. */
 export interface LiveStyle extends TerminalStyle {
   width: number;
-  /** Lines; the least important ones are left out where it has fewer. */
+  /** The terminal's lines; if there are too few, the least important lines are left out. */
   height: number;
 }
 
@@ -64,7 +64,7 @@ const besideMin = 120;
 /** A window that is fuller than this is shown as a warning. */
 const fullShare = 0.9;
 const reasonsMax = 4;
-/** Characters of a reason that may be shown; a longer text is not even looked at. */
+/** Characters of a reason that may be shown; the rest of a longer text is not read. */
 const reasonCharactersMax = 400;
 
 /** A run in progress on a few lines, none of them wider than the terminal. */
@@ -150,7 +150,7 @@ function drawn(shares: readonly Share[], style: LiveStyle): Line[] {
   });
 }
 
-/** Full only when all is done, and not empty once anything is. */
+/** Full only when everything is done, and not empty once anything is done. */
 function barOf({ part, whole, tone }: Share, length: number, style: LiveStyle): string {
   const share = Math.max(0, Math.min(1, part / whole));
   const full = share === 1 ? length : Math.min(length - 1, Math.ceil(share * length));

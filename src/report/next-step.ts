@@ -1,5 +1,4 @@
 import { mayPass } from "../core/failure.js";
-import { localMinute, localTime } from "../core/local-time.js";
 import { noCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import type { StopKind } from "../core/stop.js";
@@ -9,6 +8,7 @@ import type { LeftToDo } from "../job/workspace/left-to-do.js";
 import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
 import { shellWord } from "../text/shell.js";
+import { localMinute, localTime } from "../text/times.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
 

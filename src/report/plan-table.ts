@@ -138,7 +138,7 @@ function chargedText(charged: ShownPlan["models"][number]["charged"]): string {
   return least === most ? showCredits(most) : `${showCredits(least)}–${showCredits(most)}`;
 }
 
-/** What will lie on the disk, as far as it is known from what was made before. */
+/** The expected use of the disk, as far as it is known from earlier outputs. */
 function files({ files: { files, bytes, unknown } }: ShownPlan): [string, Cell][] {
   if (files === 0) return [];
   const size =
@@ -261,7 +261,7 @@ function messages(findings: readonly { message: string }[]): string[] {
 
 const itemsShown = 20;
 
-/** What is to be paid for before a retry or a redo: each item with its price, and the sum. */
+/** The price of a retry or a redo: each item with its price, and the sum. */
 export function offerText(
   what: string,
   items: readonly { rowId: string; price: Credits }[],

@@ -1,14 +1,14 @@
 import { type ItemState, wantedItems } from "../core/item.js";
-import { localTime } from "../core/local-time.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
 import type { Quota, WaitReason } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
+import { localTime } from "../text/times.js";
 import { countedStates } from "./state-words.js";
 
-/** Where a run stands at `now` (UTC ms), so long after it began here. */
+/** The state of a run at `now` (UTC ms), this long after it started here. */
 export type ProgressNow = Progress & { now: number; elapsedMs: number };
 
 /** What is still to come, and then what went wrong. */
@@ -39,7 +39,7 @@ export function progressLine(progress: ProgressNow): string {
   ].join(" · ");
 }
 
-/** What keeps the run from going on, the most important first. */
+/** What keeps the run from continuing, the most important first. */
 export function obstacles(progress: ProgressNow): string[] {
   const { stops, diskTrouble, outage, hold, now } = progress;
   const [stop] = stops;

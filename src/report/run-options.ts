@@ -7,7 +7,7 @@ import { shellWord } from "../text/shell.js";
 export function changedFlags(options: RunOptions): string[] {
   const { maxFailures: failures, orphanCredits } = options;
   const pays = orphanCredits > 0;
-  // Nobody chose the options that a rebuilt run begins with.
+  // Nobody chose the initial options of a rebuilt run.
   const [noCap, insufficient, retries] = options.rebuilt === true ? ["0", "stop", "0"] : ["", "refuse", "1"];
   const values: readonly (readonly [
     flag: string,

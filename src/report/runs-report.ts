@@ -1,10 +1,8 @@
 import { exitCode, exitNameOf } from "../core/exit.js";
-import { localMinute, localTime } from "../core/local-time.js";
 import { type Credits, showCredits, sumOf, toNumber } from "../core/money.js";
 import type { RunLine } from "../job/workspace/status.js";
 import type { ScheduledRun } from "../store/schedules.js";
 import { count } from "../text/amounts.js";
-import { iso } from "../text/iso.js";
 import { groupedReasons } from "../text/reasons.js";
 import {
   type Cell,
@@ -16,6 +14,7 @@ import {
   table,
 } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
+import { iso, localMinute, localTime } from "../text/times.js";
 import { creditsText, hintsOf, runJson, starterText, stateText } from "./status.js";
 
 /** What happened in a workspace since a given time, for the morning after scheduled runs. */

@@ -37,7 +37,7 @@ export function encodeSheet(
   }
 }
 
-/** With a byte order mark, without which spreadsheets take accents for something else. */
+/** With a byte order mark, without which spreadsheets misread accents. */
 async function* csvPieces(
   { columns, lines, partOf }: FilledSheet,
   { delimiter, headers }: SheetForm,
@@ -78,7 +78,7 @@ function safeCell(cell: string | number | null): string | number | null {
   return typeof cell === "string" ? spreadsheetText(cell) : cell;
 }
 
-/** Cells that say of themselves that they are text are never run as formulas. */
+/** Cells that are marked as text are never run as formulas. */
 async function* workbook(
   { columns, lines, partOf }: FilledSheet,
   { headers, types }: SheetForm,
@@ -111,7 +111,7 @@ async function* workbook(
   yield (await bytesOf(() => writeWorkbook(rows, options).toBuffer())) as Uint8Array;
 }
 
-/** The library makes one text of all cells, which has an end. */
+/** The library makes one text of all cells, whose length is limited. */
 async function bytesOf<Bytes>(write: () => Promise<Bytes>): Promise<Bytes> {
   try {
     return await write();

@@ -1,6 +1,5 @@
 import { exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
-import { localMinute, localTime } from "../core/local-time.js";
 import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import {
@@ -14,7 +13,6 @@ import { statusCommand } from "../job/workspace/find-run.js";
 import type { SpentIn } from "../job/workspace/spent.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
-import { iso, isoOrNull } from "../text/iso.js";
 import { reasonCharactersMax } from "../text/reasons.js";
 import {
   type Cell,
@@ -26,6 +24,7 @@ import {
   table,
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
+import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
@@ -235,8 +234,8 @@ function requestsLine({ requests, state, options }: Run): [string, Cell][] {
 }
 
 /**
- * Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming, and a
- * request in flight is about to be answered.
+ * Only requests that may or may not have been charged are in doubt. A task at the service has a known price and is
+ * still coming, and a request in flight is about to be answered.
  */
 export function creditsText(facts: Omit<SpentIn, "lost"> & Pick<RunOverview, "inFlight">): string {
   const { spent, pending, atService, tasks, inDoubt, inFlight, lostCredits } = facts;
@@ -290,7 +289,7 @@ export function statusText(
   return labelled(lines, style);
 }
 
-/** A later run of the job takes over the items of its rows, also archived ones; variants are then of no run. */
+/** A later run of the job takes over the items of its rows, including archived ones; variants then belong to no run. */
 function itemsText({ run, counts, results }: RunStatus): string {
   const text = countedStates(counts).join(", ");
   if (text !== "" || results === null) return text || "none";

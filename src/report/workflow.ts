@@ -10,7 +10,9 @@ const nameCharactersMax = 40;
 const branchesMax = 8;
 const indent = 4;
 
-/** The steps of a plan as a tree for the terminal. Each stands once, below the last step that it takes outputs of. */
+/**
+ * The steps of a plan as a tree for the terminal. Each step appears once, below the last step whose outputs it uses.
+ */
 export function workflowText(steps: readonly WorkflowStep[], style: TerminalStyle = plainStyle): string {
   const children = childrenOf(steps);
   const lines: string[] = [];

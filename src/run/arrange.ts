@@ -1,6 +1,5 @@
 import { extname, join } from "node:path";
-import { holds } from "../archive/disk/links.js";
-import { jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
+import { holds, jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { refusalOf } from "../archive/disk/space.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
 import { moveFile, supersede } from "../archive/move.js";
@@ -10,7 +9,7 @@ import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
 
 type Named = Pick<Item, "id" | "rowId" | "name" | "edition">;
 
-/** Files of earlier versions of a row, which make way once the file of the current version is saved. */
+/** Files of earlier versions of a row, which are moved away once the file of the current version is saved. */
 export class Replacements {
   private readonly byRow = new Map<string, ArchivedFile[]>();
   private readonly byFile = new Map<string, ArchivedFile>();
@@ -50,8 +49,8 @@ function rowsOf({ rowId, name, edition }: Named): string[] {
 
 /**
  * Before a run submits anything, archived files get the names that the sheet gives them now: ids and outputs may have
- * been renamed, and a row may ask for a superseded file again. Renames form chains and rings (two rows swap ids), so a
- * file waits for a name that is about to become free, and a numbered name opens a ring.
+ * been renamed, and a row may ask for a superseded file again. Renames can form chains and rings (two rows swap ids),
+ * so a file waits for a name that is about to become free, and a temporary number breaks a ring.
  */
 export interface ArrangePorts {
   store: Store;
@@ -60,8 +59,8 @@ export interface ArrangePorts {
 }
 
 /**
- * Renames what it can. A disk error does not stop the run: the next run tries again. Once it has gone through all files,
- * a resume of the run, which reads no sheet, has only those to see to that gave way to others.
+ * Renames what it can. A disk error does not stop the run: the next run tries again. Once all files have been renamed,
+ * a resume of the run, which reads no sheet, only has to handle files that were moved away for others.
  */
 export async function arrange(
   ports: ArrangePorts,
@@ -125,7 +124,7 @@ class Arrangement {
     const { disk, store } = this.ports;
     const line = this.line(file);
     if (!line) return false;
-    // A question for each of many files would take the bucket long. It has confirmed them; `verify` looks again.
+    // Checking each of many files would take the bucket long. It has confirmed them; `verify` checks them again.
     const isConfirmed = line.bucket !== undefined && line.file === file.file;
     if (isConfirmed) return true;
     if ((await disk.size(join(this.folder, line.file))) !== file.bytes) return false;
@@ -173,7 +172,10 @@ class Arrangement {
     return "done";
   }
 
-  /** Moves a file away that no row asks for, or that an earlier task of the same item made. Returns whether it did. */
+  /**
+   * Moves a file away that no row asks for, or that an earlier task of the same item made. Returns whether it moved
+   * one.
+   */
   private async makesWay(occupant: string, { key, taskId }: ArchivedFile): Promise<boolean> {
     const { disk, store } = this.ports;
     const line = this.index.find(occupant);

@@ -10,41 +10,41 @@ import type { GatePorts } from "./gate/ports.js";
 import type { Publishing } from "./publishing.js";
 
 /**
- * After so many polls in a row whose URLs could not be used, a parent is given up in this execution. That the service has
- * no such task is said once.
+ * After this many polls in a row whose URLs could not be used, this execution gives the parent up. It reports only once
+ * that the service has no such task.
  */
 const renewalsMax = 4;
 
 const tooShort = "its addresses expire before they can be used";
 
 /**
- * Hands outputs on. An item whose inputs are outputs of other items, its parents, is blocked until all of them are ready.
- * It is sent with the signed URLs of that moment. A URL that is too old is renewed by one more poll of the parent's task
- * while its child waits; where the service has none any more, the parent's archived file is published. Nothing in here is
- * needed to resume: the parents are looked at again.
+ * Hands outputs on. An item whose inputs are outputs of other items, its parents, is blocked until all of them are
+ * ready. It is sent with the signed URLs of that moment. If a URL is too old, one more poll of the parent's task renews
+ * it while the child waits; if the service has no URL any more, the parent's archived file is published. A resume needs
+ * nothing of this state: it checks the parents again.
  */
 export class Chains {
-  /** Parents to poll for new URLs, with the polls that were of no use. */
+  /** Parents to poll for new URLs, with the number of polls without a usable URL. */
   private readonly waiting = new Map<number, { nextAt: number; tries: number }>();
   /** How often a parent was polled since one of its URLs was sent. */
   private readonly tries = new Map<number, number>();
   /** How often the archived files of a parent were published since one of their addresses was sent. */
   private readonly publishes = new Map<number, number>();
-  /** Parents that are given up in this execution, with what their children are told. */
+  /** Parents that this execution has given up, with the reason that their children get. */
   private readonly givenUp = new Map<number, string>();
-  /** Parents of which publishing was put off once, because their files were not archived yet. */
+  /** Parents whose publishing was postponed once, because their files were not archived yet. */
   private readonly putOff = new Set<number>();
 
   constructor(
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
     private readonly runId: number,
-    private readonly gate: Pick<Gate, "missed" | "reached" | "refused">,
+    private readonly gate: Pick<Gate, "polled">,
     private readonly publishing: Pick<Publishing, "addressesOf" | "missing" | "interrupted">,
   ) {}
 
   /**
-   * Releases the items whose parents are ready, and asks for new URLs of the parents whose own are too old. Returns how
-   * many items and parents that are.
+   * Releases the items whose parents are ready, and requests new URLs for parents whose URLs are too old. Returns the
+   * number of these items and parents.
    */
   async begin(): Promise<number> {
     const { store } = this.ports;
@@ -70,7 +70,7 @@ export class Chains {
     return this.waiting.has(itemId);
   }
 
-  /** The inputs to send. Null where a parent has no URL that can be sent: then the item is blocked again. */
+  /** The inputs to send. Null if a parent has no URL that can be sent: then the item is blocked again. */
   async inputsOf({ id, inputs }: Item): Promise<Item["inputs"] | null> {
     const references = Object.entries(inputs).filter(([, value]) => isReference(value));
     if (references.length === 0) return inputs;
@@ -105,16 +105,13 @@ export class Chains {
     const attempt = await store.attempt(itemId);
     if (!attempt?.taskId) throw new Error(`item ${itemId} hands on outputs without a task id`);
     const outcome = await service.task(attempt.taskId, ticket);
-    if (outcome.kind === "unclear" && !outcome.reached) this.gate.missed(outcome.reason);
-    else this.gate.reached();
-    if (outcome.kind === "refused")
-      this.gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
+    this.gate.polled(outcome);
     const against = await this.reasonAgainst(itemId, outcome);
     if (against === null) this.waiting.delete(itemId);
     else await this.tryAgain(itemId, against, outcome.kind === "unclear" && outcome.statedMissing);
   }
 
-  /** Stores the URLs that a poll gave; returns why they are of no use, or null. */
+  /** Stores the URLs from a poll; returns why they cannot be used, or null. */
   private async reasonAgainst(itemId: number, outcome: TaskOutcome): Promise<string | null> {
     const { store, clock } = this.ports;
     switch (outcome.kind) {
@@ -156,8 +153,8 @@ export class Chains {
   }
 
   /**
-   * Hands on archived files in place of the service's URLs, which cannot be had for that reason. Returns null if that is
-   * done or may be done later, else the end of the note that says what to do.
+   * Hands on archived files instead of the service's URLs, which are not available for that reason. Returns null if
+   * that is done or may be done later, otherwise the end of the note that says what to do.
    */
   private async publish(itemId: number, reason: string): Promise<string | null> {
     const { store, clock } = this.ports;
@@ -175,7 +172,7 @@ export class Chains {
     } catch (error) {
       if (!(error instanceof PublishError)) throw error;
       if (this.publishing.interrupted) return null;
-      // It is being fetched. The loop asks for this parent again when nothing else is left to do.
+      // It is being downloaded. The loop asks for this parent again when nothing else is left to do.
       if (error instanceof NotArchivedError && !this.putOff.has(itemId)) {
         this.putOff.add(itemId);
         return null;
@@ -184,7 +181,7 @@ export class Chains {
     }
   }
 
-  /** A child that was released is told again: its release took the note away. */
+  /** A released child gets the note again, because its release removed it. */
   private async noteGivenUp(parents: readonly { id: number | null }[]): Promise<void> {
     for (const { id } of parents) {
       const note = id === null ? undefined : this.givenUp.get(id);

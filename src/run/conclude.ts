@@ -1,9 +1,15 @@
-import { type Attempt, TaskTaken } from "../core/ports/attempt.js";
+import { rowOf } from "../api/errors.js";
+import type { GenerateOutcome } from "../client/answer.js";
+import { rejectionKind } from "../core/failure.js";
+import type { ItemEvent } from "../core/item.js";
+import { type Credits, noCredits } from "../core/money.js";
+import { pollMsMin } from "../core/pace/poll.js";
+import { type Attempt, type AttemptOutcome, type Conclusion, TaskTaken } from "../core/ports/attempt.js";
+import type { LoggedAnswer, LoggedPoll } from "../core/ports/spend-log.js";
 import type { Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
-import { type Conclusion, loggedAnswer, loggedEnd } from "./receipts/conclusion.js";
 
-/** Records what became of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
+/** Records the outcome of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
 export async function conclude(
   { store, spendLog }: Pick<RunPorts, "store" | "spendLog">,
   attempt: Attempt,
@@ -16,8 +22,8 @@ export async function conclude(
 }
 
 /**
- * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of
- * another request. That says nothing about this request, so it counts as no answer.
+ * Records the outcome of an attempt for its item, and returns it: the answer, unless the answer names the task of
+ * another request. Such an answer says nothing about this request, so it counts as no answer.
  */
 async function concludeItem(
   store: Pick<Store, "conclude">,
@@ -41,8 +47,9 @@ function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: Tas
 }
 
 /**
- * Recovers from a process that crashed: some of its POSTs may have reached the service. Where the receipts have the
- * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process works on them.
+ * Recovers from a process that crashed: some of its POSTs may have reached the service. If the receipts have the
+ * answer, it counts; otherwise the outcome is unknown. The caller holds the workspace's lock, so no other process works
+ * on these items.
  */
 export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spendLog">): Promise<void> {
   const { store, receipts } = ports;
@@ -82,4 +89,74 @@ async function bringSpendLogUpToDate({
     }
     if (attempt?.ended) await spendLog.polled(entry, loggedEnd(attempt.ended, attempt));
   }
+}
+
+/** Pure: `now` is when the answer came (UTC ms), from which the first poll is counted. */
+export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion {
+  switch (outcome.kind) {
+    case "accepted":
+      return {
+        event: "accepted",
+        outcome: {
+          status: outcome.status,
+          taskId: outcome.taskId,
+          ...(outcome.externalTaskId === null ? {} : { externalTaskId: outcome.externalTaskId }),
+          ...(outcome.charged === null ? {} : { charged: outcome.charged }),
+          ...(outcome.remaining === null ? {} : { remaining: outcome.remaining }),
+          nextAt: now + pollMsMin,
+        },
+      };
+    case "refused":
+      return { event: "refused", outcome: { status: outcome.status, message: refusalText(outcome) } };
+    case "rejected":
+      return {
+        event: "rejected",
+        outcome: {
+          status: outcome.status,
+          message: refusalText(outcome),
+          failureKind: rejectionKind(outcome.code, outcome.message),
+        },
+      };
+    case "not_sent":
+      return { event: "not_sent", outcome: { message: outcome.reason } };
+    case "unknown":
+      return {
+        event: "unanswered",
+        outcome: {
+          message: outcome.reason,
+          ...(outcome.status === undefined ? {} : { status: outcome.status }),
+          ...(rowOf(outcome.code)?.isCompleteError ? { completeError: true } : {}),
+        },
+      };
+  }
+}
+
+/** The same for the account's spend log. */
+export function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
+  if (event === "accepted") {
+    const { charged = null, taskId } = outcome;
+    return { outcome: "accepted", charged, ...(taskId === undefined ? {} : { taskId }) };
+  }
+  if (event === "unanswered") return { outcome: "unknown", completeError: outcome.completeError ?? false };
+  return { outcome: "free" };
+}
+
+/** The end of a task for the account's spend log. */
+export function loggedEnd(
+  task: "completed" | "failed",
+  facts: { charged: Credits | null; completedAt: string | null },
+): LoggedPoll {
+  const time = Date.parse(facts.completedAt ?? "");
+  const endedAt = Number.isNaN(time) ? null : time;
+  if (task === "completed") return { task, charged: facts.charged, endedAt };
+  return { task, charged: facts.charged ?? noCredits, endedAt };
+}
+
+/** Code and message of a refusal in one line. */
+export function refusalText(outcome: {
+  status: number;
+  code: string | null;
+  message: string | null;
+}): string {
+  return [outcome.code ?? `answer ${outcome.status}`, outcome.message].filter(Boolean).join(": ");
 }

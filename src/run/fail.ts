@@ -7,7 +7,7 @@ import { backoffMs } from "../core/quota/backoff.js";
 import { count } from "../text/amounts.js";
 import type { Session } from "./ports.js";
 
-/** A task failed. Nothing was charged for it, so a failure of the provider is retried without asking. */
+/** A task failed. Nothing was charged for it, so a failure at the provider is retried automatically. */
 export async function taskFailed(
   session: Session,
   item: Item,

@@ -1,16 +1,18 @@
 import { join } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
+import { indexFacts } from "../archive/index-file.js";
 import type { SaveRequest } from "../archive/save.js";
-import { toNumber } from "../core/money.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { diskMs } from "./gate/disk-trouble.js";
 import type { RunPorts, Session } from "./ports.js";
 
-/** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
+/** After this many failed tries in a row, a fresh address is requested; after twice as many, a person has to decide. */
 const triesPerAddress = 4;
 export const triesMax = 2 * triesPerAddress;
+/** Items whose files are looked for at once. */
+const checksAtOnce = 16;
 
 interface Wanted {
   item: Item;
@@ -23,12 +25,12 @@ interface Wanted {
 export class Fetching {
   /** The hash of the last download that failed its check, by item and output. */
   private readonly rejected = new Map<string, string>();
-  /** Files that this execution has saved. */
-  private readonly saved: { item: number; number: number; file: string }[] = [];
+  /** Items whose files this execution has saved. A run may have a million items, so nothing else is kept of them. */
+  private saved: number[] = [];
 
   constructor(private readonly session: Session) {}
 
-  /** Fetches the outputs of one finished task, those that are not there yet. */
+  /** Downloads the outputs of one finished task that are not archived yet. */
   async fetch(itemId: number, signal: AbortSignal): Promise<void> {
     const { store } = this.session.ports;
     const [item, attempt, outputs] = await Promise.all([
@@ -44,20 +46,33 @@ export class Fetching {
   }
 
   /**
-   * Before a run ends it checks that the files that it saved are still there: a folder that was moved or emptied in the
-   * meantime must not pass for an archive. Puts items whose files are gone back to be fetched, each once, while their
-   * tasks are at hand. Returns how many files are gone.
+   * Before a run ends, it checks that the files that it saved are still there, because the folder may have been moved
+   * or emptied in the meantime. Items whose files are gone become ready to be downloaded again, each once, while their
+   * tasks are still at the service. Returns how many files are gone.
    */
   async fetchMissing(): Promise<number> {
-    const { ports, settings } = this.session;
+    const items = this.saved;
+    this.saved = [];
     let missing = 0;
-    for (const { item, number, file } of this.saved.splice(0)) {
-      if (await ports.exists(join(jobFolder(settings.run), file))) continue;
-      const { state } = await ports.store.item(item);
-      if (state !== "archived") continue;
+    for (let at = 0; at < items.length; at += checksAtOnce) {
+      const found = await Promise.all(items.slice(at, at + checksAtOnce).map((item) => this.missingOf(item)));
+      missing += found.reduce((sum, files) => sum + files, 0);
+    }
+    return missing;
+  }
+
+  private async missingOf(item: number): Promise<number> {
+    const { ports, settings } = this.session;
+    const { store } = ports;
+    const { state } = await store.item(item);
+    if (state !== "archived") return 0;
+    let missing = 0;
+    for (const { number, file, bucket } of await store.outputs(item)) {
+      // The bucket has confirmed what it has.
+      if (file === null || bucket || (await ports.exists(join(jobFolder(settings.run), file)))) continue;
       missing++;
       ports.log.warn({ file }, "a saved file is gone; it is fetched again");
-      await ports.store.lost(item, number);
+      await store.lost(item, number);
     }
     return missing;
   }
@@ -72,9 +87,7 @@ export class Fetching {
     switch (result.kind) {
       case "saved":
         await store.saved(item.id, output.number, result);
-        // The bucket has confirmed what it has.
-        if (result.bucket === undefined)
-          this.saved.push({ item: item.id, number: output.number, file: result.file });
+        if (result.bucket === undefined && this.saved.at(-1) !== item.id) this.saved.push(item.id);
         for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);
         return true;
       case "expired":
@@ -95,7 +108,10 @@ export class Fetching {
     }
   }
 
-  /** Whether what failed its check is what failed it before: then it is what the service has, and no accident. */
+  /**
+   * Whether the same content failed its check before: then the service has this content, and the download was not
+   * damaged.
+   */
   private isRepeated({ item, output }: Wanted, sha256: string | undefined): boolean {
     if (sha256 === undefined) return false;
     const name = `${item.id}/${output.number}`;
@@ -105,7 +121,10 @@ export class Fetching {
   }
 }
 
-/** An address has expired, so a fresh one is due. A service that only has addresses that have expired is not asked forever. */
+/**
+ * An address has expired, so a fresh one is requested. If the service returns only expired addresses, this ends after
+ * some tries.
+ */
 async function renew(
   { store, clock }: Pick<RunPorts, "store" | "clock">,
   item: Item,
@@ -146,18 +165,6 @@ function saveRequest({ ports, settings }: Session, { item, attempt, output, coun
     outputCount: count,
     category: item.category,
     replaces: ports.replacements.of(item),
-    index: {
-      item: item.rowId,
-      key: item.key,
-      task: attempt?.taskId ?? "",
-      external_task: attempt?.externalTaskId ?? null,
-      model: item.model,
-      prompt: item.prompt,
-      params: item.params,
-      inputs: item.inputs,
-      credits: attempt?.charged === null || attempt === null ? null : toNumber(attempt.charged),
-      created: attempt?.createdAt ?? null,
-      completed: attempt?.completedAt ?? null,
-    },
+    index: indexFacts(item, attempt),
   };
 }

@@ -10,8 +10,7 @@ import type { Prices } from "./gate/prices.js";
 import type { RunPorts, Session } from "./ports.js";
 
 /**
- * Recalls what earlier runs learned of the models of this one and of their prices, and the tasks that were found
- * unfinished.
+ * Loads what earlier runs learned about this run's models and their prices, and the tasks that were found unfinished.
  */
 export async function recall(
   { ports, settings, gate: { prices } }: Session,

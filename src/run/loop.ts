@@ -1,7 +1,9 @@
 import { setMaxListeners } from "node:events";
 import PQueue from "p-queue";
+import type { WakeSignal } from "../clock.js";
 import type { Credits } from "../core/money.js";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
+import { LanesInUse } from "../core/pace/lanes.js";
 import { DurationEstimates } from "../core/pace/pace.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
@@ -14,8 +16,7 @@ import { recall } from "./learn.js";
 import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
 import { submit } from "./submit.js";
-import { claimantOf, coversAll, Debt, firstHeads, WaitingList } from "./waiting.js";
-import { LanesInUse, OverdueWait, type WakeSignal } from "./waits.js";
+import { claimantOf, coversAll, Debt, firstHeads, OverdueWait, WaitingList } from "./waiting.js";
 
 /** Where a run stands at one turn of its loop. */
 export interface Progress {
@@ -28,7 +29,7 @@ export interface Progress {
   diskTrouble: string | null;
   /** The service cannot be reached for now. */
   outage: Outage | null;
-  /** What is to be found out before anything else is submitted. */
+  /** What the run has to find out before it submits anything else. */
   hold: SubmitPause | null;
   /** Credits that the run has spent or may have spent, and the most that its caps allow now. */
   spent: Credits;
@@ -58,15 +59,15 @@ const requestsMs = 60_000;
 /** Sleep after another process took the slot in the quota (ms). */
 const contendedMs = 1_000;
 /**
- * The next turn begins no sooner than so many times the time that this one took to decide, but the loop never rests for
- * longer than `restMsMax`. What ends meanwhile shares the next turn.
+ * After a turn the loop rests for this many times as long as the turn took to decide, but never longer than
+ * `restMsMax`. Whatever ends during the rest shares the next turn.
  */
 const restTimes = 9;
 const restMsMax = 50;
 
 /** What a turn has read. */
 interface Loaded extends Due {
-  /** The items that were being worked on then: they may have changed since. */
+  /** The items that were being worked on at that time: they may have changed since. */
   busyThen: readonly number[];
   waiting: View["waiting"];
   inOrder: boolean;
@@ -75,8 +76,8 @@ interface Loaded extends Due {
 }
 
 /**
- * Carries a run on until nothing is left to do or something stops it. Steps save what they intend before they act and
- * what came of it after, so the loop may end anywhere.
+ * Carries out a run until nothing is left to do or something stops it. Each step saves its intent before it acts, and
+ * the outcome after, so the loop may end at any point.
  */
 export async function runLoop(session: Session, control: Control): Promise<void> {
   const paces = new DurationEstimates();
@@ -105,10 +106,7 @@ class Loop {
   private readonly debt: Debt;
   private readonly lanesInUse: LanesInUse;
   private crash: unknown;
-  /**
-   * In its first turn a run only collects what is paid for; unanswered requests are settled next, and buying comes
-   * last.
-   */
+  /** In its first turn a run only collects what is paid for. Then it settles unanswered requests. It buys last. */
   private isFirstTurn = true;
   private savedRequests: { number: number; at: number };
 
@@ -137,9 +135,7 @@ class Loop {
     });
   }
 
-  /**
-   * The loop, whole: load what is due, ask the gate and `next`, begin the steps, sleep until a time or until one ends.
-   */
+  /** The loop: load what is due, ask the gate and `next`, start the steps, sleep until a time or until a step ends. */
   async go(): Promise<void> {
     const { gate, bell } = this;
     const onInterrupt = () => bell.ring();
@@ -255,7 +251,10 @@ class Loop {
     return [...this.busy].filter(([, kind]) => kind === "submit").map(([item]) => item);
   }
 
-  /** Twice as many as are done at once, so that one that ends need not wait for a turn. Workers come and go. */
+  /**
+   * Twice as many downloads as run at once, so that a worker that finishes one need not wait for a turn. The number of
+   * workers changes.
+   */
   private get downloadsMax(): number {
     const { ports, settings } = this.session;
     return 2 * (ports.offered?.() ?? settings.downloads);
@@ -266,19 +265,19 @@ class Loop {
   }
 
   /**
-   * Begins the steps, whose reservations share a commit; false when another process took the slot in the quota that a
-   * step was to have.
+   * Starts the steps, whose reservations share a commit; false if another process took the slot in the quota that a
+   * step needed.
    */
   private async beginAll(steps: readonly NextStep[], counts: View["counts"]): Promise<boolean> {
     this.debt.is(counts);
     const begun = await Promise.allSettled(steps.map((step) => this.begin(step)));
-    // Nothing may begin after the loop has ended with an error, so all have begun or failed by now.
+    // No step may start after the loop has ended with an error, so wait until all have started or failed.
     const failed = begun.find((step) => step.status === "rejected");
     if (failed) throw failed.reason;
     return begun.every((step) => step.status === "fulfilled" && step.value);
   }
 
-  /** Begins a step if it gets what it needs: a submit a lane, a request a slot in the quota. */
+  /** Starts a step if it gets what it needs: a lane for a submit, a slot in the quota for a request. */
   private async begin(step: NextStep): Promise<boolean> {
     if (step.do === "download") {
       this.start(this.downloads, step, 0, () => this.fetching.fetch(step.item, this.cutDownloads.signal));
@@ -326,11 +325,11 @@ class Loop {
       });
   }
 
-  /** `turnAt` is when this turn began: it has dealt with all that was due by then. */
+  /** `turnAt` is when this turn started: the turn has handled everything that was due by then. */
   private async sleep(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) await this.debt.report();
-    // A time that came while the turn was deciding has not been dealt with, so it ends the sleep at once.
+    // A time that passed while the turn was deciding has not been handled, so it ends the sleep at once.
     const now = clock.now();
     const { leftMs } = this.overdueWait;
     const times = leftMs === null ? this.gate.wakeTimes : [...this.gate.wakeTimes, now + leftMs];
@@ -351,7 +350,7 @@ class Loop {
     if (ms > 0) await this.session.ports.clock.sleep(Math.min(restMsMax, ms));
   }
 
-  /** Waits for what is in flight: for all answers, and for downloads only a moment if the run was interrupted. */
+  /** Waits for everything in flight: for all answers, and for downloads only a moment if the run was interrupted. */
   private async end(): Promise<void> {
     const { clock, store } = this.session.ports;
     const over = new AbortController();

@@ -15,11 +15,11 @@ import type { Ticket } from "../core/ports/send.js";
 import type { LoggedPoll } from "../core/ports/spend-log.js";
 import type { Addresses, Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
+import { loggedEnd } from "./conclude.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
 import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./ports.js";
-import { loggedEnd } from "./receipts/conclusion.js";
 
 /** A poll in flight: of whose task, and when it was sent. */
 interface Poll {
@@ -40,13 +40,11 @@ export class Polling {
 
   async poll(itemId: number, ticket: Ticket): Promise<void> {
     const { store, service, clock } = this.session.ports;
-    const { gate } = this.session;
     const [item, attempt] = await Promise.all([store.item(itemId), store.attempt(itemId)]);
     if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
     const sentAt = clock.now();
     const outcome = await service.task(attempt.taskId, ticket);
-    if (outcome.kind === "unclear" && !outcome.reached) gate.missed(outcome.reason);
-    else gate.reached();
+    this.session.gate.polled(outcome);
     await this.note({ item, attempt, sentAt }, outcome);
   }
 
@@ -63,8 +61,8 @@ export class Polling {
         await this.failed(poll, outcome);
         return;
       case "processing":
-        // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for
-        // ended.
+        // The last time at which a task was open matters if a reading of the counters waits for the task, or would soon
+        // count it as ended.
         if (
           item.state === "overdue" ||
           (attempt.spendLogId !== null && gate.settling.awaits(attempt.spendLogId))
@@ -73,7 +71,6 @@ export class Polling {
         await this.pollAgain(poll, null, outcome);
         return;
       case "refused":
-        gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
         await this.pollAgain(poll, null, null);
         return;
       case "unclear":
@@ -116,7 +113,7 @@ export class Polling {
       await ports.store.apply(item.id, "unfetchable", { note });
       return;
     }
-    // A refused prompt ends at once, and says nothing of how long a generation takes.
+    // A refused prompt ends at once, and says nothing about how long a generation takes.
     this.paces.forget(priceGroup(item), item.id);
     gate.prices.failed(item);
     await taskFailed(this.session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
@@ -129,19 +126,19 @@ export class Polling {
     await this.session.gate.settling.polled();
   }
 
-  /** The service no longer knows a task that had ended well: without it there are no fresh addresses. */
+  /** The service no longer knows a task that had completed: there will be no fresh addresses. */
   private async taskLost(item: Item, reason: string): Promise<void> {
     const { store, clock } = this.session.ports;
     if (item.looks + 1 >= triesMax) {
       await store.apply(item.id, "unfetchable", { note: `no fresh address: ${reason}` });
       return;
     }
-    // It is polled a few times only, so it need not share the day's polls with all overdue tasks.
+    // It is polled only a few times, so it need not share the day's polls with all overdue tasks.
     const wait = overdueInterval(0, { ...(await this.overdue()), tasks: 1 });
     await store.reschedule(item.id, clock.now() + wait, { looks: 1, note: reason });
   }
 
-  /** How many tasks are overdue with the one at hand, and what their polls come out of. */
+  /** The number of overdue tasks including this one, and the daily limit that their polls use. */
   private async overdue(): Promise<Overdue> {
     const { store, accounts, accountId } = this.session.ports;
     const counts = await store.counts(this.session.settings.run.id);
@@ -149,7 +146,7 @@ export class Polling {
     return { tasks: Math.max(1, counts.overdue), perDay: day.limit };
   }
 
-  /** Sets when the next poll may be; a task whose window has passed becomes overdue and is polled rarely. */
+  /** Sets the time of the next poll. A task that has taken too long becomes overdue and is polled rarely. */
   private async pollAgain(
     { item, attempt, sentAt }: Poll,
     note: string | null,
@@ -185,8 +182,8 @@ export class Polling {
   }
 
   /**
-   * Milliseconds until fresh addresses are asked for again. A finished task waits for nothing else, and its outputs are
-   * not kept forever: only a service that keeps returning none is polled rarely.
+   * Milliseconds until fresh addresses are requested again. A finished task waits for nothing else, and its outputs are
+   * not kept forever, so it is polled rarely only if the service keeps returning no fresh addresses.
    */
   private async waitForAddress(item: Item, ageMs: number): Promise<number> {
     const vain = (this.vainPolls.get(item.id) ?? 0) + 1;

@@ -1,4 +1,5 @@
 import type { SaveRequest, SaveResult } from "../archive/save.js";
+import type { WakeSignal } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
 import type { Replacements } from "./arrange.js";
@@ -7,7 +8,6 @@ import { Gate } from "./gate/gate.js";
 import type { GatePorts, GateSettings } from "./gate/ports.js";
 import { Publishing, type PublishPorts } from "./publishing.js";
 import type { Receipts } from "./receipts/receipts.js";
-import type { WakeSignal } from "./waits.js";
 
 /** Where a run meets the world. */
 export interface RunPorts extends GatePorts {
@@ -17,13 +17,16 @@ export interface RunPorts extends GatePorts {
   workspace: string;
   receipts: Receipts;
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
-  /** Downloads that others do at once, where they are handed out; it rings the bell when that changes. */
+  /**
+   * The number of downloads that other processes do at once, if downloads are handed out; rings the bell when it
+   * changes.
+   */
   offered?(): number;
   /** Files that make way for what their rows ask for now. */
   replacements: Replacements;
   /** Ends the sleep of the loop. */
   bell: WakeSignal;
-  /** How local inputs are published; null where the service takes their paths, as the sandbox does. */
+  /** How local inputs are published; null if the service accepts their paths, as the sandbox does. */
   publish: PublishPorts | null;
   /** Whether there is a file at this path. */
   exists(path: string): Promise<boolean>;
@@ -32,15 +35,20 @@ export interface RunPorts extends GatePorts {
 export interface RunSettings extends GateSettings {
   /** POSTs, polls and downloads that may be in flight at once. */
   lanes: number;
-  /** Use no more of the lanes than are needed to submit everything soon: what is in flight in a crash is in doubt. */
+  /**
+   * Use only as many lanes as are needed to submit everything soon, because requests in flight during a crash are in
+   * doubt.
+   */
   savesLanes: boolean;
   polls: number;
   downloads: number;
   /** Failed items after which nothing more is submitted. */
   maxFailures: RunOptions["maxFailures"];
-  /** How often a task that failed at the provider is tried again. */
+  /** How often a task that failed at the provider is retried. */
   retries: number;
-  /** Submits go in the manifest's order, because the credits are too few for all and the plan said how far they reach. */
+  /**
+   * Submit in the manifest's order, because the credits do not cover all items and the plan said how far they reach.
+   */
   inOrder: boolean;
   /** How eagerly to poll; null leaves it to what is short. */
   profile: PollProfile | null;
@@ -48,7 +56,7 @@ export interface RunSettings extends GateSettings {
   overdueWaitMs: number;
 }
 
-/** One execution of a run. Nothing in here is needed to resume. */
+/** One execution of a run. A resume needs nothing of this state. */
 export interface Session {
   readonly ports: RunPorts;
   readonly settings: RunSettings;

@@ -7,13 +7,13 @@ import { NotArchivedError, PublishError, type Publisher, type PublishFile } from
 
 /** Where local inputs go, and how they are found. */
 export interface PublishPorts {
-  /** Null where nothing says where files are to be put. Throws PublishError where it cannot be used as it is set up. */
+  /** Null if no place for files is set up. Throws PublishError if the place cannot be used as it is set up. */
   publisher: (() => Publisher) | null;
   /** The file that an input of the manifest names. */
   localInput(value: string): Promise<LocalInput>;
   /** The file of that name in the job's folder. */
   archived(file: string): Promise<LocalInput>;
-  /** An address at which the service can read a file that is in that bucket. Rejects with PublishError. */
+  /** An address at which the service can read a file in that bucket. Rejects with PublishError. */
   linkTo(bucket: string, file: string): Promise<string>;
   /** Ends what is being published; its items stay planned. */
   interrupt: AbortSignal;
@@ -24,23 +24,23 @@ type Means = {
   clock: Clock;
 };
 
-/** An address must be of use for so long (ms) when it is sent. */
+/** An address must stay valid for this long (ms) after it is sent. */
 const usableMs = 10 * 60_000;
-/** One that was given so recently (ms) is as good as any, if the service can read it for so long. */
+/** An address that is this new (ms) is good enough if it stays valid for `readWithinMs`. */
 const justGivenMs = 60_000;
 const readWithinMs = 60_000;
-/** So often a file is tried before its item has to wait. */
+/** How often a file is tried before its item has to wait. */
 const triesMax = 3;
 
 /**
- * Publishes the local files of items that are about to be submitted, and archived outputs whose task the service has no
- * more. Each content is published once while its address is good.
+ * Publishes the local files of items that are about to be submitted, and archived outputs whose task the service no
+ * longer has. Each content is published once while its address is valid.
  */
 export class Publishing {
   private opened: Publisher | null = null;
   /** Contents that are being published. */
   private readonly underWay = new Map<string, Promise<string>>();
-  /** When this process was given the newest address of each content (monotonic ms). */
+  /** When this process got the newest address of each content (monotonic ms). */
   private readonly givenAt = new Map<string, number>();
 
   constructor(
@@ -48,7 +48,7 @@ export class Publishing {
     private readonly ports: PublishPorts | null,
   ) {}
 
-  /** The service takes no paths, and nothing says where files are to be put for it. */
+  /** The service accepts no paths, and no place for files is set up. */
   get missing(): boolean {
     return this.ports !== null && this.ports.publisher === null;
   }
@@ -58,9 +58,10 @@ export class Publishing {
   }
 
   /**
-   * The inputs with addresses in place of paths. Null where one cannot be had: then the item is blocked, with the reason.
-   * Null also once a file was published, or the run is interrupted: then the item stays planned. Publishing may take
-   * minutes, in which the run may be cancelled, told to be silent, or reach its cap; so the item is chosen anew.
+   * The inputs with addresses in place of paths. Null if an address cannot be had: then the item is blocked, with the
+   * reason. Null also once a file was published, or if the run is interrupted: then the item stays planned. Publishing
+   * may take minutes, in which the run may be cancelled, told to pause by the service, or reach its cap; so the item is
+   * chosen again.
    */
   async inputsOf(item: Item, inputs: Item["inputs"]): Promise<Item["inputs"] | null> {
     if (this.ports === null) return inputs;
@@ -87,7 +88,7 @@ export class Publishing {
   }
 
   /**
-   * Addresses of an item's archived outputs, for the items that take them. Null where the service takes paths. Rejects
+   * Addresses of an item's archived outputs, for the items that use them. Null if the service accepts paths. Rejects
    * with PublishError.
    */
   async addressesOf(itemId: number): Promise<string[] | null> {
@@ -128,13 +129,13 @@ export class Publishing {
     return this.opened;
   }
 
-  /** An address below which the files are already depends on the name. */
+  /** If the files are already at an address, each file's address depends on its name. */
   private targetOf(ports: PublishPorts, { name }: PublishFile): string {
     const publisher = this.publisherOf(ports);
     return publisher.byName ? `${publisher.name} ${name}` : publisher.name;
   }
 
-  /** The address of a content that is good for long enough; null where it has to be published. */
+  /** The address of a content that stays valid for long enough; null if the content has to be published. */
   private async known(ports: PublishPorts, file: PublishFile): Promise<string | null> {
     const { store, clock } = this.means;
     const target = this.targetOf(ports, file);

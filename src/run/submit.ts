@@ -3,13 +3,12 @@ import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
-import type { Attempt } from "../core/ports/attempt.js";
+import type { Attempt, Conclusion } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
-import { conclude } from "./conclude.js";
+import { conclude, conclusionOf, refusalText } from "./conclude.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./ports.js";
-import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusion.js";
 
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
@@ -76,7 +75,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** It is chosen anew when it may go: an input cannot be had now, was published just now, or the price is in doubt. */
+/** The item is chosen again later: an input is not available now, was published just now, or the price is in doubt. */
 async function putOff({ ports }: Session, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
   return null;

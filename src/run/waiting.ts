@@ -1,3 +1,4 @@
+import type { ServiceClock } from "../client/service-clock.js";
 import { type Credits, plus } from "../core/money.js";
 import type { Head, Parked, View, WaitingGroup } from "../core/next/next.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
@@ -90,5 +91,28 @@ export class Debt {
     const { accounts, accountId } = this.ports;
     await accounts.owes(accountId, { claimant: this.claimant, requests: this.requests });
     this.reported = this.requests;
+  }
+}
+
+/** Whether overdue tasks, and nothing else, keep a run open for a while. */
+export class OverdueWait {
+  /** Milliseconds for which they alone have kept it open; null while they do not. */
+  private lasts: (() => number) | null = null;
+
+  constructor(
+    private readonly time: ServiceClock,
+    private readonly forMs: number,
+  ) {}
+
+  /** `overdue` tasks are open; `hasOthers`: something else that may continue keeps the run open. */
+  keepsOpen(overdue: number, hasOthers: boolean): boolean {
+    if (overdue === 0 || hasOthers) this.lasts = null;
+    else this.lasts ??= this.time.stopwatch();
+    return this.lasts === null ? overdue > 0 && this.forMs > 0 : this.lasts() < this.forMs;
+  }
+
+  /** Milliseconds until that time is over; null before it has started. */
+  get leftMs(): number | null {
+    return this.lasts === null ? null : this.forMs - this.lasts();
   }
 }

@@ -77,7 +77,7 @@ export class Daemon {
     return [...this.processes.keys()];
   }
 
-  /** What cannot be recorded, in one line; null while everything can. */
+  /** What cannot be recorded, in one line; null while everything can be recorded. */
   get trouble(): string | null {
     return this.writing.trouble;
   }
@@ -145,7 +145,7 @@ export class Daemon {
     const { schedules } = this.ports;
     const [newest, ...older] = due;
     if (newest === undefined) return;
-    // Before the claim here: this daemon may be killed between the two, and then has the due time as before.
+    // Before the claim here: if this daemon is killed between the two, it still has the due time.
     const others = await this.ports.claimForAll(schedule, due);
     const isOurs = (dueAt: number) => !others.has(dueAt);
     await this.leave(schedule, others);
@@ -166,7 +166,7 @@ export class Daemon {
     return `the daemon was not running before its end at ${localText(end, schedule.zone)}`;
   }
 
-  /** Records due times that are another daemon's. It notifies, not this one. */
+  /** Records due times that another daemon has claimed. That daemon notifies, not this one. */
   private async leave(schedule: Schedule, others: ReadonlyMap<number, string>): Promise<void> {
     const { schedules, clock, log } = this.ports;
     const { name, zone } = schedule;

@@ -57,7 +57,7 @@ export function checkLine(line: Line, now: number): void {
     next = nextDue(line, now);
   } catch (error) {
     const fields = line.cron.split(" ").filter((field) => field !== "").length;
-    // The library allows for seconds and years, which a schedule has not.
+    // The library accepts seconds and years, which a schedule does not have.
     const why =
       fields === 5
         ? `: ${(error as Error).message.replace(/^CronPattern: /, "")}`
@@ -89,7 +89,7 @@ function checkZone(zone: string): void {
 export function nextDue(cronLine: Line, after: number): number | null {
   const line = read(cronLine);
   const { from, next } = line.asked;
-  // The answer is kept: it is asked for at every turn, and each costs a search.
+  // The answer is cached: it is needed at every turn, and each costs a search.
   if (from <= after && (next === null || after < next)) return next;
   line.asked = { from: after, next: line.cron.nextRun(new Date(after))?.getTime() ?? null };
   return line.asked.next;
@@ -123,7 +123,7 @@ function read({ cron, zone }: Line): ReadLine {
   let line = known.get(name);
   if (!line) {
     const asked = { from: Number.POSITIVE_INFINITY, next: null };
-    // Lists and ranges are times of day too; only a line with a wildcard or a step goes on through a repeated hour.
+    // Lists and ranges are times of day too; only a line with a wildcard or a step runs through a repeated hour.
     const options = { timezone: zone, mode: "5-part", fixedTimeRule: "no-wildcard" } as const;
     line = { cron: new Cron(cron, options), asked };
     known.set(name, line);

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Schedules } from "../store/schedules.js";
-import { iso } from "../text/iso.js";
+import { iso } from "../text/times.js";
 import type { Daemon } from "./daemon.js";
 import { nextDue } from "./due.js";
 

@@ -21,7 +21,9 @@ export interface LaunchOptions {
   root: string;
   environment: Environment;
   clock: Clock;
-  /** True: stdout is read for the summary, and stderr for why there is none. False: both go to the terminal. */
+  /**
+   * True: stdout is read for the summary, and stderr for the reason if there is none. False: both go to the terminal.
+   */
   watched: boolean;
   /** Gets the stderr of a watched run. */
   stderr: Pick<Writable, "write">;
@@ -29,9 +31,9 @@ export interface LaunchOptions {
 
 /** The longest summary that is read. */
 const summaryCharactersMax = 64 * 1024 * 1024;
-/** How long the end of stderr is waited for after the process has ended (ms). */
+/** How long to wait for the end of stderr after the process has ended (ms). */
 const heldOpenMs = 5_000;
-/** How much is kept of the end of stderr, and how much of a message is noted. */
+/** How much of the end of stderr is kept, and how much of a message is recorded. */
 const saidCharactersMax = 16 * 1024;
 const noteCharactersMax = 400;
 /** Time until a run that could not start for lack of requests is tried again (ms). */

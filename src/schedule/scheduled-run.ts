@@ -1,6 +1,6 @@
 import { EarlyExit, exitCode, exitNameOf } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
-import { boundedLiquid } from "../manifest/templates/engine.js";
+import { boundedLiquid } from "../manifest/templates/template.js";
 import { ownVariables } from "../shell.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
@@ -105,7 +105,8 @@ export function scheduledCommand(
   const words = flags.flatMap(([name, value]) => (value === undefined ? [name] : [`${name}=${value}`]));
   // Wait for another run of the workspace, whether a person or a schedule started it.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
-  // Said also to a run that continues: else a person continues it, for whom an end that has passed is none.
+  // Also given to a run that continues. Otherwise it would count as continued by a person, for whom a time that has
+  // passed does not end the run.
   const end = scheduledEnd(schedule, scheduledRun.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
   if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)], variables };

@@ -1,8 +1,8 @@
 import { databaseAddress } from "../store/postgres/address.js";
 
 /**
- * The value of a flag for people, without what is secret of it: the path of a webhook address, and the password of a mail
- * server or a database.
+ * The value of a flag for people, without its secrets: the path of a webhook address, and the password of a mail server
+ * or a database.
  */
 export function shownValue(name: string, words: readonly string[]): string {
   if (name === "database-url") return words.map(withoutPassword).join(", ");

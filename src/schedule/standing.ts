@@ -24,7 +24,7 @@ export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[])
   );
   if (line === undefined || scheduledRun.state !== "ended") return scheduledRun;
   const { run, alive, spent, archived, failed, held } = line;
-  // A run that was started by hand told its results to the terminal alone.
+  // A run that was started by hand reported its results only to the terminal.
   const known = {
     ...scheduledRun,
     run: run.id,

@@ -3,8 +3,8 @@ import { exitNameOf } from "../core/exit.js";
 import { creditsTold, inCredits, toNumber } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
-import { iso, isoOrNull } from "../text/iso.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { iso, isoOrNull } from "../text/times.js";
 import { localText, nextDue, timeIn } from "./due.js";
 import { scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 

@@ -94,7 +94,7 @@ export const pick = z.array(
   z.strictObject({
     rowId,
     before: flag("it had the mark before"),
-    insteadOf: z.array(z.string()).describe("row ids of items of its row that lost the mark to it"),
+    insteadOf: z.array(z.string()).describe("row ids of other items of its row, which are no longer picked"),
   }),
 );
 
@@ -112,7 +112,9 @@ export const picks = z.array(
 /** The sheet back: its own columns, as text, and those of bulkgen. */
 export const sheet = z
   .array(z.record(z.string(), z.union([z.string(), z.number(), z.null()])))
-  .describe("a row each: the columns of the manifest as written, and those that docs/manifests.md lists");
+  .describe(
+    "one entry for each row: the columns of the manifest as written, and those that docs/manifests.md lists",
+  );
 
 export const rebuilt = z.strictObject({
   database: text("the new database; absolute"),

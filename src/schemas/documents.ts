@@ -12,7 +12,7 @@ import {
   sheet,
   verified,
 } from "./archive.js";
-import { fleet, migration } from "./fleet.js";
+import { fleet, fleetRebuild, migration } from "./fleet.js";
 import { plan } from "./plan.js";
 import { event, order, report, runs, status, summary } from "./run.js";
 import { daemon, health, notification, removed, schedule, startedByHand, startUp } from "./schedules.js";
@@ -55,7 +55,7 @@ export const documents = {
   status: { what: "a run as it stands, or null", commands: ["status"], schema: status },
   runs: { what: "every run of a workspace", commands: ["status --all"], schema: runs },
   report: { what: "runs since a given time", commands: ["report"], schema: report },
-  export: { what: "the sheet back, filled in", commands: ["export"], schema: sheet },
+  export: { what: "the sheet with its results", commands: ["export"], schema: sheet },
   gallery: { what: "where a gallery was written", commands: ["gallery"], schema: gallery },
   pick: { what: "items that were picked, or are no longer", commands: ["pick"], schema: pick },
   picks: { what: "everything that is picked", commands: ["pick"], schema: picks },
@@ -76,6 +76,7 @@ export const documents = {
     schema: separated,
   },
   fleet: { what: "the workers of a workspace in a database", commands: ["fleet"], schema: fleet },
+  "fleet-rebuild": { what: "a queue that was rebuilt", commands: ["fleet rebuild"], schema: fleetRebuild },
   migration: { what: "where a state is now", commands: ["migrate"], schema: migration },
   dashboard: { what: "where the dashboard is", commands: ["dashboard"], schema: dashboard },
   schedule: { what: "a schedule", commands: ["schedule add", "schedule show NAME"], schema: schedule },
@@ -125,3 +126,16 @@ export type DocumentName = keyof typeof documents;
 
 /** The documents as they are printed, by name. */
 export type Documents = { [Name in DocumentName]: z.output<(typeof documents)[Name]["schema"]> };
+
+/** The JSON Schema (draft 2020-12) of a document. It allows no other keys than those that this version writes. */
+export function jsonSchemaOf(name: DocumentName): object {
+  const { what, schema }: DocumentDefinition = documents[name];
+  const { $schema, ...rest } = z.toJSONSchema(schema, { override: withoutLimits });
+  return { $schema, title: `bulkgen ${name}`, description: what, ...rest };
+}
+
+/** That an integer is one that JavaScript can hold says nothing about it. */
+function withoutLimits({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+}

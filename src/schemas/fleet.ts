@@ -34,6 +34,10 @@ export const fleet = z.strictObject({
     .describe("the process that uses the workspace"),
 });
 
+export const fleetRebuild = z.strictObject({
+  queue: z.literal("rebuilt").describe("the queue of downloads was dropped and made again"),
+});
+
 export const migration = z.strictObject({
   state: text("where the state is now: a file, or a database's address without its password"),
   items: count("items of the workspace"),

@@ -62,12 +62,12 @@ const plannedItem = z.strictObject({
     .array(
       z.strictObject({
         field: z.enum(mediaFields),
-        key: text("the key of the item whose output it takes"),
+        key: text("the key of the item whose output it uses"),
         output: z.int().positive().describe("the number of the output, from 1"),
       }),
     )
     .optional()
-    .describe("the items whose outputs it takes; absent if there are none"),
+    .describe("the items whose outputs it uses; absent if there are none"),
   files: mediaText("the hashes of its local inputs, as `sha256:…`").optional(),
   approve: z.literal(true).optional().describe("a person has to approve its files"),
   cells: z
@@ -134,7 +134,7 @@ const step = z.strictObject({
   due: count("of them, those to be submitted"),
   credits: credits("what these are expected to cost"),
   standings,
-  next: z.array(z.string()).describe("names of the steps that take its outputs"),
+  next: z.array(z.string()).describe("names of the steps that use its outputs"),
 });
 
 export const plan = z.strictObject({
@@ -147,15 +147,15 @@ export const plan = z.strictObject({
   items: z.array(plannedItem).describe("in the manifest's order; rows with problems have none"),
   problems: z.array(problem).describe("what is wrong with rows; it must be fixed first"),
   blockers: z.array(finding).describe("what stops a run before its first request"),
-  warnings: z.array(finding).describe("what may hurt"),
-  notes: z.array(z.string()).describe("what is good to know"),
+  warnings: z.array(finding).describe("what may cause trouble, but does not stop a run"),
+  notes: z.array(z.string()).describe("remarks"),
   publish: z
     .strictObject({
       to: text("a bucket or an address"),
       expiresMs: milliseconds("how long its addresses are good").nullable(),
     })
     .nullable()
-    .describe("where the job file has local inputs published"),
+    .describe("where the job file publishes local inputs"),
   selection: z
     .strictObject({
       text: text("as flags"),

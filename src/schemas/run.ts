@@ -47,7 +47,7 @@ const pending = credits("in flight, at the service, unknown or held: charged, or
 const lostCredits = credits("the most that lost requests may have cost");
 const left = credits("the balance, from GET me; null if it could not be read").nullable();
 
-const stops = z.array(z.string()).describe("why the run ended before its items did, for people");
+const stops = z.array(z.string()).describe("why the run ended before all items were done, for people");
 const requests = count("API requests of the run, over all its resumes");
 const files = count("files that the run archived");
 const folder = text("the job's folder; absolute, or with --archive-only its address in the bucket");
@@ -80,7 +80,7 @@ export const summary = z.strictObject({
         cause: text("the same without the item's name"),
       }),
     )
-    .describe("items that wait for outputs of others"),
+    .describe("items that wait for outputs of other items"),
   awaiting: z.array(rowId).describe("archived items that wait for a person's approval"),
   nextPollAt: time("when the first overdue task is polled again").nullable(),
   resumeAt: time("when an unfinished run can continue; null if unknown").nullable(),
@@ -176,7 +176,7 @@ export const status = z
     lost,
   })
   .nullable()
-  .describe("null where nothing was run yet");
+  .describe("null if there are no runs yet");
 
 /**
  * A run as it stands, and its items in trouble: what `bulkgen status --json` prints. Credits are numbers, times ISO 8601 in

@@ -35,7 +35,7 @@ export function takeLock(path: string): Lock | null {
 }
 
 const exclusive = ["BEGIN EXCLUSIVE"];
-/** Others may share it, but no one can take it exclusively: until it ends, others cannot write what it has read. */
+/** Others may share it, but nobody can take it exclusively: until it ends, others cannot write what it has read. */
 const shared = ["BEGIN", "SELECT count(*) FROM sqlite_schema"];
 
 /** A lock's database, kept open so that taking the lock again costs no opening. */

@@ -1,17 +1,34 @@
 import { type Credits, credits, noCredits, plus } from "../core/money.js";
-import type { ComparedItem, SavedItem, SavedItems } from "../core/ports/saved-items.js";
 import { openSqlite } from "../sqlite.js";
 
-/**
- * The items of a saved plan, none at first. A million would take more than a gigabyte of memory, so they are in a temporary
- * database of SQLite: it has no name, lies on the disk as far as it is larger than its cache, and goes with the process at
- * the latest.
- */
-export function openSavedItems(): SavedItems {
-  return new StoredItems();
+/** An item of a saved plan, as its file has it. */
+export interface SavedItem {
+  key: string;
+  /** The row's number as the spreadsheet shows it, and its id. */
+  row: number;
+  id: string;
+  model: string;
+  credits: number;
+  /** It was to be submitted by the run. */
+  due: boolean;
+  /** Prompt, params and inputs. */
+  content: Record<string, string>;
 }
 
-class StoredItems implements SavedItems {
+/** What most comparisons need of an item. */
+interface ComparedItem {
+  /** From 0. */
+  position: number;
+  due: 0 | 1;
+  credits: Credits;
+}
+
+/**
+ * The items of a saved plan, none at first, in the order of the plan. A million would take more than a gigabyte of memory,
+ * so they are in a temporary database of SQLite: it has no name, lies on the disk as far as it is larger than its cache, and
+ * goes with the process at the latest.
+ */
+export class SavedItems {
   private readonly tables = openTables();
   private readonly indexed = new Set<string>();
   private count = 0;
@@ -21,10 +38,12 @@ class StoredItems implements SavedItems {
     return this.count;
   }
 
+  /** What the items that were to be submitted cost together. */
   get planned(): Credits {
     return this.sum;
   }
 
+  /** Throws for credits that are no amount. */
   add(item: SavedItem): void {
     const price = credits(item.credits);
     this.tables.add.run(this.count, item.key, item.id, Number(item.due), price, JSON.stringify(item));
@@ -37,6 +56,7 @@ class StoredItems implements SavedItems {
     return this.tables.find.get(key) as ComparedItem | undefined;
   }
 
+  /** The positions of the items with a row id. */
   positionsOf(id: string): number[] {
     this.index("id");
     return this.tables.positions.all(id) as number[];

@@ -11,9 +11,12 @@ export type Script<Result> = Generator<PendingQuery, Result, QueryResult>;
 export interface PendingQuery {
   text: string;
   values: unknown[];
-  /** In place of a query: from here on the script goes on when no other does (`Database.atomic`). */
+  /** Used instead of a query: from here on the script continues only while no other script does (`Database.atomic`). */
   isAlone?: boolean;
-  /** Its answer is of no use to the script, which goes on at once. If it fails, so does the script, at its next answer or end. */
+  /**
+   * The script does not need the answer and continues at once. If the query fails, the script fails at its next answer
+   * or at its end.
+   */
   isTold?: boolean;
 }
 
@@ -28,12 +31,12 @@ export type AsScript<Method> = Method extends (...given: infer Given) => Promise
   ? (...given: Given) => Script<Result>
   : never;
 
-/** Gives the query of a text, in words that both databases know; `postgres/dialect.ts` has the exceptions. */
+/** Makes a query from a text, in SQL that both databases understand; `postgres/dialect.ts` has the exceptions. */
 export type Queries = (text: string) => Query;
 
 /**
- * Values are given in the order of its question marks, or as one object by their names (`@name`). Nothing is asked
- * without `yield*`.
+ * Values are given in the order of the question marks, or as one object by their names (`@name`). Without `yield*` no
+ * query is sent.
  */
 export interface Query {
   /** The first row, or undefined where there is none. */
@@ -55,15 +58,15 @@ export interface InTransaction {
   clock: Clock;
 }
 
-/** From here on a script with a `part` goes on when no other of its transaction does. */
+/** From here on a script with a `part` continues only while no other script of its transaction does. */
 export function* alone(): Script<void> {
   yield { text: "", values: [], isAlone: true };
 }
 
 /**
- * What a script is about, by a text or an object of its own. It decides by nothing that scripts about something else change,
- * so that their queries may come between its own, until it asks to be `alone`. A change and the query after it, of which only
- * the last is waited for, stay together.
+ * The subject of a script, as a text or an object. The script's decisions depend on nothing that scripts about other
+ * subjects change, so their queries may come between its own, until it asks to be `alone`. If a script waits only for
+ * the last of a change and the query after it, the two stay together.
  */
 export interface Apart {
   part: string | object;
@@ -72,12 +75,13 @@ export interface Apart {
 /** An open database. */
 export interface Database extends InTransaction {
   /**
-   * Runs a script in a transaction with a write lock from its start; resolves when it is durable. A script may be run again
-   * after its transaction was rolled back, so it changes nothing but the database; `once` is for one that cannot be.
+   * Runs a script in a transaction with a write lock from its start; resolves when it is durable. A script may be run
+   * again after its transaction was rolled back, so it must change nothing except the database; `once` is for a script
+   * that cannot be run again.
    */
   atomic<Result>(script: () => Script<Result>, how?: "once" | Apart): Promise<Result>;
   /** Runs a script that only reads. */
   read<Result>(script: () => Script<Result>): Promise<Result>;
-  /** Runs one that asks a single query: that needs no transaction, whose ends would be two more round trips. */
+  /** Runs a script with a single query. It needs no transaction, which would cost two more round trips. */
   ask<Result>(script: () => Script<Result>): Promise<Result>;
 }

@@ -1,4 +1,4 @@
-/** A trigger in words that both databases know, except for their frames. */
+/** A trigger in SQL that both databases understand, except for the statement around it. */
 export interface Trigger {
   name: string;
   /** `AFTER UPDATE OF price ON items`. */
@@ -7,8 +7,8 @@ export interface Trigger {
   /** Statements, each with its semicolon; or a refusal of the change, in words for the log. */
   does: string | { refuse: string };
   /**
-   * What PostgreSQL does instead, once for all rows of a statement, with `gone` for what they were and `come` for what they
-   * are: it keeps each version of a row that a transaction changes again and again, and reads through all of them.
+   * What PostgreSQL does instead, once for all rows of a statement, with `gone` for the old rows and `come` for the new
+   * ones: it keeps each version of a row that a transaction changes repeatedly, and reads through all of them.
    */
   inAll?: string;
 }
@@ -21,7 +21,7 @@ export function sqliteTriggers(triggers: readonly Trigger[]): string {
   return triggers.map(each).join("\n");
 }
 
-/** The condition stands in the function, because PostgreSQL allows no queries in that of a trigger. */
+/** The condition is in the function, because PostgreSQL allows no queries in the condition of a trigger. */
 export function postgresTriggers(triggers: readonly Trigger[]): string {
   const each = ({ name, on, when = "TRUE", does, inAll }: Trigger) => {
     if (inAll !== undefined) {

@@ -3,8 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
-import { Indexes, type IndexLine, identityOf, JobIndex } from "../../src/archive/index-file.js";
-import { sidecarOf, writeSidecar } from "../../src/archive/sidecar.js";
+import {
+  Indexes,
+  type IndexLine,
+  identityOf,
+  JobIndex,
+  sidecarOf,
+  writeSidecar,
+} from "../../src/archive/index-file.js";
 import { indexLine } from "./index-line.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 

@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
-import { Indexes, type IndexLine, identityOf, JobIndex } from "../../src/archive/index-file.js";
+import { Indexes, type IndexLine, identityOf, JobIndex, writeSidecar } from "../../src/archive/index-file.js";
 import { moveFile, supersede } from "../../src/archive/move.js";
-import { writeSidecar } from "../../src/archive/sidecar.js";
 import type { Disk } from "../../src/core/ports/disk.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 

@@ -6,7 +6,7 @@
  * the script's work as jobs of BullMQ, its Redis writing its log every second and at every change; it needs `redis-server`
  * on the PATH and BullMQ (`npm install --no-save bullmq ioredis`), which nothing else here uses.
  *
- *   node test/bench/throughput.mjs [--short] [--items N] [--lanes N] [--bullmq]
+ *   node test/bench/throughput.mjs [--short] [--items N] [--lanes N] [--service-us N] [--bullmq]
  */
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,6 +23,8 @@ const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url)
 const short = process.argv.includes("--short");
 const items = numberOf("--items", short ? 300 : 3_000);
 const lanes = numberOf("--lanes", 32);
+/** Processor time of the service for each request (µs): it is nobody's service that takes none. */
+const requestUs = numberOf("--service-us", 0);
 const key = `svc_${"b".repeat(32)}`;
 
 const withBullmq = process.argv.includes("--bullmq");
@@ -42,8 +44,11 @@ const role = roles[process.argv[2]];
 if (role) await role(...process.argv.slice(3));
 else await measure();
 
-/** A service that accepts everything at once; each task is completed at its first poll, and its file begins after so long. */
-async function serve(fileMs = "0") {
+/**
+ * A service that accepts everything at once; each task is completed at its first poll, and its file begins after so long.
+ * Each request takes it so much processor time.
+ */
+async function serve(fileMs = "0", requestUs = "0") {
   const { default: sharp } = await import("sharp");
   const noise = Buffer.from(Array.from({ length: 18 * 18 * 3 }, (_, at) => (at * 7_919) % 251));
   const picture = await sharp(noise, { raw: { width: 18, height: 18, channels: 3 } })
@@ -94,7 +99,12 @@ async function serve(fileMs = "0") {
     doneAt.set(task, new Date().toISOString());
     return task;
   };
+  const work = () => {
+    const until = process.hrtime.bigint() + BigInt(requestUs) * 1_000n;
+    while (process.hrtime.bigint() < until);
+  };
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, reply) => {
+    work();
     const path = request.url.split("?")[0];
     if (path.startsWith("/files/")) {
       const send = () => {
@@ -239,7 +249,7 @@ async function withRedis(folder, appendfsync, act) {
 }
 
 async function measure() {
-  const server = fork(self, ["serve"]);
+  const server = fork(self, ["serve", "0", `${requestUs}`]);
   const [url] = await once(server, "message");
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-throughput-"));
   const rounds = short ? 1 : 3;
@@ -265,7 +275,10 @@ async function measure() {
         rates[name].push(items / (Number(process.hrtime.bigint() - began) / 1e9));
       }
     }
-    console.log(`${items} items of 1 kB, ${lanes} lanes; items a second by the clock, medians of ${rounds}`);
+    const served = requestUs > 0 ? `, ${requestUs} µs a request at the service` : "";
+    console.log(
+      `${items} items of 1 kB, ${lanes} lanes${served}; items a second by the clock, medians of ${rounds}`,
+    );
     const own = median(rates.bulkgen);
     for (const [name, values] of Object.entries(rates)) {
       const rate = median(values);

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { expect, test } from "vitest";
-import { picturesOf } from "../../src/cli/output/pictures.js";
-import { sixel } from "../../src/cli/output/sixel.js";
+import { picturesOf, sixel } from "../../src/cli/output/pictures.js";
 
 /** The pixels that a terminal shows of a sixel string. */
 function shown(text: string): { width: number; height: number; pixels: string[] } {

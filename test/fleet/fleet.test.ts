@@ -303,6 +303,38 @@ describe("the queue", () => {
   });
 });
 
+describe("`bulkgen fleet rebuild`", () => {
+  test("replaces the queue under a run and its worker, which go on", async () => {
+    const fleet = await newFleet(4, { holds: downloads });
+    const working = await worker(fleet);
+    const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
+    await eventually(async () => fleet.downloads() === 2 || null);
+    const rebuilt = await run(fleet.place, ["fleet", "rebuild"], fleet.how);
+    expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringContaining("made anew")]);
+    fleet.release();
+    expect((await running.ended).code).toBe(0);
+    expectWhole(fleet, 4);
+    working.interrupt();
+    await working.ended;
+  });
+
+  test("replaces a queue that cannot be opened", async () => {
+    const { place, how, url } = await newFleet(1);
+    expect((await run(place, ["fleet"], how)).code).toBe(0);
+    // As a newer pg-boss leaves it.
+    await postgres.query(url, `UPDATE ${queueSchema(url)}.version SET version = 9999`);
+    await postgres.query(url, `DROP TABLE ${queueSchema(url)}.job CASCADE`);
+    expect((await run(place, ["fleet"], how)).code).not.toBe(0);
+    expect((await run(place, ["fleet", "rebuild", "--json"], how)).stdout).toBe('{"queue":"rebuilt"}\n');
+    expect((await run(place, ["fleet"], how)).code).toBe(0);
+  });
+
+  test("needs a database", async () => {
+    const { code, stderr } = await run(newPlace(), ["fleet", "rebuild"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("set BULKGEN_DATABASE_URL")]);
+  });
+});
+
 describe("a download that is handed out", () => {
   test("ends with the run's interruption, also while it is on its way into the queue", async () => {
     const queue = await openQueue(databaseAddress(postgres.newWorkspace(), { sandbox: false }), systemClock);

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { priceGroup, shortId } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
-import type { Existing } from "../../src/plan/plan.js";
-import { everything } from "../../src/plan/select.js";
+import { allRows, type Existing } from "../../src/plan/plan.js";
 import { contentOf, kept, planOf } from "./account.js";
 
 test("a row becomes an item with everything that its submission needs", async () => {
@@ -340,7 +339,7 @@ describe("identical rows that are merged", () => {
     const existing = kept(await planOf(two), "failed", "archived");
     const merged = await planOf(two, { duplicates: "merge", existing });
     expect(merged.items).toMatchObject([{ occurrence: 2, standing: "archived" }]);
-    const selection = { ...everything, onlyFailed: true };
+    const selection = { ...allRows, onlyFailed: true };
     expect((await planOf(two, { duplicates: "merge", existing, selection })).due).toBe(0);
   });
 

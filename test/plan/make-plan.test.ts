@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openManifest } from "../../src/manifest/read.js";
 import { begin, differences } from "../../src/plan/make-plan.js";
-import { everything } from "../../src/plan/select.js";
+import { allRows } from "../../src/plan/plan.js";
 import { openDraft } from "../../src/store/draft/draft.js";
 import { fileWith } from "../manifest/folder.js";
 import { kept, me, plan, planOf } from "./account.js";
@@ -55,7 +55,7 @@ test("items that wait for a person are noted, one or several", async () => {
 
 test("parents that are added to a selection are noted, one or several, and none where nothing is selected", async () => {
   const text = "id,model,prompt,image_url\na,paint,x,\nb,animate,,@a\n";
-  const selected = { selection: { ...everything, filters: [{ key: "id", pattern: "b" }] } };
+  const selected = { selection: { ...allRows, filters: [{ key: "id", pattern: "b" }] } };
   expect((await planOf(text, selected)).notes).toEqual([
     "1 item is added to the selection: selected items take their outputs",
   ]);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
+import { allRows } from "../../src/plan/plan.js";
 import { planJson } from "../../src/plan/plan-json.js";
-import { everything } from "../../src/plan/select.js";
 import { me, planOf } from "./account.js";
 
 const sheet = "id,model,prompt,image_url\na,edit,x,https://example.com/a.png\nb,paint,y,\n";
@@ -39,13 +39,13 @@ test("a plan for programs has its credits as numbers and its times as text", asy
 
 test("what is not known is null: a balance that is not told, no cap, and no time of a run without work", async () => {
   const untold = { ...me(), credits: { balance: null, used_this_key: 0 } };
-  const plan = await planOf(sheet, { me: untold, selection: { ...everything, first: 1 } });
+  const plan = await planOf(sheet, { me: untold, selection: { ...allRows, first: 1 } });
   expect(planJson(plan)).toMatchObject({
     money: { balance: null, after: null, maxCredits: null },
     unselected: 1,
   });
   const existing = plan.items.map((item) => ({ ...item, state: "archived" as const }));
-  const done = await planOf(sheet, { existing, selection: { ...everything, first: 1 } });
+  const done = await planOf(sheet, { existing, selection: { ...allRows, first: 1 } });
   expect(planJson(done).requests.finishAt).toBeNull();
 });
 

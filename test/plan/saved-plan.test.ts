@@ -4,8 +4,8 @@ import { credits } from "../../src/core/money.js";
 import type { PlannedItem } from "../../src/core/ports/draft.js";
 import type { Plan } from "../../src/plan/plan.js";
 import { driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../src/plan/saved-plan.js";
-import { openSavedItems } from "../../src/store/saved-items.js";
-import { jsonPieces } from "../../src/text/json-stream.js";
+import { SavedItems } from "../../src/store/saved-items.js";
+import { jsonPieces } from "../../src/text/pieces.js";
 
 const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
   key: `k1:${id}`,
@@ -56,7 +56,8 @@ const forecast = { requests: 9, ms: 1_000, binds: "minute", larger: null } as co
 const how = { ...place, sandbox: false, flags: [["--model", "x"]] };
 /** The text of the file. */
 const written = (now: Plan) => [...jsonPieces(savePlan(now, how), "\n")].join("");
-const read = (text: string) => readSavedPlan([Buffer.from(text)], openSavedItems);
+const openItems = () => new SavedItems();
+const read = (text: string) => readSavedPlan([Buffer.from(text)], openItems);
 const reread = (now: Plan) => read(written(now)) as SavedPlan;
 
 const saved = reread(plan());
@@ -318,7 +319,7 @@ describe("the file of a saved plan", () => {
         for (let from = 0; from < bytes.length; from += size)
           yield piece.subarray(0, bytes.copy(piece, 0, from, from + size));
       }
-      expect(driftOf(readSavedPlan(pieces(), openSavedItems) as SavedPlan, plan(), 0)).toEqual([]);
+      expect(driftOf(readSavedPlan(pieces(), openItems) as SavedPlan, plan(), 0)).toEqual([]);
     }
   });
 
@@ -332,7 +333,7 @@ describe("the file of a saved plan", () => {
         }
       }
       try {
-        readSavedPlan(counted(), openSavedItems);
+        readSavedPlan(counted(), openItems);
       } catch {}
       return taken;
     };
@@ -355,9 +356,7 @@ describe("the file of a saved plan", () => {
       yield Buffer.from(text);
     }
     const long = Array.from({ length: 33 }, (_, index) => item(`i${index}`, { prompt }));
-    expect(driftOf(readSavedPlan(pieces(), openSavedItems) as SavedPlan, plan({ items: long }), 0)).toEqual(
-      [],
-    );
+    expect(driftOf(readSavedPlan(pieces(), openItems) as SavedPlan, plan({ items: long }), 0)).toEqual([]);
     expect(length).toBeGreaterThan(constants.MAX_STRING_LENGTH);
   });
 });

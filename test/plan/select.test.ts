@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Existing, Selection } from "../../src/plan/plan.js";
+import { allRows, type Existing, type Selection } from "../../src/plan/plan.js";
 import {
-  everything,
   isEverything,
   KeyWatch,
   lotOf,
@@ -24,7 +23,7 @@ const sheet = [
 const valid = sheet.replace("moving,animate,,Film,", "lid,paint,a lid,Lid,");
 
 async function selected(change: Partial<Selection>, text = valid): Promise<string[]> {
-  const plan = await planOf(text, { selection: { ...everything, ...change } });
+  const plan = await planOf(text, { selection: { ...allRows, ...change } });
   expect(plan.problems).toEqual([]);
   return plan.items.map(({ rowId }) => rowId);
 }
@@ -64,7 +63,7 @@ describe("a selection", () => {
         fc.string(),
         (names, count, seed) => {
           const draw = (some: string[]) =>
-            select(rows(some), { ...everything, sample: count + 1, seed }).map(({ name }) => name);
+            select(rows(some), { ...allRows, sample: count + 1, seed }).map(({ name }) => name);
           const drawn = draw(names);
           expect(drawn).toHaveLength(Math.min(count + 1, names.length));
           const without = new Set(draw(names.slice(1)));
@@ -77,7 +76,7 @@ describe("a selection", () => {
   test("leaves items as they are whose rows are not selected: they neither vanish nor change", async () => {
     const before = await planOf(valid);
     const existing: Existing[] = before.items.map((item) => ({ ...item, state: "planned" }));
-    const plan = await planOf(valid, { existing, selection: { ...everything, first: 1 } });
+    const plan = await planOf(valid, { existing, selection: { ...allRows, first: 1 } });
     expect(plan.vanished).toEqual([]);
     expect(plan.unselected).toEqual(before.items.slice(1).map(({ key }) => key));
     expect(plan.selection).toEqual({ text: "--first 1", rows: 1, of: 5 });
@@ -86,24 +85,22 @@ describe("a selection", () => {
   test("does not change what a row is: identical rows keep their places in the count", async () => {
     const twins = "id,model,prompt\na,paint,x\nb,paint,x\n";
     const all = await planOf(twins);
-    const second = await planOf(twins, { selection: { ...everything, ...filter(["id", "b"]) } });
+    const second = await planOf(twins, { selection: { ...allRows, ...filter(["id", "b"]) } });
     expect(second.items[0]?.key).toBe(all.items[1]?.key);
   });
 
   test("does not report problems in unselected rows, and says how many there are", async () => {
-    const plan = await planOf(sheet, { selection: { ...everything, first: 2 } });
+    const plan = await planOf(sheet, { selection: { ...allRows, first: 2 } });
     expect(plan.problems).toEqual([]);
     expect(plan.notes).toContain("1 problem in rows that are not selected");
-    const wrong = await planOf(sheet, { selection: { ...everything, ...filter(["id", "moving"]) } });
+    const wrong = await planOf(sheet, { selection: { ...allRows, ...filter(["id", "moving"]) } });
     expect(wrong.problems).toHaveLength(1);
   });
 
   test("is not stopped by unselected rows that cannot be read; those that it names are problems", async () => {
     const broken = "id,model,prompt\na,paint,x\nb,paint\nc,paint,y,,stray\nd,paint,z\n";
     const problemsOf = async (change: Partial<Selection>) =>
-      (await planOf(broken, { selection: { ...everything, ...change } })).problems.map(
-        ({ place }) => place.row,
-      );
+      (await planOf(broken, { selection: { ...allRows, ...change } })).problems.map(({ place }) => place.row);
     expect(await problemsOf(filter(["id", "a"]))).toEqual([]);
     expect(await problemsOf({ range: { from: 2, to: 3 } })).toEqual([3]);
     expect(await problemsOf(filter(["id", "b"], ["id", "d"]))).toEqual([3]);
@@ -111,11 +108,11 @@ describe("a selection", () => {
   });
 
   test("that names a column which no row has, or leaves no row, is a problem of the manifest", async () => {
-    const typo = await planOf(valid, { selection: { ...everything, ...filter(["produkt", "cup"]) } });
+    const typo = await planOf(valid, { selection: { ...allRows, ...filter(["produkt", "cup"]) } });
     expect(typo.problems).toMatchObject([
       { message: '--filter names "produkt", which no row has', nearest: "product" },
     ]);
-    const none = await planOf(valid, { selection: { ...everything, ...filter(["product", "vase"]) } });
+    const none = await planOf(valid, { selection: { ...allRows, ...filter(["product", "vase"]) } });
     expect(none.problems).toMatchObject([
       { message: "no row is selected by --filter product=vase", expected: "at least one of the 5 rows" },
     ]);
@@ -131,7 +128,7 @@ describe("--only-failed", () => {
     const [red, blue, ...others] = states(before, "archived") as [Existing, Existing, ...Existing[]];
     const existing = [{ ...red, state: "failed" as const }, { ...blue, state: "failed" as const }, ...others];
     const mended = valid.replace("a blue cup", "a navy cup");
-    const plan = await planOf(mended, { existing, selection: { ...everything, onlyFailed: true } });
+    const plan = await planOf(mended, { existing, selection: { ...allRows, onlyFailed: true } });
     expect(plan.items.map(({ rowId, standing, due }) => [rowId, standing, due])).toEqual([
       ["cup-red", "failed", true],
       ["cup-blue", "new", true],
@@ -142,7 +139,7 @@ describe("--only-failed", () => {
     const old = states(await planOf(valid), "failed").slice(0, 1);
     const mended = valid.replace("a red cup", "a ruby cup");
     const now = states(await planOf(mended), "archived");
-    const selection = { ...everything, onlyFailed: true };
+    const selection = { ...allRows, onlyFailed: true };
     const plan = await planOf(mended, { existing: [...old, ...now], selection });
     expect(plan.items).toEqual([]);
     expect(plan.problems).toEqual([]);
@@ -194,7 +191,7 @@ test("the order of submission is by priority, as in the sheet, or the cheapest f
 
 test("a row that shares another one's item wants it, also where that other one is not selected", async () => {
   const sheet = "id,model,prompt,set\na,paint,x,1\nb,paint,x,2\nc,paint,y,3\n";
-  const selection = { ...everything, filters: [{ key: "set", pattern: "2" }] };
+  const selection = { ...allRows, filters: [{ key: "set", pattern: "2" }] };
   const made = await planOf(sheet, { duplicates: "merge", selection });
   expect(made.items.map(({ rowId }) => rowId)).toEqual(["a"]);
   expect(made.selection).toMatchObject({ rows: 1, of: 3 });
@@ -207,7 +204,7 @@ test("a row that shares another one's item wants it, also where that other one i
 
 describe("a pattern of a filter", () => {
   const matches = (pattern: string, value: string) =>
-    matcherOf({ ...everything, ...filter(["name", pattern]) })({
+    matcherOf({ ...allRows, ...filter(["name", pattern]) })({
       number: 2,
       values: new Map([["name", value]]),
     });
@@ -235,7 +232,7 @@ describe("a pattern of a filter", () => {
 
 test("rows are selected by range with both its ends", () => {
   const inRange = (number: number) =>
-    matcherOf({ ...everything, range: { from: 3, to: 5 } })({ number, values: new Map() });
+    matcherOf({ ...allRows, range: { from: 3, to: 5 } })({ number, values: new Map() });
   expect([2, 3, 5, 6].map(inRange)).toEqual([false, true, true, false]);
 });
 
@@ -251,14 +248,12 @@ test("a selection is told in the words of its flags", () => {
   expect(selectionText(all)).toBe(
     "--filter id=a* --filter set=1 --only-failed --range 2:9 --sample 5 --seed x --first 3",
   );
-  expect(selectionText({ ...everything, range: { from: 4, to: Number.POSITIVE_INFINITY } })).toBe(
-    "--range 4:",
-  );
-  expect(selectionText(everything)).toBe("");
+  expect(selectionText({ ...allRows, range: { from: 4, to: Number.POSITIVE_INFINITY } })).toBe("--range 4:");
+  expect(selectionText(allRows)).toBe("");
 });
 
-test("whatever narrows a selection makes it less than everything", () => {
-  expect(isEverything({ ...everything, seed: "x" })).toBe(true);
+test("whatever narrows a selection makes it less than allRows", () => {
+  expect(isEverything({ ...allRows, seed: "x" })).toBe(true);
   const narrower: Partial<Selection>[] = [
     filter(["id", "a"]),
     { onlyFailed: true },
@@ -266,7 +261,7 @@ test("whatever narrows a selection makes it less than everything", () => {
     { sample: 1 },
     { first: 1 },
   ];
-  expect(narrower.map((change) => isEverything({ ...everything, ...change }))).toEqual(Array(5).fill(false));
+  expect(narrower.map((change) => isEverything({ ...allRows, ...change }))).toEqual(Array(5).fill(false));
 });
 
 test("an item is selected by its cells, by what was made of them, and by what is known of it", async () => {
@@ -286,11 +281,11 @@ test("an item is selected by its cells, by what was made of them, and by what is
     state: "failed",
     cost: "4",
   });
-  const selected = (change: Partial<Selection>) => select([found], { ...everything, ...change }).length;
+  const selected = (change: Partial<Selection>) => select([found], { ...allRows, ...change }).length;
   expect([selected({ onlyFailed: true }), selected(filter(["STATE", "archived"]))]).toEqual([1, 0]);
-  expect(select([{ ...found, failed: false }], { ...everything, onlyFailed: true })).toEqual([]);
+  expect(select([{ ...found, failed: false }], { ...allRows, onlyFailed: true })).toEqual([]);
   const watch = new KeyWatch({
-    ...everything,
+    ...allRows,
     ...filter(["Product", "x"], ["produkt", "x"], ["zzz", "x"]),
   });
   watch.see(found.values);
@@ -302,11 +297,11 @@ test("an item is selected by its cells, by what was made of them, and by what is
 
 test("a selection that leaves no row is told in words for one row and for several", async () => {
   const of = async (text: string) =>
-    (await planOf(text, { selection: { ...everything, ...filter(["id", "zzz"]) } })).problems;
+    (await planOf(text, { selection: { ...allRows, ...filter(["id", "zzz"]) } })).problems;
   expect(await of("id,model,prompt\na,paint,x\n")).toMatchObject([
     { place: { row: null }, expected: "at least one of the 1 row", got: "none" },
   ]);
-  const unknown = await planOf(valid, { selection: { ...everything, ...filter(["zzz", "x"]) } });
+  const unknown = await planOf(valid, { selection: { ...allRows, ...filter(["zzz", "x"]) } });
   expect(unknown.problems).toEqual([
     {
       place: { file: expect.any(String), row: null },
@@ -319,7 +314,7 @@ test("a selection that leaves no row is told in words for one row and for severa
 
 test("problems of rows that are not selected are counted", async () => {
   const wrong = "id,model,prompt\na,paint,x\nb,nobody,x\nc,nobody,x\n";
-  const { notes } = await planOf(wrong, { selection: { ...everything, first: 1 } });
+  const { notes } = await planOf(wrong, { selection: { ...allRows, first: 1 } });
   expect(notes).toContain("2 problems in rows that are not selected");
 });
 
@@ -335,24 +330,22 @@ describe("a sample", () => {
     const rows = names.map((name, index) => ({ name, number: index + 2, failed: false, values: new Map() }));
     for (const seed of ["", "x", "y"]) {
       expect(await selected({ sample: 3, seed }, text)).toEqual(lowest(3, seed));
-      expect(select(rows, { ...everything, sample: 3, seed }).map(({ name }) => name)).toEqual(
-        lowest(3, seed),
-      );
-      expect(select(rows.toReversed(), { ...everything, sample: 3, seed })).toHaveLength(3);
+      expect(select(rows, { ...allRows, sample: 3, seed }).map(({ name }) => name)).toEqual(lowest(3, seed));
+      expect(select(rows.toReversed(), { ...allRows, sample: 3, seed })).toHaveLength(3);
     }
-    expect(select(rows, { ...everything, sample: 3, first: 2 })).toHaveLength(2);
-    expect(select(rows, { ...everything, first: 2 }).map(({ name }) => name)).toEqual(["a", "b"]);
+    expect(select(rows, { ...allRows, sample: 3, first: 2 })).toHaveLength(2);
+    expect(select(rows, { ...allRows, first: 2 }).map(({ name }) => name)).toEqual(["a", "b"]);
     expect(new Set(["", "x", "y"].map((seed) => lowest(3, seed).join())).size).toBeGreaterThan(1);
   });
 
   test("of rows without ids goes by their numbers, and of equal names by the order of the sheet", async () => {
     const plan = await planOf(`model,prompt\n${names.map((name) => `paint,${name}`).join("\n")}\n`, {
-      selection: { ...everything, sample: 3, seed: "x" },
+      selection: { ...allRows, sample: 3, seed: "x" },
     });
     const numbers = names.map((_, index) => `${index + 2}`);
     expect(plan.items.map(({ rowNumber }) => `${rowNumber}`)).toEqual(lowest(3, "x", numbers));
     const same = [5, 3, 4].map((number) => ({ name: "a", number, failed: false, values: new Map() }));
-    expect(select(same, { ...everything, sample: 2 }).map(({ number }) => number)).toEqual([3, 4]);
+    expect(select(same, { ...allRows, sample: 2 }).map(({ number }) => number)).toEqual([3, 4]);
   });
 
   test("draws by a lot that is the row's own with each seed", () => {

@@ -1,7 +1,7 @@
 import type { Me, Model } from "../../src/api/records.js";
 import { type ItemState, itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import type { RunSummary } from "../../src/job/run/summary.js";
+import type { RunSummary } from "../../src/job/run/closing.js";
 import type { planText } from "../../src/report/plan-table.js";
 import type { ProgressNow } from "../../src/report/progress.js";
 import type { Progress } from "../../src/run/loop.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { WakeSignal } from "../../src/run/waits.js";
+import { WakeSignal } from "../../src/clock.js";
 import { ManualClock } from "../manual-clock.js";
 
 describe("a loop that sleeps", () => {

@@ -10,8 +10,8 @@ import {
   createAccount,
   findAccount,
   listAccounts,
+  openDesk,
 } from "../../src/sandbox/admin/accounts.js";
-import { openDesk } from "../../src/sandbox/admin/desk.js";
 import { createKey, listKeys, newKeyValue, revokeKey } from "../../src/sandbox/admin/keys.js";
 import { Caller } from "./caller.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";

@@ -1,4 +1,4 @@
-import { MadeMedia } from "../../src/sandbox/media/made.js";
+import { MadeMedia } from "../../src/sandbox/media/studio.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { type RunningSandbox, serveSandbox } from "../../src/sandbox/serve.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";

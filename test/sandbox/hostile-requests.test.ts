@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bodyBytesMax } from "../../src/sandbox/answers/request-body.js";
-import { headerBytesMax } from "../../src/sandbox/http/client-error.js";
+import { headerBytesMax } from "../../src/sandbox/http/http.js";
 import { Caller } from "./caller.js";
 
 let caller: Caller;

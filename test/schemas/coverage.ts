@@ -1,6 +1,5 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { type DocumentName, documents } from "../../src/schemas/documents.js";
-import { jsonSchemaOf } from "../../src/schemas/json-schema.js";
+import { type DocumentName, documents, jsonSchemaOf } from "../../src/schemas/documents.js";
 
 /** A JSON Schema, as far as ours use it. */
 interface Schema {

@@ -19,8 +19,8 @@ import {
   type DocumentName,
   type Documents,
   documents,
+  jsonSchemaOf,
 } from "../../src/schemas/documents.js";
-import { jsonSchemaOf } from "../../src/schemas/json-schema.js";
 import type { Same } from "../../src/schemas/same.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { s3Server } from "../bucket/s3-server.js";
@@ -375,7 +375,7 @@ steps:
     await called(0, place, "schedule remove gone --json");
   });
 
-  test("of a state that moves to a database", { timeout: 240_000 }, async () => {
+  test("of a state that moves to a database, and of the queue there", { timeout: 240_000 }, async () => {
     const postgres = await startPostgres();
     try {
       const place = newPlace();
@@ -384,6 +384,7 @@ steps:
       const url = postgres.newWorkspace();
       const moved = `migrate --sandbox --from .bulkgen/sandbox/state.db --to ${url}`;
       await called(0, place, `${moved} --json`);
+      await called(0, place, `fleet rebuild --sandbox --database-url ${url} --json`);
     } finally {
       await postgres.close();
     }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { jsonPieces } from "../../src/text/json-stream.js";
+import { jsonPieces } from "../../src/text/pieces.js";
 
 test("an object comes out as JSON.stringify has it, its listings as arrays", () => {
   function* numbers() {

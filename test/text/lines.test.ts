@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LineSplitter } from "../../src/text/lines.js";
+import { LineSplitter } from "../../src/text/pieces.js";
 
 test("the lines are those of the whole text, wherever its pieces end", () => {
   const text = fc.array(fc.constantFrom("a", "é", "😀", "\n", "\r\n", " "), { maxLength: 40 });

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
-import type { ByteRange, Disk } from "../../core/ports/disk.js";
+import type { Disk } from "../../core/ports/disk.js";
+import { wholeOf } from "../../text/pieces.js";
 import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault } from "./pictures.js";
 
 /**
@@ -36,7 +37,7 @@ export async function inspect(
   const size = await disk.size(path);
   if (size === null) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
   if (size === 0) return { kind: "bad", reason: "the file is empty" };
-  const small = size <= smallBytes ? await readAll(disk, path, { start: 0, end: size }) : null;
+  const small = size <= smallBytes ? await wholeOf(disk.read(path, { start: 0, end: size })) : null;
   const type = await typeOf(small ?? Readable.from(disk.read(path), { objectMode: false }));
   if (type === undefined || type.mime === "application/xml")
     return { kind: "bad", reason: `expected ${category}, got ${await describe(disk, path)}` };
@@ -52,7 +53,7 @@ export async function inspect(
   });
   if (typeBecause !== undefined) return unread(typeBecause);
   if (decodable.has(mime)) {
-    const bytes = small ?? (await readAll(disk, path));
+    const bytes = small ?? (await wholeOf(disk.read(path)));
     const decoded = await decodedSize(bytes);
     if (decoded === "too large") return unread("too large to decode");
     const fault = await pictureFault(bytes, mime, decoded);
@@ -75,7 +76,7 @@ export async function inspectSmallPicture(
   path: string,
   size: number,
 ): Promise<MediaContent | null> {
-  const bytes = await readAll(disk, path, { start: 0, end: size });
+  const bytes = await wholeOf(disk.read(path, { start: 0, end: size }));
   const head = bytes.toString("latin1", 0, 4);
   if (!beginnings.some((beginning) => head.startsWith(beginning))) return null;
   const type = await typeOf(bytes);
@@ -108,7 +109,7 @@ function plain(type: { ext: string; mime: string } | undefined): { ext: string; 
 
 /** What a file that is not media looks like, for the message. */
 async function describe(disk: Disk, path: string): Promise<string> {
-  const head = (await readAll(disk, path, { start: 0, end: 512 })).toString("latin1").trimStart();
+  const head = (await wholeOf(disk.read(path, { start: 0, end: 512 }))).toString("latin1").trimStart();
   if (/^(<!doctype html|<html|<head|<body)/i.test(head)) return "an HTML page";
   if (/^</.test(head)) return "XML";
   if (/^[[{]/.test(head)) return "JSON";
@@ -142,7 +143,7 @@ async function openTracks(
   let diskError: unknown;
   const read = async (start: number, end: number) => {
     try {
-      return await readAll(disk, path, { start, end });
+      return await wholeOf(disk.read(path, { start, end }));
     } catch (error) {
       diskError = error;
       throw error;
@@ -173,10 +174,4 @@ async function openTracks(
   } finally {
     input.dispose();
   }
-}
-
-async function readAll(disk: Disk, path: string, range?: ByteRange): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of disk.read(path, range)) pieces.push(piece);
-  return Buffer.concat(pieces);
 }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { InputAudioTrack } from "mediabunny";
 import type { Disk } from "../../core/ports/disk.js";
+import { wholeOf } from "../../text/pieces.js";
 import { keepPreview, previewName } from "./thumbnail.js";
 
 /**
@@ -43,9 +44,7 @@ function outlineIn(text: string): number[] | null {
 async function readWhole(disk: Disk, path: string): Promise<Buffer | null> {
   const size = await disk.size(path);
   if (size === null || size > bytesMax) return null;
-  const pieces: Uint8Array[] = [];
-  for await (const piece of disk.read(path)) pieces.push(piece);
-  return Buffer.concat(pieces);
+  return wholeOf(disk.read(path));
 }
 
 async function measured(bytes: Buffer): Promise<number[] | null> {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Disk } from "../../core/ports/disk.js";
-import { linked } from "../disk/links.js";
-import { folderBelow } from "../disk/names.js";
+import { wholeOf } from "../../text/pieces.js";
+import { folderBelow, linked } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
 import { decodedSize } from "./pictures.js";
 
@@ -36,9 +36,7 @@ export async function thumbnailOf(
 async function shrunk(disk: Disk, path: string): Promise<Buffer | null> {
   if ((await disk.size(path)) === null) return null;
   const { default: sharp } = await import("sharp");
-  const pieces: Uint8Array[] = [];
-  for await (const piece of disk.read(path)) pieces.push(piece);
-  const bytes = Buffer.concat(pieces);
+  const bytes = await wholeOf(disk.read(path));
   if ((await decodedSize(bytes)) === "too large") return null;
   const picture = sharp(bytes, { sequentialRead: true }).autoOrient();
   const small = picture.resize(sideMax, sideMax, { fit: "inside", withoutEnlargement: true });
@@ -52,9 +50,7 @@ async function shrunk(disk: Disk, path: string): Promise<Buffer | null> {
 async function measured(disk: Disk, path: string): Promise<{ width: number; height: number } | null> {
   if ((await disk.size(path)) === null) return null;
   const { default: sharp } = await import("sharp");
-  const pieces: Uint8Array[] = [];
-  for await (const piece of disk.read(path)) pieces.push(piece);
-  return sharp(Buffer.concat(pieces))
+  return sharp(await wholeOf(disk.read(path)))
     .metadata()
     .then(({ width, height }) => ({ width, height }))
     .catch(() => null);

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import filenamify from "filenamify";
-import type { Disk } from "../../core/ports/disk.js";
+import type { Disk, FileContent } from "../../core/ports/disk.js";
 import type { Run } from "../../core/ports/store.js";
+import { sha256Of } from "../../text/pieces.js";
 
 /**
  * Names of output files. A wanted name is untrusted text: it may lead out of the output folder, differ from another name
@@ -100,4 +101,36 @@ export async function folderBelow(disk: Disk, jobFolder: string, below: string):
 /** The folder of a run's files: one below the output folder, named after the job. Absolute. */
 export function jobFolder(run: Pick<Run, "outFolder" | "jobName">): string {
   return join(run.outFolder, safeName(run.jobName));
+}
+
+/** Removes a name, which may be gone already: on a filesystem without hard links, or by another process. */
+export async function removeName(disk: Disk, path: string): Promise<void> {
+  try {
+    await disk.unlink(path);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+  }
+}
+
+/** False when the name is taken. */
+export async function linked(disk: Disk, from: string, to: string, content?: FileContent): Promise<boolean> {
+  try {
+    await disk.link(from, to, content);
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Whether the file at `path` has that content. Of a file in a bucket the bucket's word counts: it was hashed when it came. */
+export async function holds(
+  disk: Disk,
+  path: string,
+  { bytes, sha256 }: { bytes: number; sha256: string },
+): Promise<boolean> {
+  if ((await disk.size(path)) !== bytes) return false;
+  const inBucket = await disk.inBucket?.(path);
+  if (inBucket) return inBucket.sha256 === sha256;
+  return (await sha256Of(disk.read(path))) === sha256;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import type { Disk, NewFile } from "../../core/ports/disk.js";
-import { removeName } from "./links.js";
+import { removeName } from "./names.js";
 
 /** A file on its way into the archive. It lies in its final folder, because a link cannot cross filesystems. */
 export interface Temporary {

@@ -1,5 +1,4 @@
 import { EarlyExit } from "../../core/exit.js";
-import { localTime } from "../../core/local-time.js";
 import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../../job/orders/give.js";
 import { runMeant, runsToChoose } from "../../job/workspace/find-run.js";
 import { mustHaveRuns } from "../../job/workspace/history.js";
@@ -9,6 +8,7 @@ import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
+import { localTime } from "../../text/times.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { answerTo } from "../output/consent.js";
 import { print } from "../output/print.js";

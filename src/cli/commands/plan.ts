@@ -16,7 +16,7 @@ import { planText, rowsTable } from "../../report/plan-table.js";
 import { workflowDiagram, workflowText } from "../../report/workflow.js";
 import type { Flag } from "../../store/schedules.js";
 import { count } from "../../text/amounts.js";
-import { jsonPieces } from "../../text/json-stream.js";
+import { jsonPieces } from "../../text/pieces.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";

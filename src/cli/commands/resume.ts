@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import { type ChargeEvidence, foreignCredits } from "../../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { localTime } from "../../core/local-time.js";
 import { inCredits } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
@@ -13,6 +12,7 @@ import { spentIn } from "../../job/workspace/spent.js";
 import { type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
+import { localTime } from "../../text/times.js";
 import { changedOptions, type ResumeFlags } from "../flags/run.js";
 import { confirmed, isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";

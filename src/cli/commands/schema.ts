@@ -1,6 +1,10 @@
 import { EarlyExit } from "../../core/exit.js";
-import { type DocumentDefinition, type DocumentName, documents } from "../../schemas/documents.js";
-import { jsonSchemaOf } from "../../schemas/json-schema.js";
+import {
+  type DocumentDefinition,
+  type DocumentName,
+  documents,
+  jsonSchemaOf,
+} from "../../schemas/documents.js";
 import { nearest } from "../../text/nearest.js";
 import { type Cell, table, terminalStyle } from "../../text/table.js";
 import type { Call } from "./call.js";

@@ -17,7 +17,7 @@ export const exportFlags = {
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run (csv or xlsx)", {
     conflicts: ["zip"],
   }),
-  picked: toggle("only what is picked", { conflicts: ["failed"], inFiles: "never" }),
+  picked: toggle("only the picked items", { conflicts: ["failed"], inFiles: "never" }),
   from: reviewFlag("only the items picked in", ["failed", "picked"]),
   columns: option("<a,b,c>", "only these columns, in this order", columnNames, {
     conflicts: ["failed"],
@@ -46,8 +46,8 @@ export const pickFlags = {
 export type PickFlags = FlagsOf<typeof pickFlags>;
 
 export const galleryFlags = {
-  picked: toggle("only what is picked, on a page of its own: picked.html", { inFiles: "never" }),
-  prices: toggle("with the credits of each file"),
+  picked: toggle("only the picked items, written to picked.html", { inFiles: "never" }),
+  prices: toggle("show the credits of each file"),
   ...workspaceFlags,
 };
 export type GalleryFlags = FlagsOf<typeof galleryFlags>;

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { defined } from "../../core/defined.js";
-import { localDay } from "../../core/local-time.js";
 import type { EditionChoice } from "../../job/run/job-of.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
 import type { Machine } from "../../machine.js";
@@ -8,6 +7,7 @@ import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
 import { allRows, type Filter, type Selection } from "../../plan/plan.js";
 import type { Flag } from "../../store/schedules.js";
+import { localDay } from "../../text/times.js";
 import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
 import { anyText, FlagError, jobName, oneOf, parameter, positive } from "./values.js";
 
@@ -21,7 +21,7 @@ export const selectionFlags = grouped("Which rows:", {
   onlyFailed: toggle("only rows whose item failed", { inFiles }),
   range: option("<from:to>", "only rows with these numbers, such as 2:50, 100: or 7", range, { inFiles }),
   sample: option("<n>", "only this many rows, chosen at random", positive, { inFiles }),
-  seed: option("<text>", "choose other rows at random; the same text chooses the same rows", anyText),
+  seed: option("<text>", "seed of --sample; the same text chooses the same rows", anyText),
   first: option("<n>", "only the first rows that the other flags leave", positive, { inFiles }),
 });
 export type SelectionFlags = FlagsOf<typeof selectionFlags>;
@@ -66,7 +66,7 @@ export const manifestFlags = {
       oneOf("comma", "semicolon", "tab"),
     ),
     repair: toggle("undo what spreadsheets change, such as 16:9 into 16:09; lists each change"),
-    allowDamagedText: toggle("pass text with signs of damage, such as ???? or #REF!"),
+    allowDamagedText: toggle("accept text with signs of damage, such as ???? or #REF!"),
     maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive),
     job: option(
       "<name>",
@@ -78,12 +78,9 @@ export const manifestFlags = {
       inFiles: "never",
       conflicts: ["edition"],
     }),
-    duplicates: option(
-      "<what>",
-      "rows that ask for exactly the same: keep, merge or error",
-      oneOf("keep", "merge", "error"),
-      { default: "keep" },
-    ),
+    duplicates: option("<what>", "identical rows: keep, merge or error", oneOf("keep", "merge", "error"), {
+      default: "keep",
+    }),
     order: option(
       "<what>",
       "submit first: by priority (then in sheet order), in sheet order, or the cheapest",

@@ -57,11 +57,11 @@ export type RejectFlags = ItemOrderFlags & FlagsOf<typeof rejectFlags>;
 
 export const resolveFlags = {
   all: toggle("all held items of the newest run that has any"),
-  adopt: option("<task>", "this task is the item's; bulkgen checks it against the task's record", anyText, {
+  adopt: option("<task>", "this task belongs to the item; bulkgen checks the task's record", anyText, {
     conflicts: ["resubmit", "refetch", "skip"],
   }),
   resubmit: toggle("submit it again; allows one more charge", { conflicts: ["refetch", "skip"] }),
-  refetch: toggle("ask for its outputs again", { conflicts: ["skip"] }),
+  refetch: toggle("fetch its outputs again", { conflicts: ["skip"] }),
   skip: toggle("drop it; what it may have cost stays counted"),
   ...selectionFlags,
   ...itemOrderFlags,

@@ -26,19 +26,19 @@ import {
 const settleFlags = grouped("Lost answers:", {
   settle: option(
     "<what>",
-    "when answers were lost: stop at the end, or wait until it is known whether they were charged",
+    "if answers were lost: stop at the end of the run, or wait until it is known whether they were charged",
     oneOf("stop", "wait"),
     { default: defaultRunOptions.settle },
   ),
   settleSeconds: option(
     "<a,b>",
-    "how long after a lost request to check, twice, whether it was charged",
+    "when to check whether a lost request was charged: two delays in seconds",
     twoDelays,
     { default: [...defaultRunOptions.settleMs], defaultText: "240,900" },
   ),
   maxUnsettled: option(
     "<n>",
-    "submit nothing while this many requests lost by this execution are unsettled (default: 5, or twice the lanes)",
+    "submit nothing while this many lost requests of this execution are unsettled (default: 5, or twice the lanes)",
     positive,
   ),
   generationError: option(
@@ -53,7 +53,7 @@ const settleFlags = grouped("Lost answers:", {
     oneOf("hold", "resubmit"),
     { default: "hold" },
   ),
-  orphanCredits: option("<n>", "pay at most this much again for them", amount),
+  orphanCredits: option("<n>", "pay at most this many credits again for lost tasks", amount),
 });
 type SettleFlags = FlagsOf<typeof settleFlags>;
 
@@ -107,7 +107,7 @@ export const yesFlag = toggle("do not ask before spending (required without a te
 });
 export const maxPriceFlag = option(
   "<n>",
-  "agree without being asked to a price of up to this many credits; a higher price is refused",
+  "agree in advance to a price of up to this many credits; a higher price is refused",
   amount,
   { inFiles: "never" },
 );

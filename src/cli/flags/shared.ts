@@ -84,7 +84,7 @@ const whileItRuns = grouped("While it runs:", {
     defaultText: "5m",
   }),
   work: toggle(
-    "download in this process too (default); --no-work leaves that to bulkgen worker, needs --database-url",
+    "download in this process too (default); --no-work leaves downloads to bulkgen worker (needs --database-url)",
     { negatable: true },
   ),
   ifLocked: option("<what>", lockText, oneOf("fail", "wait", "skip"), { default: "fail" }),
@@ -113,7 +113,7 @@ const whileItRuns = grouped("While it runs:", {
 const publishFlags = grouped("Local inputs:", {
   publish: option(
     "<where>",
-    "put local input files there for the service: s3://bucket/prefix, or the https:// address where they already are",
+    "publish local input files for the service: s3://bucket/prefix, or the https:// address where they already are",
     publishTarget,
   ),
   publishCommand: option(

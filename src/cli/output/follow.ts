@@ -1,13 +1,19 @@
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { digestOf } from "../../core/problem.js";
+import type { RunSummary } from "../../job/run/closing.js";
+import type { RunEnd } from "../../job/run/events.js";
 import type { Outcome } from "../../job/run/run-job.js";
-import type { RunSummary } from "../../job/run/summary.js";
 import type { Machine } from "../../machine.js";
-import { problemsText } from "../../report/problem-text.js";
+import { nextStepFrom } from "../../report/next-step.js";
+import { problemsText, shownPath } from "../../report/problem-text.js";
+import { summarise, summaryJson, summaryOf } from "../../report/summary.js";
+import { shellWord } from "../../text/shell.js";
 import type { CarryFlags } from "../flags/shared.js";
+import { elsewhere } from "../settings/workspace.js";
+import type { Display } from "./display.js";
 import { exitOf } from "./ending.js";
 import type { PreparedRun } from "./job-options.js";
-import { showOutcome } from "./outcome.js";
+import { print } from "./print.js";
 
 /**
  * Does the work of a run and reports its end to everybody who follows it: the user, `--events` and every `--notify`.
@@ -52,4 +58,48 @@ function reasonOf(error: Error, { cwd }: Machine): string {
   const first = error instanceof EarlyExit ? error.problems?.told[0] : undefined;
   if (first === undefined) return error.message;
   return `${error.message}: ${problemsText(digestOf([first.problem]), cwd)}`;
+}
+
+/** Prints the summary of a run, on stderr if stdout is for events, and returns how the run ended. */
+async function showOutcome(
+  outcome: Outcome,
+  flags: { json?: boolean; events?: boolean },
+  { display, machine }: { display: Display; machine: Machine },
+): Promise<RunEnd> {
+  const { exit } = outcome.execution;
+  const { left, ...made } = await summaryOf(outcome, machine.clock);
+  const look = made.facts.counts.archived === 0 ? null : await galleryCommand(outcome, machine);
+  const facts = { ...made.facts, look };
+  display.end();
+  const stream = flags.events ? machine.stderr : machine.stdout;
+  const { skipped } = facts;
+  const shown = {
+    ...facts,
+    nextStep: nextStepFrom(
+      left,
+      machine.cwd,
+      elsewhere(outcome.opened.workspace, left.run.options.sandbox, machine),
+    ),
+    skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
+  };
+  print(flags, { ...machine, stdout: stream }, "run", summaryJson(facts), (style) =>
+    summarise(shown, style, machine.cwd),
+  );
+  return { exit, facts, stops: outcome.execution.stops };
+}
+
+/** The command that makes the gallery of the run's job, from the current folder. */
+async function galleryCommand({ execution, opened }: Outcome, machine: Machine): Promise<string> {
+  const { run } = execution;
+  const { sandbox } = run.options;
+  const root = elsewhere(opened.workspace, sandbox, machine);
+  const newest = await opened.store.run("newest");
+  const words = [
+    "bulkgen",
+    "gallery",
+    ...(newest?.jobId === run.jobId ? [] : [String(run.id)]),
+    ...(root === null ? [] : ["--workspace", shownPath(root, machine.cwd)]),
+    ...(sandbox ? ["--sandbox"] : []),
+  ];
+  return words.map(shellWord).join(" ");
 }

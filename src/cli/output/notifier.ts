@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import type { ExitName } from "../../core/exit.js";
-import type { RunSummary } from "../../job/run/summary.js";
+import type { RunSummary } from "../../job/run/closing.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import type { Notification, Origin } from "../../notify/facts.js";

@@ -14,9 +14,9 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
 import { DamagedPlan, driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
-import { openSavedItems } from "../../store/saved-items.js";
+import { SavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
-import { jsonPieces } from "../../text/json-stream.js";
+import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
 import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";
@@ -119,7 +119,7 @@ export function savedPlanIn(file: string, { cwd }: Machine): SavedPlan | null {
   const path = resolve(cwd, file);
   if (file === "-" || !file.endsWith(".json") || !existsSync(path)) return null;
   try {
-    return readSavedPlan(piecesOf(path), openSavedItems);
+    return readSavedPlan(piecesOf(path), () => new SavedItems());
   } catch (error) {
     if (error instanceof DamagedPlan) throw new EarlyExit("usage", `${path}: ${error.message}. Plan again.`);
     // A file that cannot be read is refused as a manifest.

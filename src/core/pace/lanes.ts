@@ -57,3 +57,39 @@ export function afterAnswer(limit: LaneLimit, answer: LaneAnswer): LaneLimit {
     raisedAt: Math.max(limit.raisedAt, at),
   };
 }
+
+/** Everything planned is to be submitted within this time (ms), if the lanes suffice. */
+const submitWithinMs = 5_000;
+
+/**
+ * How many lanes to use: as many as keep the pipeline busy, and no more than the service bears. Each request in flight is
+ * in doubt if the process dies, so a run begins with one lane and takes more only as the time of the answers shows that
+ * everything planned would otherwise take too long. A user who asks for lanes gets them from the start.
+ */
+export class LanesInUse {
+  private needed: number;
+  private limit: LaneLimit;
+
+  /** `lanes` is the most to use; `saves`: no more than are needed. */
+  constructor(
+    private readonly lanes: number,
+    saves: boolean,
+  ) {
+    this.needed = saves ? 1 : lanes;
+    this.limit = fullLanes(lanes);
+  }
+
+  answered(answer: LaneAnswer): void {
+    this.limit = afterAnswer(this.limit, answer);
+  }
+
+  /** So many items are planned. Never fewer lanes are needed than before, so that the last items are submitted as fast as the first. */
+  see(planned: number): void {
+    const wanted = Math.ceil((planned * (this.limit.usualMs ?? 0)) / submitWithinMs);
+    this.needed = Math.max(this.needed, Math.min(wanted, this.lanes));
+  }
+
+  get count(): number {
+    return Math.min(this.needed, Math.floor(this.limit.lanes));
+  }
+}

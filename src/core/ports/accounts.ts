@@ -10,11 +10,11 @@ import type { BalanceMark, Counters, SpendLog, SpendLogOwner, TakenCredits } fro
  * account's request ledger. Every method is one transaction.
  */
 export interface Accounts {
-  /** The account that a key is booked under; a new unnamed one when the key was never seen. */
+  /** The account of a key; a new unnamed account if the key was never seen before. */
   accountOf(origin: string, keyFingerprint: string): Promise<Account>;
   /**
-   * GET me has named the user: gives the account its name, or joins it to the one that already has it. Throws
-   * OtherUser where the account has another name.
+   * GET me has named the user: names the account, or joins it to the account that already has this name. Throws
+   * OtherUser if the account has another name.
    */
   name(accountId: number, userId: string): Promise<Account>;
   /** Sets the limits of the plan (and the user); null means unlimited. */
@@ -29,40 +29,43 @@ export interface Accounts {
    */
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
   /**
-   * Requests of the day that a run needs for its open tasks. A need that is not stated again is forgotten after a day.
+   * States how many of the day's requests a run needs for its open tasks. A need that is not stated again expires after
+   * a day.
    */
   owes(accountId: number, claim: Claim): Promise<void>;
   /** The requests made with a key so far. */
   past(caller: Caller): Promise<Past>;
   /**
-   * GET me has returned how many requests the key ever made. What is beyond those of this machine since the last time
-   * was made by somebody else: it is booked too. Returns how many that were.
+   * GET me has returned how many requests the key has ever made. Requests since the last time that this machine did not
+   * make were made by somebody else: they are counted too. Returns their number.
    */
   counted(caller: Caller, told: Pick<Counters, "requests" | "over">): Promise<number>;
   /**
-   * The answer came: the place is occupied until the window's length after now. One that is no refusal ends a row of
+   * The answer came: the slot stays used until the window's length after now. An answer other than a 429 ends a row of
    * 429s.
    */
   answered(ticket: Ticket, isRefused?: boolean): Promise<void>;
   /** Frees the slot of a request that was never sent. */
   release(ticket: Ticket): Promise<void>;
   /**
-   * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
-   * it did, not for ever at once again). Where the ledger did not deserve it, the account's pacing is stepped down:
-   * then `slowed` is the new one.
+   * A 429: nothing is sent for `ms`, or longer each time in a row if the service named no delay; a service that keeps
+   * refusing is left alone for longer even if it named one. If the ledger does not explain the 429, the account moves
+   * to the next pacing, and `slowed` is that pacing.
    */
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
   /** Stores the charge of a generation in its price group. */
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
-  /** The highest charge that was seen for each price group of the account's service. */
+  /** The highest charge seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
-  /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent on a day. */
+  /**
+   * What the paid requests of a day have cost or may have cost, for all keys of the account and from all workspaces.
+   */
   spentOn(accountId: number, day: Day): Promise<Credits>;
-  /** What they have or may have taken from the balance since that reading. */
+  /** What they have taken, or may have taken, from the balance since that reading. */
   takenFrom(accountId: number, mark: BalanceMark): Promise<TakenCredits>;
   /** The spend log of a known key. */
   spendLog(owner: SpendLogOwner): SpendLog;
-  /** One generation of a model with its params took so long (ms). */
+  /** One generation of a model with its params took this long (ms). */
   lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
   /** How long generations of these models took at the account's service, oldest first. */
   durations(
@@ -80,14 +83,14 @@ export interface Caller {
 }
 
 export interface Past {
-  /** How many of its requests are over: answered, or lost so long ago that they cannot arrive any more. */
+  /** How many of its requests are over: answered, or lost so long ago that they can no longer arrive. */
   over: number;
   /** The last position in the spend logs of all keys. */
   seq: number;
 }
 
 /**
- * A key answers for another user than before. Its spend log belongs to the first one, and payments of the two
+ * A key answers for another user than before. Its spend log belongs to the first user, and the payments of the two
  * could not be told apart.
  */
 export class OtherUser extends Error {
@@ -103,7 +106,7 @@ export class OtherUser extends Error {
 
 /** The requests that a run needs for its open tasks. */
 export interface Claim {
-  /** The run, by a name that no other run of the account has, in any workspace. */
+  /** A name of the run that no other run of the account has, in any workspace. */
   claimant: string;
   requests: number;
 }
@@ -120,7 +123,7 @@ export type Reservation =
   /** When the next slot is free (UTC ms), and what the wait is for. */
   | { ticket: null; waitUntil: number; waitsFor: WaitReason };
 
-/** An amount in the step of time that begins then (UTC ms). */
+/** An amount in the interval that starts at this time (UTC ms). */
 export interface Amount {
   at: number;
   amount: number;

@@ -7,9 +7,9 @@ import type { Credits } from "../money.js";
 
 export interface Intent {
   runId: number;
-  /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
+  /** The latest time at which it can be sent, by the service's clock if known (UTC ms). */
   sentAt: number;
-  /** SHA-256 of the request's body, the evidence that names it. */
+  /** SHA-256 of the request's body, which identifies it as evidence. */
   bodySha256: string;
   /** Its entry in the account's spend log; null if the request is known from another source. */
   spendLogId: number | null;
@@ -18,10 +18,10 @@ export interface Intent {
 export interface Attempt {
   id: number;
   itemId: number;
-  /** The run in which it was sent. Its item may have moved to a later one of the same job. */
+  /** The run in which it was sent. Its item may have moved to a later run of the same job. */
   runId: number;
   number: number;
-  /** When it was put on record, by this machine's clock (UTC ms). */
+  /** When it was recorded, by this machine's clock (UTC ms). */
   intendedAt: number;
   /** When it was sent, by the service's clock as far as it was known (UTC ms). */
   sentAt: number;
@@ -31,7 +31,7 @@ export interface Attempt {
   bodySha256: string;
   answeredAt: number | null;
   outcome: ItemEvent | null;
-  /** Of an attempt without an answer: whether it was charged; null while that is not known. */
+  /** For an attempt without an answer: whether it was charged; null while that is unknown. */
   verdict: Verdict | null;
   /** Null for attempts that are in no spend log. */
   spendLogId: number | null;
@@ -62,9 +62,15 @@ export interface AttemptOutcome {
   failureKind?: FailureKind;
 }
 
+/** What an answer to a paid request means for its attempt and its item. */
+export interface Conclusion {
+  event: ItemEvent;
+  outcome: AttemptOutcome;
+}
+
 /**
- * A task is of one request. An answer that names the task of an earlier one is not its own: something between here and
- * the service has repeated what it answered before.
+ * A task belongs to one request. An answer that names the task of an earlier request is not this request's own:
+ * something between this machine and the service has repeated an earlier answer.
  */
 export class TaskTaken extends Error {
   override readonly name = "TaskTaken";

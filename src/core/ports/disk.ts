@@ -3,16 +3,16 @@
  * must be able to stop between any two of them. Paths are absolute. Errors are Node's own (`code` ENOSPC, EEXIST …).
  */
 export interface Disk {
-  /** Makes a folder and those above it, with durable names; fine when it exists. */
+  /** Makes a folder and its parents, with durable names; does nothing if it exists. */
   makeFolder(path: string): Promise<void>;
-  /** Opens a new file for writing. Fails with EEXIST when the name is taken. */
+  /** Opens a new file for writing. Fails with EEXIST if the name is taken. */
   create(path: string): Promise<NewFile>;
-  /** Appends text to a file (made when absent) and returns when text and name are durable. */
+  /** Appends text to a file, which is made if needed, and returns when text and name are durable. */
   append(path: string, text: string): Promise<void>;
   /**
-   * Gives a file a second name. Fails with EEXIST when that name is taken: nothing is ever replaced. On a file system
-   * without hard links the first name is gone afterwards, so removing it may fail with ENOENT. `content` is what a finished
-   * file of the archive has: a disk that keeps these in a bucket uploads it then.
+   * Gives a file a second name. Fails with EEXIST if that name is taken: nothing is ever replaced. On a file system
+   * without hard links the first name is gone afterwards, so removing it may fail with ENOENT. `content` describes a
+   * finished file of the archive; a disk that keeps such files in a bucket uploads it now.
    */
   link(from: string, to: string, content?: FileContent): Promise<void>;
   /** Removes a name. Fails with ENOENT when there is none. */
@@ -21,13 +21,16 @@ export interface Disk {
   syncFolder(path: string): Promise<void>;
   /** Bytes of a file, or null when there is none. */
   size(path: string): Promise<number | null>;
-  /** Where a path leads when every symbolic link in it is followed. Fails with ENOENT when it leads nowhere. */
+  /** The path with every symbolic link in it followed. Fails with ENOENT if it leads nowhere. */
   realPath(path: string): Promise<string>;
-  /** Names in a folder, those of folders ending in `/` (a symbolic link is never a folder); empty when there is none. */
+  /**
+   * The names in a folder; names of folders end in `/` (a symbolic link is never a folder). Empty if the folder does
+   * not exist.
+   */
   list(path: string): Promise<string[]>;
-  /** The content of a file, in pieces: all of it, or the bytes from `start` up to and without `end`. */
+  /** The content of a file, in pieces: all of it, or the bytes from `start` up to, but not including, `end`. */
   read(path: string, range?: ByteRange): AsyncIterable<Uint8Array>;
-  /** What the bucket has of a file that is in a bucket and not on this disk; null for any other. */
+  /** What the bucket knows of a file that is in a bucket and not on this disk; null for any other file. */
   inBucket?(path: string): Promise<BucketCopy | null>;
   /** Free bytes on the disk of `path`. */
   freeBytes(path: string): Promise<number>;
@@ -44,7 +47,7 @@ interface BucketCopy {
   /** `s3://bucket/prefix`. */
   bucket: string;
   bytes: number;
-  /** As it was uploaded with it; null for a file of another program. */
+  /** The hash that was uploaded with the file; null for a file of another program. */
   sha256: string | null;
 }
 

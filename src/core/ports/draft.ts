@@ -6,11 +6,11 @@ import type { Place, Problem } from "../problem.js";
 import type { Item, NewItem, Parent, Sheet } from "./store.js";
 
 /**
- * A plan in the making. A manifest may have more rows than memory holds, so what becomes of each is put away here as
- * soon as it is known, and what concerns many of them at once is asked for at the end.
+ * A plan that is being made. A manifest may have more rows than fit into memory, so each row's items are stored here as
+ * soon as they are known. Questions about many rows are asked at the end.
  */
 export interface Draft {
-  /** Puts away a row of the sheet with what is made of it. Returns the position of its first record. */
+  /** Stores a row of the sheet with its items. Returns the position of its first record. */
   add(row: DraftRow, items: readonly DraftItem[]): number;
   /** The position that the next record will have. */
   next(): number;
@@ -20,9 +20,9 @@ export interface Draft {
   counts(): DraftCounts;
   recordAt(position: number): { key: string | null; number: number; repeat: number } | null;
 
-  /** Rows that go without a default which no model takes after all: each is wrong. */
+  /** Rows that rely on a default that no model accepts after all: each of them has a problem. */
   refuseWithout(defaults: readonly string[]): void;
-  /** The first items of the groups of items that ask for the very same thing, in the order of the sheet. */
+  /** The first items of the groups of identical items, in the order of the sheet. */
   groups(): Iterable<number>;
   /** The group of that first item. */
   group(head: number): DraftSlot[];
@@ -32,7 +32,7 @@ export interface Draft {
   positionOf(key: string): number | null;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
 
-  /** An input of an item is the output of another item. Only for positions that were put away. */
+  /** Stores that an input of an item is the output of another item. Only for stored positions. */
   link(link: DraftLink): void;
   /** Finds the items that links name. Returns how many links there are. */
   resolveLinks(): number;
@@ -52,28 +52,28 @@ export interface Draft {
     /** It is the only one of its kind, and its row has an id. */
     isUsual: boolean,
   ): void;
-  /** The row at that position stands for an item of another row instead of its own. */
+  /** The row at that position uses the item of another row instead of its own. */
   share(position: number, head: number): void;
   /** Nothing is made of the row at that position. */
   refuseRow(position: number, problem: string): void;
-  /** The ids that rows have of their own, in the order of the sheet. */
+  /** The ids that rows state themselves, in the order of the sheet. */
   rowIds(): Iterable<string>;
-  /** Items whose outputs are wanted are wanted too. Returns how many were not before. */
+  /** Also selects the items whose outputs the selected items use. Returns how many items that adds. */
   wantParents(): number;
   /**
-   * How long the longest chain of wanted items that are due takes, when an item of a price group takes so long; 0 without
+   * How long the longest chain of wanted, due items takes, given how long an item of each price group takes; 0 without
    * chains.
    */
   longestChain(msOf: (group: number) => number): number;
   /**
-   * The wanted items by step, those first that take no output of others. Items without a step that are deeper in their
-   * chain than `depthMax` are put together.
+   * The wanted items by step; steps that use no outputs of others come first. Items without a step that are deeper in
+   * their chain than `depthMax` are grouped together.
    */
   steps(depthMax: number): StepSum[];
 
-  /** Narrows what is wanted down to a part of the rows, and problems to theirs. Returns how many rows that are. */
+  /** Selects a part of the rows, and keeps only the problems of these rows. Returns how many rows are selected. */
   choose(choice: Choice): number;
-  /** Gives every item this priority, or the cheapest the highest one. */
+  /** Gives every item this priority, or gives the cheapest items the highest priority. */
   reorder(order: "sheet" | "cheapest"): void;
   /** Where each item stands, and which are to be submitted. */
   stand(again: { failed: boolean; missing: boolean }): void;
@@ -86,16 +86,16 @@ export interface Draft {
   /** Wanted items that are due, in the order of submission. */
   dueInOrder(): Iterable<Ordered>;
   lastDue(): Ordered | null;
-  /** Wanted items in the order of the sheet; those up to the last one that fits are paid for. */
+  /** Wanted items in the order of the sheet; the credits cover the items up to the last one that fits. */
   items(edition: string, last: Ordered | null, count: number): Listing<PlannedItem>;
   /** Keys of items that stay as they are. */
   unselected(): Listing<string>;
   missing(): { rowId: string; key: string; price: Credits }[];
   /** Problems of the wanted rows, in the order of the sheet. */
   problems(): Listing<Problem>;
-  /** Every row of the sheet with the items that it stands for. */
+  /** Every row of the sheet with its items. */
   sheet(columns: readonly string[]): Sheet;
-  /** Whether some row of the sheet stands for the item of this key. */
+  /** Whether some row of the sheet has the item with this key. */
   holds(key: string): boolean;
   /** Forgets all rows and problems. */
   clear(): void;
@@ -111,7 +111,7 @@ interface DraftCounts {
   open: number;
   /** Problems of rows that are not wanted. */
   hidden: number;
-  /** Wanted items to be submitted that a person has to approve. */
+  /** Wanted items to be submitted whose files a person has to approve. */
   toApprove: number;
 }
 
@@ -132,13 +132,13 @@ export interface DraftRow {
   cells: Readonly<Record<string, string>>;
   /** Why nothing is made of it, where nothing is. */
   problem: string | null;
-  /** Problems that it has should no model take the default of that name. */
+  /** The problems that the row has if no model accepts the default of that name. */
   without: readonly { key: string; problem: Problem }[];
   /** Selected so far. */
   chosen: boolean;
   /** By which it is drawn, where lots are drawn. */
   lot: string | null;
-  /** It stands for so many items of those that ask for the very same thing as the one at this position. */
+  /** How many items it stands for, of those that are identical to the item at this position. */
   shares: { head: number; items: number } | null;
   /** The name of its step; null without steps. */
   step: string | null;
@@ -149,7 +149,7 @@ export interface DraftItem {
   /** 1 for the first item of the row. */
   copy: number;
   occurrence: number;
-  /** The position of the first item that asks for the very same thing; null when it is this one. */
+  /** The position of the first identical item; null if this is the first. */
   head: number | null;
   approve: boolean;
   priority: number;
@@ -162,7 +162,7 @@ export interface DraftItem {
   contents: NewItem["inputs"];
 }
 
-/** What items of one model with the same params have in common; all of them should share one object. */
+/** What items of one model with the same params have in common. All of them should share one object. */
 export interface ItemKind {
   model: string;
   category: string;
@@ -172,7 +172,7 @@ export interface ItemKind {
   group: number;
 }
 
-/** An input that is another item's output, as the manifest says it. */
+/** An input that is another item's output, as written in the manifest. */
 interface DraftLink {
   /** The position of the item that takes it. */
   child: number;
@@ -180,11 +180,11 @@ interface DraftLink {
   written: string;
   output: number;
   place: Place;
-  /** A copy of the row whose first record is at that position, or the item that has one of these ids. */
+  /** A copy of the row whose first record is at that position, or the item with one of these ids. */
   of: { position: number; copy: number } | { names: readonly string[] };
 }
 
-/** The same with the item that it is of: no position where there is none, no key where nothing is made of its row. */
+/** The same with the item that it refers to: no position if there is none, no key if its row makes no item. */
 export interface ResolvedLink extends Pick<DraftLink, "field" | "written" | "output"> {
   /** As JSON: only problems need it. */
   place: string;
@@ -210,7 +210,7 @@ export type Known = Pick<
 export type RowContent = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
 
 export interface Choice {
-  /** Whether a row that could not be read is one of those that filters and range choose. */
+  /** Whether filters and range select a row that could not be read. */
   matches(row: { number: number; id: string | null }): boolean;
   onlyFailed: boolean;
   sample: number | null;
@@ -218,8 +218,8 @@ export interface Choice {
 }
 
 /**
- * The items of one step and model. Items without a step are told apart by their depth, that is how many items are above
- * them in their chain.
+ * The items of one step and model. Items without a step are grouped by their depth: how many items come before them in
+ * their chain.
  */
 export interface StepSum {
   step: string | null;
@@ -232,7 +232,7 @@ export interface StepSum {
   /** Of the due ones. */
   credits: Credits;
   standings: Partial<Record<ItemStanding, number>>;
-  /** The steps that take outputs of this one, by their index. */
+  /** The steps that use outputs of this one, by their index. */
   next: number[];
 }
 
@@ -244,7 +244,7 @@ export interface PlannedItem extends NewItem {
   due: boolean;
   /** Position in the order of submission, from 0: by priority, then by the manifest's order. */
   order: number;
-  /** It is due, and balance and cap pay for it and all that go before it. */
+  /** It is due, and balance and caps cover it and all items before it. */
   fits: boolean;
 }
 
@@ -301,6 +301,6 @@ export interface Comparison {
   vanished: Listing<VanishedItem>;
   /** Archived items whose files are renamed, at no cost. */
   renamed: Listing<RenamedItem>;
-  /** Archived items that had no row last time and have one again; they cost nothing. */
+  /** Archived items that had no row when the job was last planned and have one again; they cost nothing. */
   restored: Listing<{ rowNumber: number; rowId: string; key: string }>;
 }

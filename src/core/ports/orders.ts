@@ -17,7 +17,7 @@ export type ItemOrder =
   | { do: "reject"; items: readonly number[] }
   /** The most credits that the person agreed to pay. */
   | { do: "resubmit" | "retry"; items: readonly number[]; agreed: Credits }
-  /** With `rejects`, the items are rejected, and their variants are to stand in for them. */
+  /** With `rejects`, the items are rejected, and their variants replace them. */
   | { do: "redo"; items: readonly number[]; agreed: Credits; rejects?: true };
 
 export function isRunOrder(order: Order): order is RunOrder {

@@ -31,7 +31,7 @@ export type Send = (request: ApiRequest, signal?: AbortSignal) => Promise<Reply>
 /** A reserved slot in the account's quota: the id of its line in the quota ledger. */
 export interface Ticket {
   id: number;
-  /** Nothing limits the account, so the line is of no use once the request is answered. */
+  /** Nothing limits the account, so the line is not needed once the request is answered. */
   isUnlimited?: boolean;
 }
 

@@ -8,9 +8,9 @@ import type { Day } from "../quota/quota.js";
  * and the key's counters as GET me showed them. Every method is one transaction.
  */
 export interface SpendLog {
-  /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
+  /** Records a POST before it is sent, and before it is recorded anywhere else. Returns the number of its entry. */
   intend(intent: LoggedIntent): Promise<number>;
-  /** The same; null if the bound does not cover it, counting what others have spent in the meantime. */
+  /** The same; null if the limits do not cover it, counting what others have spent in the meantime. */
   intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
   /** Records the outcome of the POST. */
   answered(entry: number, answer: LoggedAnswer): Promise<void>;
@@ -20,7 +20,7 @@ export interface SpendLog {
   read(counters: Counters): Promise<number>;
   /** The last position in the spend log, which grows with every write of any process. */
   seq(): Promise<number>;
-  /** All that a judgement needs; null while there is no reading. */
+  /** Everything that a judgement needs; null while there is no reading. */
   evidence(settings: ReconcileSettings): Promise<ChargeEvidence | null>;
   /**
    * Stores a judgement and starts again from its baseline. Returns false, and stores nothing, if the spend log has
@@ -29,7 +29,7 @@ export interface SpendLog {
   keep(judgement: Judgement, seq: number): Promise<boolean>;
   /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
-  /** Another workspace whose request led to a task, with any key of the service; null if none is on record. */
+  /** Another workspace whose request made this task, with any key of the service; null if none is recorded. */
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
   open(): Promise<{ entry: number; answered: boolean }[]>;
@@ -52,7 +52,7 @@ export interface PaidAttempt {
   answered: boolean;
 }
 
-/** Whose spend log it is, and which workspace writes to it. */
+/** The owner of the spend log, and the workspace that writes to it. */
 export interface SpendLogOwner {
   origin: string;
   /** Of the key. */
@@ -65,7 +65,7 @@ export interface LoggedIntent {
   itemKey: string;
   /** Its expected cost. */
   price: Credits;
-  /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
+  /** The latest time at which it can be sent, by the service's clock if known (UTC ms). */
   at: number;
 }
 
@@ -81,23 +81,26 @@ interface DailyCap {
   day: Day;
 }
 
-/** How much may be taken from a balance that was read, and which requests it has in it already. */
+/** How much may be taken from a balance that was read, and which requests that balance already includes. */
 export interface KeepCreditsCap {
   most: Credits;
   mark: BalanceMark;
 }
 
-/** Which of the account's paid requests a balance that was read has in it. */
+/** Which of the account's paid requests a balance that was read includes. */
 export interface BalanceMark {
   /** The last position when GET me was sent: requests answered by then were charged by then. */
   seq: number;
   /** The position of the reading itself, if it was recorded: charges that it shows are in the balance. */
   reading: number | null;
-  /** A day before (UTC ms by the service): what was sent by then without an answer is in it, or was never charged. */
+  /**
+   * A day earlier (UTC ms by the service): requests sent by then without an answer are included in it, or were never
+   * charged.
+   */
   dayBefore: number;
 }
 
-/** What the account's paid requests have or may have taken from a balance since it was read. */
+/** What the account's paid requests have taken, or may have taken, from a balance since it was read. */
 export interface TakenCredits {
   /** Those that were started since. */
   since: Credits;
@@ -114,10 +117,7 @@ export type LoggedAnswer =
 
 export type LoggedPoll =
   | { task: "open" }
-  /**
-   * `endedAt` is the service's time (UTC ms). Null is what it did not say: what was charged is then what is known of
-   * it.
-   */
+  /** `endedAt` is the service's time (UTC ms). Null if the service did not state it; then the known charge stands. */
   | { task: "completed"; charged: Credits | null; endedAt: number | null }
   | { task: "failed"; charged: Credits; endedAt: number | null };
 
@@ -127,6 +127,6 @@ export interface Counters {
   requests: number;
   /** Requests of this machine that were over when GET me was sent. */
   over: number;
-  /** The service's clock when it answered (UTC ms); null where it did not say. */
+  /** The service's clock when it answered (UTC ms); null if the service did not state it. */
   servedAt: number | null;
 }

@@ -17,18 +17,18 @@ export interface Store extends Orders {
   /** All items that the job of that name ever had. */
   itemsOf(jobName: string): Promise<Item[]>;
   /**
-   * The same from the oldest to the newest and without the variants of redos, page by page: a job may have more items
-   * than memory holds.
+   * The same without the variants of redos, from the oldest to the newest and page by page: a job may have more items
+   * than fit into memory.
    */
   history(jobName: string): AsyncIterable<readonly Item[]>;
-  /** Items of the job that have files in the archive, or that no row asks for any more; or those without a row alone. */
+  /** Items of the job that have files in the archive or no row any more; or only the items without a row. */
   toArrange(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**
    * Starts a run of a job, or continues the account's unfinished run of its edition with new options. A new run gets the
    * next number, or `number`, which no run has yet.
    */
   startRun(jobId: number, start: RunStart, number?: number): Promise<Run>;
-  /** `startRun` and `enroll` as one: whatever happens, there is a run with all its items, or none. */
+  /** `startRun` and `enroll` in one transaction: whatever happens, there is a run with all its items, or no run. */
   beginRun(
     jobId: number,
     start: RunStart,
@@ -36,21 +36,22 @@ export interface Store extends Orders {
     unselected?: Iterable<string>,
     onlyRows?: Iterable<string>,
   ): Promise<Run>;
-  /** A run by number, or the newest unfinished one, or the newest. Null if there is none. */
+  /** A run by number, or the newest unfinished run, or the newest run. Null if there is none. */
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
   /**
-   * Nothing more is submitted for this run: items that never were are dropped, and those that were refused leave it.
-   * Items in `busy` are about to be submitted and stay. Returns how many items that were.
+   * Nothing more is submitted for this run: items that were never submitted are dropped, and items whose requests were
+   * refused leave the run. Items in `busy` are about to be submitted and stay. Returns how many items were dropped or
+   * left.
    */
   cancelRun(runId: number, busy: ReadonlySet<number>): Promise<number>;
   /**
-   * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
+   * Puts the planned items into the run: new items are added, known items get their new order and names. Items of the
    * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
-   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so
-   * are those that another account's run has open. `onlyRows` are the row ids of a manifest that has only some of the
-   * job's rows: items of other rows are left as they are too.
+   * in this run. Items whose keys are in `unselected` are in the manifest but not selected; they stay as they are, and
+   * so do items that another account's run has open. `onlyRows` are the row ids of a manifest that has only some of the
+   * job's rows: items of other rows stay as they are too.
    */
   enroll(
     runId: number,
@@ -58,27 +59,27 @@ export interface Store extends Orders {
     unselected?: Iterable<string>,
     onlyRows?: Iterable<string>,
   ): Promise<void>;
-  /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
+  /** Stores the sheet as it was read for this run. A sheet is stored once, however many runs use it. */
   keepSheet(runId: number, sheet: Sheet): Promise<void>;
-  /** The sheet of a run; null for a run that has none on record. */
+  /** The sheet of a run; null if none is stored. */
   sheetOf(runId: number): Promise<KeptSheet | null>;
-  /** The job's items of these keys, as many as there are, with what was made of each; in no order. */
+  /** The job's items with these keys, if they exist, with their outputs; in no order. */
   made(jobId: number, keys: readonly string[]): Promise<MadeItem[]>;
-  /** The highest number of a variant in the job: 1 where nothing was redone. */
+  /** The highest number of a variant in the job; 1 if nothing was redone. */
   variantsMax(jobId: number): Promise<number>;
   /** Adds items to a run, and touches no other. */
   add(runId: number, items: readonly NewItem[]): Promise<void>;
   /**
-   * Items of the workspace that go by this row id, short key or task id, or where there are none, by this file. The newest
-   * run's come first.
+   * Items of the workspace with this row id, short key or task id, or, if there are none, with this file. The newest
+   * run's items come first.
    */
   find(name: string): Promise<Item[]>;
   /** Whether the job has an item of this key. */
   has(jobId: number, key: string): Promise<boolean>;
   /**
-   * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the
-   * planned ones that are not parked so many of each head; with `heads` null, the first in the manifest's order. Items in
-   * `beginning` are about to be submitted, and are counted as if they were.
+   * What a run has to do soon: counts of its items, all open tasks, and at most `limit` items of each other kind. Of
+   * the planned items that are not parked, it returns this many for each head; with `heads` null, the first in the
+   * manifest's order. Items in `beginning` are about to be submitted, and count as submitted.
    */
   due(
     runId: number,
@@ -87,7 +88,7 @@ export interface Store extends Orders {
     heads: readonly Head[] | null,
     beginning?: readonly number[],
   ): Promise<Due>;
-  /** The price groups of a run's items, at each price that was planned. */
+  /** The price groups of a run's items, one entry for each planned price. */
   groups(runId: number): Promise<RunGroup[]>;
   /** The planned items of a run that are not parked, counted. */
   waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
@@ -95,22 +96,21 @@ export interface Store extends Orders {
   /** All items of the workspace, of runs or of none. */
   countAll(): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
-  /**
-   * The items of a run; only those in these states, where some are named: a run may have more items than memory holds.
-   */
+  /** The items of a run, optionally only those in these states: a run may have more items than fit into memory. */
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** The row ids of a run's items, in the manifest's order. */
   rowIds(runId: number): Promise<string[]>;
   /**
-   * Credits of the run, or of one of its models: charged for good, and those that are or may be charged. Items in
+   * Credits of the run, or of one of its models: those charged for good, and those that are or may be charged. Items in
    * `beginning` are about to be submitted, and count from then on.
    */
   spending(runId: number, of?: { model?: string; beginning?: readonly number[] }): Promise<Spending>;
 
-  /** Before a POST: the item is `submitting` and its attempt is on record. */
+  /** Before a POST: makes the item `submitting` and records its attempt. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
   /**
-   * After a POST: the outcome of the attempt and the item's next state. Rejects with TaskTaken for another item's task.
+   * After a POST: records the outcome of the attempt and the item's next state. Rejects with TaskTaken if the task
+   * belongs to another item.
    */
   conclude(attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void>;
   /** Any other event of an item. */
@@ -121,102 +121,103 @@ export interface Store extends Orders {
     nextAt: number,
     change?: { looks?: number; note?: string | null; seenAt?: number },
   ): Promise<void>;
-  /** The verdict on an unanswered paid request: its item continues, or is held. */
+  /** Records the verdict on an unanswered paid request: its item continues, or is held. */
   giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
   /** The parents of an item, one for each input that is another item's output. */
   parentsOf(itemId: number): Promise<ParentOutput[]>;
-  /** The ready or archived parents of a run's blocked items, with the addresses of the outputs that are wanted. */
+  /** The ready or archived parents of a run's blocked items, with the addresses of the outputs that the items use. */
   handingOn(runId: number): Promise<HandedOn[]>;
   /**
-   * Releases the blocked items of a run whose parents are all ready or archived and none of them in `stale`. Returns how
-   * many those are. Items are also released as soon as the URLs of their last parent arrive.
+   * Releases the blocked items of a run whose parents are all ready or archived, and none of them in `stale`. Returns
+   * how many it released. Items are also released as soon as the URLs of their last parent arrive.
    */
   release(runId: number, stale: readonly number[]): Promise<number>;
   /** A planned item goes back to wait for its parents. */
   wait(itemId: number): Promise<void>;
   /** The same for an item whose local file cannot be published, for this reason, until `publishAgain` is called. */
   unpublished(itemId: number, reason: string): Promise<void>;
-  /** Whether some blocked items of the run wait for something that a resume tries again: a publication or a canary. */
+  /** Whether blocked items of the run wait for something that a resume tries again: publishing or a canary. */
   mayUnblock(runId: number): Promise<boolean>;
-  /** Lets the run's items whose inputs could not be published or handed on try it again, and forgets why they could not. */
+  /** Lets the run's items whose inputs could not be published or handed on try again, and forgets the reasons. */
   publishAgain(runId: number): Promise<void>;
   /** Where a content was published to, if that is known. */
   publishedAt(target: string, sha256: string): Promise<{ url: string; until: number | null } | null>;
   keepPublished(target: string, sha256: string, at: { url: string; until: number | null }): Promise<void>;
   /** New signed URLs for the outputs of an item that is ready or archived. */
   renewed(itemId: number, fresh: Addresses): Promise<void>;
-  /** Notes on the blocked children of an item why they cannot have its outputs. */
+  /** Records for the blocked children of an item why they cannot have its outputs. */
   noteChildren(itemId: number, note: string): Promise<void>;
   /**
-   * With a canary, the first item of each price group, in the order of chains, is made before the others, which are blocked
-   * until it is archived. A group of which an item is archived, and approved where that was asked for, needs none. Items
-   * that waited for a canary before are released from it first.
+   * With a canary, the first item of each price group, in the order of chains, is made before the others, which are
+   * blocked until it is archived. A group with an archived item (approved, if approval is required) needs no canary.
+   * Items that waited for an earlier canary are released from it first.
    */
   canaries(runId: number, wanted: boolean): Promise<void>;
   /** Archived items of the run that wait for a person's approval, in the manifest's order. */
   awaitingApproval(runId: number): Promise<{ id: number; rowId: string; rowNumber: number }[]>;
   /**
-   * A person approves archived items, or rejects them. The blocked children of a row take the outputs of its item that was
-   * approved last, and are released. Returns how many were released.
+   * A person approves archived items, or rejects them. The blocked children of a row use the outputs of the row's item
+   * that was approved last, and are released. Returns how many were released.
    */
   approve(itemIds: readonly number[], approval: "approved" | "rejected"): Promise<number>;
-  /** How many items of the run are blocked, directly or through others, by an item that a person rejected. */
+  /** How many items of the run are blocked, directly or through other items, by an item that a person rejected. */
   blockedByRejection(runId: number): Promise<number>;
   /** The blocked items of a run in the manifest's order, each with all its parents. */
   blocked(runId: number): Promise<BlockedItem[]>;
   /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
-  /** The balance in the newest answer to a paid request of the run since then (UTC ms); null if there was none. */
+  /** The balance in the newest answer to a paid request of the run since this time (UTC ms); null if there was none. */
   lastBalance(runId: number, since: number): Promise<Credits | null>;
   /** The attempt with this spend log entry; null if it never became an attempt. */
   attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
   attempted(jobName: string, key: string, number: number): Promise<boolean>;
   /**
-   * A person has found the task of a held item: it is at the service again. Of an item that was submitted again, the task may
-   * be that of an earlier attempt, which is the item's newest from then on.
+   * A person has found the task of a held item: the item is at the service again. If the item was submitted again, the
+   * task may belong to an earlier attempt, which becomes the item's newest attempt.
    */
   adopt(itemId: number, task: { taskId: string; charged: Credits; attempt: number }): Promise<void>;
-  /** The task is done: its facts and output addresses; the item is `ready`. */
+  /** The task is done: records its facts and output addresses; the item becomes `ready`. */
   complete(itemId: number, facts: TaskFacts): Promise<void>;
   /** The attempt that led to the item's task. */
   attempt(itemId: number): Promise<Attempt | null>;
   /**
-   * Attempts that were or may have been charged, and whose task is unknown. Of a run, those whose items continued: that
-   * it sent, or that an earlier one sent and it pays again.
+   * Attempts that were or may have been charged, and whose task is unknown. For a run: those whose items continued, and
+   * that the run sent, or that an earlier run sent and this run pays again.
    */
   orphans(of: { item: number } | { run: number }): Promise<Attempt[]>;
   outputs(itemId: number): Promise<Output[]>;
   /**
-   * The outputs that the run still needs are found under this origin now: a sandbox has another port each time. Only for
-   * sandboxes.
+   * The outputs that the run still needs are at this origin now, because a sandbox has another port at each start. Only
+   * for sandboxes.
    */
   readdress(runId: number, origin: string): Promise<void>;
-  /** The signed addresses of a ready item have expired: another GET of its task is due. */
+  /** The signed addresses of a ready item have expired: its task is due for another poll. */
   expire(itemId: number, note: string): Promise<void>;
   /** New signed URLs for outputs that are not archived yet. */
   refreshOutputs(itemId: number, fresh: Addresses): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
-  /** The files that a job's archived items have, or only the files of items that no row asks for any more. */
+  /** The files of a job's archived items, or only the files of items without a row. */
   files(jobName: string, only?: "vanished"): Promise<ArchivedFile[]>;
   /**
-   * A file that was made elsewhere is in the archive as an item's only output: it joins the run, and nothing is paid.
+   * A file that was made elsewhere is in the archive as an item's only output: the item joins the run, and nothing is
+   * paid.
    */
   supply(runId: number, item: NewItem, file: SavedFile): Promise<void>;
   /** A file of the archive has another name. */
   moved(itemId: number, number: number, file: string): Promise<void>;
-  /** One file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
+  /** One file of an archived item is gone: the item becomes ready to be downloaded again, which costs nothing. */
   lost(itemId: number, number: number): Promise<void>;
   /** Every archived output, of one job or of all, from the oldest item to the newest and page by page. */
   archived(jobId?: number): AsyncIterable<readonly ArchivedOutput[]>;
   /** The same summed up by model. */
   archivedSizes(): Promise<ModelSize[]>;
-  /** What was archived since a run began: its items, their files, and the bytes of those. */
+  /** What was archived since a run started: the number of items, of their files, and of bytes. */
   filesOf(runId: number): Promise<{ made: number; files: number; bytes: number }>;
   /** Ids of the items that a person has picked. */
   picks(): Promise<Set<number>>;
-  /** Marks items as picked or not; nothing else about them changes. */
+  /** Marks items as picked or not, and changes nothing else. */
   pick(change: { picked: readonly number[]; unpicked: readonly number[] }): Promise<void>;
   /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
   interrupted(): Promise<Item[]>;
@@ -232,7 +233,7 @@ type AsPart<Method> = Method extends (...given: infer Given) => Promise<infer Re
   ? (...given: Given) => TransactionPart<Result>
   : never;
 
-/** Methods of the store that orders and repairs are made of, as parts of one transaction. */
+/** The methods of the store that orders and repairs use, as parts of one transaction. */
 export type Changes = {
   [Name in
     | "startRun"
@@ -273,7 +274,7 @@ export interface Run extends RunStart {
   startedAt: number;
   endedAt: number | null;
   exit: ExitName | null;
-  /** Null while it is in progress, after a crash, and once a person has changed what is left to do. */
+  /** Null while the run is in progress, after a crash, and once a person has changed what is left to do. */
   ending: RunEnding | null;
   /** API requests made for this run so far. */
   requests: number;
@@ -288,7 +289,7 @@ export interface RunEnding {
   stops: readonly StopKind[];
   /** Why it ended before its items did: one sentence each. */
   reasons: readonly string[];
-  /** When it can continue (UTC ms); null if nothing has to be waited for. */
+  /** When it can continue (UTC ms); null if it need not wait. */
   resumeAt: number | null;
   /** Items that the credits did not cover. */
   leftOut: number;
@@ -314,9 +315,9 @@ export interface Parent {
   output: number;
 }
 
-/** A parent as it stands now; everything else is null if the job has no item of that key. */
+/** A parent in its current state; everything else is null if the job has no item with that key. */
 export interface ParentOutput extends Omit<Parent, "field"> {
-  /** `canary` where nothing of it is taken: the item waits until this one is archived. */
+  /** `canary` if no output of it is used: the item only waits until this one is archived. */
   field: MediaField | "canary";
   id: number | null;
   rowId: string | null;
@@ -325,7 +326,7 @@ export interface ParentOutput extends Omit<Parent, "field"> {
   note: string | null;
   /** How many outputs it has. */
   outputs: number;
-  /** Null where there is no such output, empty for a file that was made elsewhere. */
+  /** Null if there is no such output, empty for a file that was made elsewhere. */
   url: string | null;
   /** When the URL arrived (UTC ms). */
   addressedAt: number | null;
@@ -368,9 +369,9 @@ export interface NewItem {
   parents?: readonly Parent[];
   /** The hashes of the local files among its inputs, as they were planned: `sha256:…`. */
   files?: Readonly<Partial<Record<MediaField, string>>>;
-  /** A person has to approve its files before anything is made of them. */
+  /** A person has to approve its files before other items use them. */
   approve?: true;
-  /** The row's cells as written, by column and in the manifest's order: an export gives them back. */
+  /** The row's cells as written, by column and in the manifest's order, for exports. */
   cells: readonly (readonly [column: string, text: string])[];
   /** The price that was planned for it. */
   price: Credits;
@@ -386,14 +387,14 @@ export interface Item extends NewItem {
   nextAt: number;
   /** When its task was last found unfinished (UTC ms). */
   seenAt: number | null;
-  /** Polls of its task so far; once it is ready, failed tries to fetch its outputs. */
+  /** Polls of its task so far; once the item is ready, failed tries to download its outputs. */
   looks: number;
   /** Tasks of this item that failed so far. */
   failures: number;
   failureKind: FailureKind | null;
   /** Why it failed, is held, or could not be downloaded yet. */
   note: string | null;
-  /** A person's decision about its files; null where nobody is asked. */
+  /** A person's decision about its files; null if no approval is required. */
   approval: Approval | null;
   /** No row asks for it any more. */
   vanished: boolean;
@@ -406,7 +407,7 @@ export interface Spending {
   charged: Credits;
   /** In flight, at the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Of these, for tasks that the service accepted, and how many they are. */
+  /** The part of it for tasks that the service accepted, and the number of these tasks. */
   atService: Credits;
   tasks: number;
   /** How many requests may have been charged, or may not. */
@@ -421,7 +422,7 @@ export interface ItemChange {
   failureKind?: FailureKind;
   /** The price that a person agreed to pay for it. */
   price?: Credits;
-  /** Contents (SHA-256) whose addresses may be why it failed: they are published again. */
+  /** Contents (SHA-256) whose addresses may be the reason of the failure: they are published again. */
   publishAgain?: readonly string[];
   /** Facts of a task that failed. */
   charged?: Credits;
@@ -438,7 +439,7 @@ export interface Addresses {
 }
 
 interface TaskFacts extends Addresses {
-  /** Null where the service does not say: then what its request was charged stays, or else the item's price. */
+  /** Null if the service does not state it: then the charge of its request stands, or else the item's price. */
   charged: Credits | null;
   createdAt: string;
   completedAt: string | null;
@@ -515,7 +516,7 @@ export interface Sheet {
   rows: Iterable<SheetRow>;
 }
 
-/** A sheet that was kept. Its rows are read page by page, whenever they are asked for: memory may not hold them all. */
+/** A stored sheet. Its rows are read page by page, because they may not fit into memory. */
 export interface KeptSheet extends Pick<Sheet, "columns"> {
   pages(): AsyncIterable<readonly SheetRow[]>;
 }

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits, PlanName } from "../../api/plans.js";
-import { localTime } from "../local-time.js";
+import { localTime } from "../../text/times.js";
 
 /** An instant that is known only to lie between two times (both UTC ms). */
 export interface DaySpan {

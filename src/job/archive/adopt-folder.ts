@@ -4,6 +4,7 @@ import { basename, extname, join, relative, sep } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
 import { foldName, jobFolder, safeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { indexFacts } from "../../archive/index-file.js";
 import type { SaveRequest } from "../../archive/save.js";
 import { openArchive } from "../../archive/save.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -93,7 +94,7 @@ async function filesIn(folder: string): Promise<string[]> {
     .toSorted();
 }
 
-/** Hidden, such as bulkgen's own records, or of a rehearsal, which never counts as made. */
+/** Files that are skipped: hidden ones, such as bulkgen's own records, and files of a rehearsal. */
 function isLeftAlone(name: string): boolean {
   return name.startsWith(".") || name === "sandbox-outputs";
 }
@@ -146,7 +147,7 @@ async function runFor(
     accountId,
     edition,
     outFolder,
-    // A redo of an adopted item is a run of these options: it is not to be refused by a cap.
+    // A redo of an adopted item runs with these options, so no cap may refuse it.
     options: { ...nothingToSubmit, maxCredits: null, sandbox },
   });
   await store.keepSheet(run.id, plan.sheet);
@@ -193,16 +194,14 @@ function saving(run: Run): { version: string; sidecars: boolean } {
 }
 
 function requestOf(run: Run, item: NewItem, path: string): SaveRequest {
-  const { rowId, key, model, prompt, params, inputs, name, category } = item;
-  const none = { task: "", external_task: null, credits: null, created: null, completed: null };
   return {
     url: path,
     jobFolder: jobFolder(run),
-    name,
-    category,
+    name: item.name,
+    category: item.category,
     outputNumber: 1,
     outputCount: 1,
-    index: { item: rowId, key, model, prompt, params, inputs, ...none },
+    index: indexFacts(item, null),
   };
 }
 

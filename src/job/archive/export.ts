@@ -44,9 +44,9 @@ import {
 import { nothingPicked } from "./picks.js";
 
 /**
- * An export reads the sheet page by page, each row with its items, and reads it again for each thing that it has to know
- * before: which items are selected, which columns a manifest of failed items has. Only small values stay of each row, such
- * as the numbers of selected items: a sheet may have more rows than memory holds.
+ * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
+ * needs in advance: which items are selected, which columns a manifest of failed items has. It keeps only small values
+ * of each row, such as the numbers of selected items, because a sheet may have more rows than fit into memory.
  */
 
 /** A run's sheet with the result of each row. */
@@ -55,11 +55,11 @@ export interface Export {
   /** Every run of the job: files may lie in the folder of an earlier one. */
   runs: readonly Run[];
   sheet: FilledSheet;
-  /** How the manifest is written, as far as it is still there. */
+  /** The format of the manifest, if the manifest still exists. */
   form: SheetForm;
   /** The files of the items. */
   files(): Promise<MadeItem["files"]>;
-  /** An input file that the failed items name by a path; null where there is none. */
+  /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
 }
 
@@ -132,7 +132,7 @@ interface Reading {
   picks: ReadonlySet<number>;
 }
 
-/** Ids of the items that are wanted; null for all. Throws EarlyExit if there is none. */
+/** Ids of the selected items; null for all. Throws EarlyExit if none is selected. */
 async function chosenOf(
   store: Store,
   { run, sheet, rows, picks }: Reading,
@@ -165,7 +165,7 @@ async function chosenOf(
   return choice.ids();
 }
 
-/** What a selection knows of an item besides its row: some of the columns of ours, as the export names them. */
+/** What a selection knows about an item besides its row: some of the added columns, under their names in the export. */
 function ownValues(
   columns: KeptSheet["columns"],
   picks: ReadonlySet<number>,
@@ -307,7 +307,7 @@ function filledItem(run: Run, { item, files, attempts }: MadeItem, picked: boole
   };
 }
 
-/** A file as the sheet names it: within the job's folder, or by its address in the bucket that has it. */
+/** A file as named in the sheet: within the job's folder, or by its address in the bucket that has it. */
 function placeOf(run: Run, { file, bucket }: MadeItem["files"][number]): string {
   return bucket == null ? file : bucketAddress(bucket, jobFolder(run), file);
 }
@@ -338,7 +338,7 @@ async function filesOf(rows: Lines<RowOfItem>): Promise<MadeItem["files"]> {
 }
 
 /**
- * The failed items, and after them the items whose outputs they take: without these their rows could not be run. Every
+ * The failed items, and after them the items whose outputs they use: their rows could not be run without these. Every
  * reference names an id, because the sheet has no steps.
  */
 async function* retriedOf(store: Store, failed: ReadonlySet<number>): AsyncGenerator<FailedItem> {

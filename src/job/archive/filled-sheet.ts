@@ -36,7 +36,7 @@ export interface FilledSheet {
   lines: Lines<readonly (string | number | null)[]>;
 }
 
-/** Lines that are read one by one, as often as they are needed: there may be more than memory holds. */
+/** Lines that are read one by one, as often as needed: there may be more than fit into memory. */
 export type Lines<Line> = Iterable<Line> | AsyncIterable<Line>;
 
 /** Lines that a generator reads, anew each time. */

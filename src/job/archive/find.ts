@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { createReadStream, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
+import { sha256Of } from "../../text/pieces.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
@@ -35,7 +35,7 @@ export interface FoundOutputs {
 }
 
 /**
- * The matching outputs, or the newest `most` of them and how many there are. Throws EarlyExit where nothing was ever run or
+ * The matching outputs, or the newest `most` of them, and how many there are. Throws EarlyExit if there are no runs or
  * the history is lost; rejects with disk errors.
  */
 export async function findOutputs(
@@ -101,9 +101,7 @@ interface NamedFile {
 async function fileNamed(cwd: string, text: string): Promise<NamedFile | null> {
   const path = resolve(cwd, text);
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return null;
-  const hash = createHash("sha256");
-  for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
-  return { path, sha256: hash.digest("hex") };
+  return { path, sha256: await sha256Of(createReadStream(path)) };
 }
 
 /** A changed file is still recognised by its path. */

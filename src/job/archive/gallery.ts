@@ -22,16 +22,16 @@ import { nothingPicked, rowOf } from "./picks.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
-  /** The job is that of this run; of the newest where none is named. */
+  /** The gallery shows the job of this run; of the newest run if none is named. */
   run: number | undefined;
   clock: Clock;
   signal: AbortSignal;
   onProgress(done: number, all: number): void;
-  /** Only what is picked, on a page of its own for a client: without what failed, and without choices. */
+  /** Only the picked files, on a separate page for a client: without failed items, and without choices. */
   picked: boolean;
-  /** With what each file cost: a page that is sent to a client has no prices. */
+  /** Show what each file cost. A page for a client has no prices. */
   prices: boolean;
-  /** What was made for an earlier writing of the page; it is added to. */
+  /** What was made when the page was written before; new files are added to it. */
   previews?: Map<string, Preview>;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
@@ -48,18 +48,18 @@ export interface Gallery {
 export interface GalleryPage {
   job: string;
   madeAt: number;
-  /** Tells the choices made on this page from those of other jobs and workspaces. */
+  /** Distinguishes the choices made on this page from those of other jobs and workspaces. */
   key: string;
-  /** What is typed after a command to mean this workspace: empty, or ` --sandbox`. */
+  /** What to type after a command to mean this workspace: nothing, or ` --sandbox`. */
   flags: string;
   /** Everything is picked, and nobody is asked to choose. */
   isForClient: boolean;
   cards: readonly GalleryCard[];
 }
 
-/** A file; or an item that has none, because it failed or is held. */
+/** A file, or an item without a file because it failed or is held. */
 export interface GalleryCard {
-  /** By this name commands find exactly this item; empty where nothing can be chosen. */
+  /** The name by which commands find exactly this item; empty if nothing can be chosen. */
   name: string;
   rowId: string;
   rowNumber: number;
@@ -74,9 +74,9 @@ export interface GalleryCard {
   edition: string;
   /** 1, or the number of the variant that a redo made. */
   variant: number;
-  /** No row asks for it any more: an earlier version of its row. */
+  /** An earlier version of its row, for which no row asks any more. */
   isEarlier: boolean;
-  /** A person has picked it; never on a page where everything is picked. */
+  /** A person has picked it; never set on a page that shows only picked files. */
   isPicked: boolean;
   state: "archived" | "waiting" | "approved" | "rejected" | "failed" | "held";
   file: GalleryFile | null;
@@ -95,7 +95,7 @@ export interface GalleryFile {
   thumbnail: Thumbnail | null;
   /** The outline of a sound, from 0 to 100. */
   loudness: readonly number[] | null;
-  /** Null where prices are not shown, and for files that cost nothing of their own. */
+  /** Null if prices are not shown, and for files without a cost of their own. */
   price: string | null;
 }
 
@@ -155,7 +155,7 @@ function isInTrouble({ state, vanished }: Item): boolean {
   return state === "held" || (state === "failed" && !vanished);
 }
 
-/** The job is known by its first run: names of jobs are used again in other workspaces. */
+/** The job is identified by its first run, because other workspaces may use the same job name. */
 async function keyOf(store: Store, { jobId, jobName }: Run): Promise<string> {
   const first = (await store.runs()).find((run) => run.jobId === jobId);
   const facts = JSON.stringify([jobName, first?.startedAt, first?.accountId, first?.manifest]);
@@ -259,7 +259,7 @@ async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryT
   };
 }
 
-/** Columns that say something else of each item, or that are told in another place. */
+/** Columns that differ for each item, or that are shown elsewhere on the page. */
 const toldElsewhere = new Set<string>([
   "id",
   "model",
@@ -272,7 +272,7 @@ const toldElsewhere = new Set<string>([
 const valuesMax = 40;
 const valueCharactersMax = 80;
 
-/** Columns of the sheet with a few short values: those of a matrix, or those that sort rows into groups. */
+/** Columns of the sheet with a few short values, such as those of a matrix, or those that group rows. */
 function differingColumns(things: readonly Thing[]): ReadonlySet<string> {
   const found = new Map<string, Set<string>>();
   const tooMany = new Set<string>();

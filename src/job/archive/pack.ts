@@ -39,7 +39,7 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
   const written = pipeline(archive.outputStream, createWriteStream(part, { flush: true }), {
     signal: AbortSignal.any([signal, over.signal]),
   });
-  // It tells of a file that it cannot read by an event of its own.
+  // The ZIP library reports a file that it cannot read by its own event.
   archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
   try {
     addTo(archive, found, { sheet, mtime: new Date(clock.now()) });

@@ -11,8 +11,9 @@ import type { Workspace } from "../workspace/workspace.js";
 import { pathOf } from "./find.js";
 
 /**
- * Picks: the marks by which a person chooses among what was made. They are read by export and gallery alone. Items are
- * picked for their files, so only archived ones can be; and of a row usually one, so a pick replaces the row's others.
+ * Picks are the marks by which a person chooses among the results. Only export and gallery read them. Items are picked
+ * for their files, so only archived items can be picked. Usually a row has one pick, so a new pick replaces the row's
+ * others.
  */
 
 export interface PickOptions {
@@ -78,7 +79,7 @@ export interface PickedItem {
   files: readonly string[];
 }
 
-/** Everything that is picked, in the order of the archive. Throws EarlyExit without a run. */
+/** All picked items, in the order of the archive. Throws EarlyExit if there are no runs. */
 export async function listPicks(workspace: Workspace, clock: Clock): Promise<PickedItem[]> {
   mustHaveRuns(workspace);
   return withStore(workspace, clock, async (store) => {

@@ -3,16 +3,14 @@ import { copyTo, restoreFromCopy } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { examineFile, type FileFinding } from "../../archive/examine.js";
-import { JobIndex } from "../../archive/index-file.js";
+import { JobIndex, lineOf } from "../../archive/index-file.js";
 import { setAside } from "../../archive/quarantine.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../run/continue-job.js";
-import { openCopies } from "../run/copies.js";
 import type { JobOptions } from "../run/run-job.js";
-import { lineOf } from "../workspace/index-line.js";
 import { lockWorkspace } from "../workspace/open.js";
-import { asUsage } from "../workspace/outputs-place.js";
+import { asUsage, openCopies } from "../workspace/outputs-place.js";
 import { type FolderReport, knownFile } from "./verify.js";
 
 /** An output, and the folder in which its file belongs. */
@@ -22,7 +20,7 @@ interface PlacedOutput {
   output: ArchivedOutput;
 }
 
-/** An item that was charged, and a file of it that the index has and the disk has not. */
+/** A charged item, and a file of it that is in the index but not on the disk. */
 interface Owed {
   folder: string;
   disk: Disk;
@@ -33,8 +31,8 @@ interface Owed {
 /**
  * Repairs what was found: adds missing index lines, sets damaged files aside, and downloads missing files again from
  * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned. Another process may
- * have changed anything since it was found, so all is looked at again with the workspace locked. Throws EarlyExit while
- * another process has it.
+ * have changed anything in the meantime, so everything is checked again with the workspace locked. Throws EarlyExit
+ * while another process has the lock.
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
   try {
@@ -172,7 +170,7 @@ async function giveBack(store: Store, run: Run, each: PlacedOutput): Promise<voi
   if (broken === null) return;
   const { item, reason } = broken;
   const { folder, disk, output } = each;
-  // Another run has it by now, and this one would not download it.
+  // The item belongs to another run by now, so this run would not download it.
   if (item.runId !== null && item.runId !== run.id) return;
   if (reason !== null) await setAside(disk, folder, knownFile(output), reason);
   if (item.runId === null) await store.add(run.id, [item]);

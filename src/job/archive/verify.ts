@@ -9,10 +9,9 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Store } from "../../core/ports/store.js";
 import type { Environment } from "../../text/environment.js";
-import { openCopies } from "../run/copies.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
-import { archiveBucket, asUsage, diskWith } from "../workspace/outputs-place.js";
+import { archiveBucket, asUsage, diskWith, openCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -27,7 +26,7 @@ interface RecordedFile extends KnownFile {
   bucket: string | null;
 }
 
-/** A job's folder with what the workspace has on record about it. */
+/** A job's folder with what the workspace has recorded about it. */
 interface Folder {
   path: string;
   known: RecordedFile[];
@@ -80,7 +79,7 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
   return reports;
 }
 
-/** The buckets that have outputs of the folder instead of the disk, or will. */
+/** The buckets that have, or will have, outputs of the folder instead of the disk. */
 function bucketsOf({ known, options }: Folder): string[] {
   const own = options.archiveOnly ? archiveBucket(options) : null;
   return [own, ...new Set(known.map(({ bucket }) => bucket))].filter((bucket) => bucket != null);
@@ -122,7 +121,7 @@ async function uncopied(
   const found: FileFinding[] = [];
   try {
     for (const known of all) {
-      // What is in a bucket alone has no copy, and was checked there.
+      // A file that is only in a bucket has no copy, and was checked there.
       if (known.bucket !== null) continue;
       if (signal.aborted) throw interrupted();
       const reason = broken.has(known.identity)

@@ -28,7 +28,7 @@ export function* leaveOpen(
 /** An order is applied by the process that has the workspace's lock. */
 export interface RunOrderContext {
   clock: Clock;
-  /** The items with a request in flight; null if no process carries on the order's run. */
+  /** The items with a request in flight; null if no process executes the order's run. */
   atWork: ReadonlySet<number> | null;
 }
 
@@ -70,7 +70,7 @@ function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run)
 
 const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
 
-/** An interrupted process leaves its run without an end on record. */
+/** An interrupted process leaves its run without a recorded end. */
 function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): TransactionPart<void> {
   if (endedAt === null) yield* changes.setRun(id, { endedAt: clock.now() });
 }

@@ -48,7 +48,7 @@ export async function pollOrders(options: AttendOptions): Promise<OrderPolling> 
   const poll = async () => {
     while (!over.signal.aborted) {
       await clock.sleep(pollMs, over.signal);
-      // A database that cannot be read is reported by the loop, and an order that could not be looked into waits.
+      // The loop reports a database that cannot be read, and an order that could not be examined waits.
       const orders = over.signal.aborted ? [] : await store.waitingOrders().catch(() => [null]);
       for (const given of orders)
         if (given && !over.signal.aborted) await facts.ask(given).catch(() => undefined);
@@ -131,8 +131,8 @@ class OrderRound {
   }
 
   /**
-   * Changes what the order says and records its outcome, both or neither: an order without an outcome is given again, and
-   * must not be carried out again. Null if the order was withdrawn.
+   * Carries out the order and records its outcome, both or neither: an order without an outcome is given again, and
+   * must not be carried out twice. Null if the order was withdrawn.
    */
   private carryOut(
     { id }: GivenOrder,

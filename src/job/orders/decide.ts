@@ -13,7 +13,10 @@ import { type ItemName, placed } from "./review.js";
 /** A person's decision about archived items: approve them, reject them, or reject them and make new variants. */
 export type ApprovalChoice = "approve" | "reject" | "again";
 
-/** Which items: by name, in a review file, or all that wait in the newest run that has any, of which a selection may choose. */
+/**
+ * Which items: by name, in a review file, or all that wait for approval in the newest run that has any; a selection may
+ * narrow these down.
+ */
 export interface DecidedItems {
   names: readonly ItemName[];
   all: boolean;
@@ -74,7 +77,7 @@ function isBeside(name: ItemName, { approval }: Item): boolean {
   );
 }
 
-/** Throws EarlyExit for an item whose approval nobody asked for, or which is not archived. */
+/** Throws EarlyExit for an item that needs no approval, or that is not archived. */
 export function mustBeAsked({ rowId, state, approval }: Item, name: ItemName = rowId): void {
   if (approval === null)
     throw new EarlyExit(

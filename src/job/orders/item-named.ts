@@ -32,7 +32,7 @@ export async function itemNamed(store: Store, given: ItemName, cwd: string): Pro
 const namesMax = 5;
 const runsMax = 10;
 
-/** The items that a row became in steps or combinations, else the nearest name; of the newest run that has any. */
+/** The items that a row made in steps or combinations, else the nearest name; from the newest run that has any. */
 async function namesLike(store: Store, name: string): Promise<string[]> {
   for (const run of (await store.runs()).toReversed().slice(0, runsMax)) {
     const names = await store.rowIds(run.id);
@@ -48,7 +48,7 @@ function quoted(names: readonly string[]): string[] {
   return names.slice(0, namesMax).map((each) => JSON.stringify(terminalText(each)));
 }
 
-/** A file of each item that has one of this name, whatever its folder, and with or without its extension. */
+/** A file of each item that has a file of this name, in any folder, with or without its extension. */
 async function filesCalled(
   store: Store,
   name: string,

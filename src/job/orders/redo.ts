@@ -70,7 +70,7 @@ async function named(
   return { run, items: selectItems(run, items, selection) };
 }
 
-/** What a selection chooses from: archived items, or failed ones. */
+/** The items that a selection chooses from: archived or failed ones. */
 async function redoable(store: Store, run: Run, selection: Selection): Promise<Item[]> {
   if (isEverything(selection)) {
     throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
@@ -140,8 +140,8 @@ export function* addVariants(changes: Changes, run: Run, variants: readonly NewI
 }
 
 /**
- * The options of a new run, begun by who orders it, with what was agreed to as its only items. One that follows a rebuilt
- * run was not rebuilt itself.
+ * The options of a new run that only has the agreed items. It was started by the person who gives the order, and it
+ * does not count as rebuilt, even if the run before it was.
  */
 function anew({ rebuilt, forecast: _, ...options }: RunOptions): RunOptions {
   return { ...options, ...(rebuilt === true ? { maxCredits: null } : {}), beganBy: whoIsHere() };
@@ -176,7 +176,7 @@ async function originalOf(store: Store, run: Run, item: Item): Promise<Item> {
   const named = (await store.find(rowIdOf(item))).filter(({ jobId }) => jobId === run.jobId);
   const found = named.find(known);
   if (found) return found;
-  // Its row may have another id by now. The job may have more items than memory holds.
+  // Its row may have another id by now. The job may have more items than fit into memory.
   for await (const page of store.history(run.jobName)) {
     const original = page.find(known);
     if (original) return original;
@@ -184,7 +184,7 @@ async function originalOf(store: Store, run: Run, item: Item): Promise<Item> {
   return item;
 }
 
-/** The number of the first variant that the job does not have, nor this order. */
+/** The number of the first variant that neither the job nor this order has. */
 async function nextVariant(
   store: Store,
   { jobId }: Run,

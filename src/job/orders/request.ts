@@ -13,7 +13,7 @@ import {
   selectionText,
 } from "../../plan/select.js";
 
-/** What a person wants done with items, found and checked before anything is locked, asked or changed. */
+/** What a person wants to do with items, found and checked before anything is locked, requested or changed. */
 export interface ItemRequest {
   run: Run;
   /** An order that costs something carries the last known price as the agreed one. */
@@ -38,7 +38,7 @@ export function selectItems(run: Run, items: readonly Item[], selection: Selecti
   return items.filter(({ id }) => chosen.has(id));
 }
 
-/** Selects items of a run one by one: what is kept of each until the last was seen is little. */
+/** Selects items of a run one by one, and keeps little of each until the last was seen. */
 export class ItemChoice {
   private readonly matches: ReturnType<typeof matcherOf>;
   private readonly keys: KeyWatch;

@@ -17,7 +17,7 @@ import { eachOnce, type FindItems, selectItems } from "./request.js";
 /** The ways out of `held`, which only a person may take. */
 export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
 
-/** Which held items: by name, or all of the newest run that has any, of which a selection may choose. */
+/** Which held items: by name, or all of the newest run that has any; a selection may narrow these down. */
 export interface HeldItems {
   names: readonly string[];
   all: boolean;
@@ -70,7 +70,7 @@ async function heldItems(
   throw new EarlyExit("done", "nothing to resolve: no item is held");
 }
 
-/** Throws EarlyExit for items without a run, or of several: an order is about one run. */
+/** Throws EarlyExit for items without a run, or of several runs: an order is about one run. */
 async function runOf(store: Store, items: readonly Item[]): Promise<Run> {
   const [first] = items as [Item];
   const other = items.find(({ runId }) => runId !== first.runId);
@@ -88,13 +88,16 @@ async function runOf(store: Store, items: readonly Item[]): Promise<Run> {
   );
 }
 
-/** How many of the items were charged already, so that paying again is a decision; null where none may have been. */
+/**
+ * How many of the items were charged already, so that the person decides about paying again; null if none may have been
+ * charged.
+ */
 async function doubtText(store: Store, items: readonly Item[]): Promise<string | null> {
   const charged: Item[] = [];
   const unclear: Item[] = [];
   for (const item of items) {
     const attempt = await store.attempt(item.id);
-    // Of an accepted request the task has ended well, and its outputs cannot be had.
+    // The task of an accepted request has completed, and its outputs cannot be had.
     const isMade = attempt?.outcome === "accepted" && attempt.charged !== 0;
     if (attempt?.verdict === "charged" || isMade) charged.push(item);
     else if (attempt?.verdict === "undecided") unclear.push(item);
@@ -106,7 +109,7 @@ async function doubtText(store: Store, items: readonly Item[]): Promise<string |
   return `${known}${unclear.length === 0 ? "" : `, ${perhaps}`}; what is submitted again is paid for a second time.`;
 }
 
-/** The held item of that name. Throws EarlyExit if no item of that name is held, or several are. */
+/** The held item with that name. Throws EarlyExit if no item with that name is held, or several are. */
 async function heldNamed(store: Store, name: string, cwd: string): Promise<Item> {
   const held = (await itemsNamed(store, name, cwd)).filter(({ state }) => state === "held");
   if (held.length > 1) throw severalHeld(name, held, await store.runs());
@@ -178,9 +181,9 @@ export function* refetch(changes: Changes, itemId: number): TransactionPart<void
 }
 
 /**
- * Checks a task that a person found for an item, and returns what the item takes of it. The spend log has it then: that is
- * true whether the item takes it or not, and would be missing if the process ended after the item took it. Throws
- * EarlyExit if the task belongs to another item or its record differs.
+ * Checks a task that a person found for an item, and returns what the item takes from it. After this the spend log
+ * knows the task. That is right even if the item does not take it, and would be missing if the process ended after the
+ * item took it. Throws EarlyExit if the task belongs to another item or its record differs.
  */
 export async function adopt(
   store: Store,
@@ -209,7 +212,10 @@ export async function adopt(
   return { taskId, charged, attempt: attempt.id };
 }
 
-/** Which of an item's requests the task is of: of those that may have made it, the one that was sent closest to its creation. */
+/**
+ * Which of an item's requests made the task: among those that may have, the one that was sent closest to the task's
+ * creation.
+ */
 function attemptOf(task: Task, newest: Attempt, lost: readonly Attempt[]): Attempt {
   if (newest.taskId !== null) return newest;
   const distance = ({ sentAt }: Attempt) => Math.abs(Date.parse(task.created_at) - sentAt);

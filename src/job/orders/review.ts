@@ -2,7 +2,10 @@ import { basename } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { openSource } from "../../manifest/read.js";
 
-/** What a review file says of an item: a sheet with the columns `id` and `decision`, such as a gallery writes. */
+/**
+ * What a review file says about an item. A review file is a sheet with the columns `id` and `decision`, such as a
+ * gallery writes.
+ */
 const reviewDecisions = ["approve", "pick", "reject", "redo"] as const;
 export type ReviewDecision = (typeof reviewDecisions)[number];
 
@@ -14,12 +17,12 @@ export interface ReviewedName {
   place: string;
 }
 
-/** By what a person means an item: a name on the command line, or in a review file. */
+/** How a person names an item: on the command line, or in a review file. */
 export type ItemName = string | ReviewedName;
 
 /**
- * The names of the items that a review file has for these decisions. Throws EarlyExit if there is none of them, or the
- * file cannot be read.
+ * The names of the items for which a review file has these decisions. Throws EarlyExit if it has none, or if the file
+ * cannot be read.
  */
 export async function reviewedNames(
   file: string,
@@ -57,7 +60,7 @@ export async function reviewedNames(
   );
 }
 
-/** Puts the place of a name before a message about its item. */
+/** Puts the place of a name in front of a message about its item. */
 export function placed(name: ItemName, message: string): string {
   return typeof name === "string" ? message : `${name.place}: ${message}`;
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
@@ -15,6 +14,7 @@ import {
   lineIn,
 } from "../../run/receipts/receipt-lines.js";
 import { toldPath } from "../../store/workspace/own-paths.js";
+import { sha256Of } from "../../text/pieces.js";
 import { fileLines } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -95,9 +95,7 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
 async function hashOf(path: string, bytes: number): Promise<string | null> {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size !== bytes) return null;
-  const hash = createHash("sha256");
-  for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
-  return hash.digest("hex");
+  return sha256Of(createReadStream(path));
 }
 
 function foldersIn(folder: string): string[] {

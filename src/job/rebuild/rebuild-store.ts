@@ -93,8 +93,9 @@ export async function refill(
 }
 
 /**
- * The groups in the order of their run numbers: each gets that of its newest request, so that later runs have higher
- * numbers than all that people may have noted. Those without a request on record come last, and get the next numbers.
+ * The groups in the order of their run numbers. Each group gets the number of its newest request, so that later runs
+ * have higher numbers than all that people may have noted. Groups without a recorded request come last, and get the
+ * next numbers.
  */
 function numbered(groups: readonly FoundItem[][]): [number: number | undefined, group: FoundItem[]][] {
   const taken = new Set<number>();
@@ -268,7 +269,10 @@ function timeOf(text: string | null | undefined): number | null {
   return Number.isNaN(time) ? null : time;
 }
 
-/** The lines of the files that make the item archived; none where a file is missing or they are of an older attempt. */
+/**
+ * The lines of the files that make the item archived; none if a file is missing or the files belong to an older
+ * attempt.
+ */
 function archivedLines(
   { outputs }: FoundItem,
   attempts: readonly RestoredAttempt[],
@@ -289,8 +293,8 @@ function archivedLines(
 }
 
 /**
- * The task of the files has ended. Where no receipt names it, a person adopted it for the last request, which had no
- * answer; or its own request is not on record.
+ * The task of the files has ended. If no receipt names it, a person adopted it for the last request, which had no
+ * answer, or its own request is not recorded.
  */
 function collect(
   lines: readonly ArchivedLine[],

@@ -5,13 +5,18 @@ import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { balanceTold, type Credits, minus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
+import type { Forecast } from "../../core/pace/forecast.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { freeSlots, nextSendAt, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import type { Gate } from "../../run/gate/gate.js";
 import { count } from "../../text/amounts.js";
+import type { BlockedReason } from "../workspace/blocked.js";
+import type { WaitingItem } from "../workspace/evidence.js";
 import type { WorkspaceSession } from "../workspace/open.js";
+import type { SpentIn } from "../workspace/spent.js";
+import type { ItemFailure } from "../workspace/status.js";
 
 export interface Execution {
   run: Run;
@@ -30,9 +35,62 @@ export interface Execution {
   resumeAt: number | null;
   /**
    * How far the key's counter of used credits has moved since it last matched the spend log, and what the log explains.
-   * Null where it could not be read without a paid request in flight.
+   * Null if it could not be read without a paid request in flight.
    */
   creditCheck: { counted: Credits; known: Credits } | null;
+}
+
+/** The result of a run, as plain data. */
+export interface RunSummary extends SpentIn {
+  job: string;
+  /** The run's number in its workspace. */
+  run: number;
+  sandbox: boolean;
+  exit: ExitName;
+  counts: Readonly<Record<ItemState, number>>;
+  /** Invalid rows that were left out; null if there are none. */
+  skipped: { rows: number; file: string } | null;
+  /** Items that were archived before this execution began. */
+  before: number;
+  failures: readonly ItemFailure[];
+  held: readonly WaitingItem[];
+  /** Paid requests that may have been charged. */
+  unknown: readonly WaitingItem[];
+  overdue: readonly WaitingItem[];
+  /** Items that wait for outputs of others. */
+  blocked: readonly BlockedReason[];
+  /** Row ids of archived items that wait for a person's approval. */
+  awaiting: readonly string[];
+  /** When the first overdue task is polled again (UTC ms); null if there is none. */
+  nextPollAt: number | null;
+  /** When an unfinished run can continue (UTC ms); null if unknown. */
+  resumeAt: number | null;
+  /** Why the run ended before all items were done: whole sentences. */
+  stops: readonly string[];
+  /** The balance; null if it could not be read. */
+  left: Credits | null;
+  /** The balance as the service last reported it during the run; null if it never did. */
+  lastLeft: Credits | null;
+  /** How far the key's counter of used credits moved, and what the items account for; null if it was not read. */
+  creditCheck: { counted: Credits; known: Credits } | null;
+  /** API requests of this run, over all its resumes. */
+  requests: number;
+  /** The time of this command, from the moment of consent to its price. */
+  elapsedMs: number;
+  /** From the beginning of the run to its end. */
+  ranMs: number;
+  /** The forecast from the start of the run; null if nothing was planned or the run was resumed. */
+  forecast: Forecast | null;
+  /** Items that this run archived, their files, and the bytes of those. */
+  made: number;
+  files: number;
+  bytes: number;
+  /** The job's folder. */
+  folder: string;
+  /** What to do now, as a command or a sentence; null if nothing is left to do. */
+  nextStep: string | null;
+  /** The command that shows the archived files; null if there are none. */
+  look: string | null;
 }
 
 export interface ClosingOptions extends Pick<AccountReading, "me"> {
@@ -43,7 +101,7 @@ export interface ClosingOptions extends Pick<AccountReading, "me"> {
   leftOut: number;
 }
 
-/** Says how an execution that began at `beganAt` (UTC ms) ended, and puts that on record. */
+/** Returns how an execution that started at `beganAt` (UTC ms) ended, and records it. */
 export async function closeRun(options: ClosingOptions, beganAt: number, gate: Gate): Promise<Execution> {
   const { opened, run, clock, me, leftOut } = options;
   const { store } = opened;
@@ -112,7 +170,7 @@ function exitOf(
   // Without a stop, planned items are left only by a parked model.
   if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
   if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
-  // Where no item that others wait for is in trouble itself, only a person can help them.
+  // If no item that others wait for is in trouble itself, only a person can help them.
   if (undecided > 0 && reasons.length === 0) reasons.push("held");
   if (leftOut > 0) reasons.push("credits");
   if (awaiting > 0) reasons.push("held");
@@ -151,8 +209,8 @@ async function stateOf(
   { counts, awaiting }: Left,
   stops: readonly Stop[],
 ): Promise<Run["state"]> {
-  // A resume may release what a stop kept from its parents' addresses, what could not be published or had a canary that
-  // failed, and what waits for an approval.
+  // A resume may release items that a stop kept from their parents' addresses, that could not be published, whose
+  // canary failed, or that wait for an approval.
   const isCutShort = counts.blocked > 0 && (stops.length > 0 || awaiting > 0 || (await store.mayUnblock(id)));
   const open = [...openStates, "overdue", "unknown"] as const;
   if (!isCutShort && open.every((state) => counts[state] === 0)) return "finished";
@@ -185,7 +243,7 @@ async function afterReading(
   return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
 }
 
-/** Compares the key's counter with the spend log since they last matched, and stores what that teaches. */
+/** Compares the key's counter with the spend log since they last matched, and stores the result. */
 async function checkCredits(
   { account: { spendLog } }: WorkspaceSession,
   options: Run["options"],

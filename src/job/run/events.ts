@@ -11,7 +11,7 @@ import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
 import { outputsPlace } from "../workspace/outputs-place.js";
 import { type Opened, openSteps, type StatePlace } from "../workspace/state.js";
-import type { RunSummary } from "./summary.js";
+import type { RunSummary } from "./closing.js";
 
 /**
  * What happens in a run, for programs that follow it. Credits are plain numbers. Events of items are read from the
@@ -27,7 +27,7 @@ interface EventHead {
 }
 
 type RunEventFacts =
-  /** The run and its items are on record; nothing has been submitted yet. `folder` is where its files go. */
+  /** The run and its items are recorded; nothing has been submitted yet. `folder` is where its files go. */
   | { event: "run_started"; job: string; manifest: string; folder: string; sandbox: boolean }
   /** The service accepted the paid request and charged `credits`; null if it did not say how much. */
   | (ItemFacts & Charged & { event: "submitted" })
@@ -39,7 +39,7 @@ type RunEventFacts =
   | (ItemFacts & Charged & { event: "failed"; kind: FailureKind | null; message: string | null })
   /** A failed item is submitted again. */
   | (ItemFacts & { event: "retried"; message: string | null })
-  /** It may have been charged without a result: a person decides, with `bulkgen resolve`. */
+  /** It may have been charged without a result: a person has to decide, with `bulkgen resolve`. */
   | (ItemFacts & Charged & { event: "held"; message: string | null })
   /** A request waits until then (ISO 8601), for a slot of this limit. */
   | { event: "waiting"; for: WaitReason; until: string }

@@ -3,6 +3,7 @@ import { copyKey } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { BucketError } from "../../bucket/bucket.js";
+import { WakeSignal } from "../../clock.js";
 import { balanceTold, noCredits } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
@@ -16,7 +17,6 @@ import { type Progress, runLoop } from "../../run/loop.js";
 import { openSession, type RunPorts, type RunSettings, type Session } from "../../run/ports.js";
 import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
-import { WakeSignal } from "../../run/waits.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
 import { endRefused } from "../workspace/open.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
@@ -24,7 +24,7 @@ import { stateName } from "../workspace/state.js";
 import { closeRun, type Execution } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
 
-/** Polls in flight at once, where there are no more lanes. The quota limits them far more than this does. */
+/** Polls in flight at once, unless there are more lanes. The quota limits them far more than this does. */
 const pollsAtOnce = 8;
 
 /** With the account as it was when the run began. */
@@ -64,7 +64,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return closeRun(options, beganAt, session.gate);
 }
 
-/** Gives files the names that their rows ask for now, says that the run has begun, and takes orders from then on. */
+/**
+ * Gives files the names that their rows ask for now, reports that the run has started, and accepts orders from then on.
+ */
 async function begin(
   { opened, run, clock, log, onBegin }: ExecuteOptions,
   session: Session,

@@ -9,9 +9,10 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import type { SeenWorker, WorkerEntry } from "../../fleet/job.js";
-import { openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
+import { dropQueue, openQueue, type Queue, type QueueLoad, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
+import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
@@ -26,10 +27,10 @@ export interface WorkerJob {
   environment: Environment;
   clock: Clock;
   log: Log;
-  /** Drains the worker: it finishes what it has, and takes no more. */
+  /** Stops the worker: it finishes its downloads and takes no more. */
   stop: AbortSignal;
   onReady(): void;
-  /** Goes on with a run whose process is gone. Only of a worker that stands by. */
+  /** Continues a run whose process is gone. Only for a worker that stands by. */
   takeOver(run: Run): Promise<void>;
 }
 
@@ -38,7 +39,7 @@ const watchMs = 3_000;
 /** The longest pause after a run could not be continued, e.g. because the database or the service is away (ms). */
 const watchMsMax = 30_000;
 
-/** Works until it is stopped. Throws EarlyExit where it is of no use here. */
+/** Works until it is stopped. Throws EarlyExit if it can do nothing here. */
 export async function runWorker(job: WorkerJob): Promise<void> {
   const { workspace, clock, log, stop } = job;
   const queue = await queueOf(workspace, clock);
@@ -102,15 +103,18 @@ export async function runWorker(job: WorkerJob): Promise<void> {
 }
 
 /** Throws EarlyExit for a workspace without a database, or without the package of the queue. */
-async function queueOf({ database }: Workspace, clock: Clock): Promise<Queue> {
-  if (database === null)
-    throw new EarlyExit(
-      "usage",
-      "a fleet shares a database: set BULKGEN_DATABASE_URL to its address. `bulkgen migrate` moves a state there. Nothing was sent.",
-    );
-  const queue = await openQueue(database, clock);
+async function queueOf(workspace: Workspace, clock: Clock): Promise<Queue> {
+  const queue = await openQueue(databaseOf(workspace), clock);
   if (queue === null) throw queueMissing();
   return queue;
+}
+
+function databaseOf({ database }: Workspace): DatabaseAddress {
+  if (database !== null) return database;
+  throw new EarlyExit(
+    "usage",
+    "a fleet shares a database: set BULKGEN_DATABASE_URL to its address. `bulkgen migrate` moves a state there. Nothing was sent.",
+  );
 }
 
 async function untilStopped(
@@ -138,7 +142,7 @@ async function untilStopped(
   }
 }
 
-/** A run whose process ended without closing it: it is on record as running, and nobody has the lock. */
+/** A run whose process ended without closing it: it is recorded as running, and nobody has the lock. */
 async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | null> {
   const running = () =>
     withStore(workspace, clock, async (store) =>
@@ -157,6 +161,16 @@ export async function fleetOf(workspace: Workspace, clock: Clock) {
   } finally {
     await fleet.close();
   }
+}
+
+/**
+ * Drops the queue and makes it again. A run and its workers notice this, and fill it again. Throws EarlyExit as
+ * `fleetOf` does.
+ */
+export async function rebuildQueue(workspace: Workspace, clock: Clock): Promise<void> {
+  await dropQueue(databaseOf(workspace));
+  const queue = await queueOf(workspace, clock);
+  await queue.close();
 }
 
 /** A fleet for those who go on looking at it. */

@@ -1,24 +1,26 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
 import { copyIndex, savingCopies } from "../../archive/copies.js";
 import { bucketDisk } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { removeLeftovers } from "../../archive/disk/temporary.js";
+import { openTemporary, removeLeftovers } from "../../archive/disk/temporary.js";
 import { undiciDownloads } from "../../archive/download/download.js";
-import { identityOf, type JobIndex } from "../../archive/index-file.js";
+import { identityOf, type JobIndex, lineOf } from "../../archive/index-file.js";
 import { type Archive, openArchive } from "../../archive/save.js";
 import type { AlarmClock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { openHandOut } from "../../fleet/hand-out.js";
+import { openQueue, queueMissing } from "../../fleet/queue.js";
+import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { Environment } from "../../text/environment.js";
-import { lineOf } from "../workspace/index-line.js";
 import type { WorkspaceSession } from "../workspace/open.js";
-import { asUsage } from "../workspace/outputs-place.js";
-import { openCopies } from "./copies.js";
-import { openSaves, type Saves } from "./saves.js";
+import { asUsage, openCopies } from "../workspace/outputs-place.js";
 
 export interface OutputsOptions {
   opened: WorkspaceSession;
@@ -30,21 +32,27 @@ export interface OutputsOptions {
   work?: boolean;
 }
 
-/** The outputs of a run: where they are kept, and who downloads them. */
-export interface Outputs extends Pick<Saves, "save" | "offered">, Pick<Archive, "refusal"> {
-  disk: Disk;
-  /** The index of the job's folder. */
-  index(): Promise<JobIndex>;
-  /** Brings the index up to what other hosts have put into the bucket that alone keeps the outputs. */
-  completeIndex(): Promise<void>;
-  /** Copies the index to that bucket. Where it cannot be, the next run does. */
-  copyIndex(): Promise<void>;
+/** How a run saves outputs: by itself, or by all workers that share its database. */
+export interface Saves extends Pick<Archive, "save"> {
+  /** Downloads that others do at once. */
+  offered?(): number;
   close(): Promise<void>;
 }
 
+/** The outputs of a run: where they are kept, and who downloads them. */
+export interface Outputs extends Saves, Pick<Archive, "refusal"> {
+  disk: Disk;
+  /** The index of the job's folder. */
+  index(): Promise<JobIndex>;
+  /** Updates the index with the outputs that other hosts have put into the bucket that alone keeps them. */
+  completeIndex(): Promise<void>;
+  /** Copies the index to that bucket. If that fails, the next run copies it. */
+  copyIndex(): Promise<void>;
+}
+
 /**
- * Opens them, and removes what crashed runs left of downloads. `onOffer` is called when others have taken or returned
- * downloads. Throws EarlyExit for a bucket that cannot be used, or where downloads are left to others and none can do them.
+ * Opens them, and removes partial downloads of crashed runs. `onOffer` is called when others have taken or returned
+ * downloads. Throws EarlyExit if a bucket cannot be used, or if downloads are left to others and none can do them.
  */
 export async function openOutputs(options: OutputsOptions, onOffer: () => void): Promise<Outputs> {
   const { opened, run, clock, log } = options;
@@ -66,7 +74,7 @@ export async function openOutputs(options: OutputsOptions, onOffer: () => void):
   await removeLeftovers(disk, folder).catch((error: unknown) => {
     throw asUsage(error);
   });
-  const saves = await openSaves({ ...options, disk, bucket: only?.name ?? null }, archive, onOffer);
+  const saves = await openSaves(options, disk, only?.name ?? null, archive, onOffer);
   const index = () => archive.indexOf(folder);
   return {
     disk,
@@ -94,8 +102,8 @@ export async function openOutputs(options: OutputsOptions, onOffer: () => void):
 }
 
 /**
- * Adds the lines that this host's index lacks of outputs in a bucket, or has of an older name: another host may have run
- * before. Where a move was cut short, the index is right and the history is not.
+ * Adds lines for outputs in a bucket that this host's index lacks or has under an older name, because another host may
+ * have run before. If a move was interrupted, the index is right and the history is not.
  */
 async function addMissingLines(index: JobIndex, disk: Disk, store: Store, run: Run): Promise<void> {
   for await (const page of store.archived(run.jobId)) {
@@ -108,4 +116,77 @@ async function addMissingLines(index: JobIndex, disk: Disk, store: Store, run: R
       if (!isRight) await index.add(line);
     }
   }
+}
+
+/** Throws EarlyExit if others are to do the downloads, and none can. */
+async function openSaves(
+  { opened, run, clock, log, work = true }: OutputsOptions,
+  disk: Disk,
+  bucket: string | null,
+  archive: Archive,
+  onOffer: () => void,
+): Promise<Saves> {
+  const { database } = opened.workspace;
+  const here: Saves = { save: archive.save, close: async () => undefined };
+  if (database === null) {
+    if (work) return here;
+    throw new EarlyExit(
+      "usage",
+      "--no-work needs --database-url: without it there are no other workers. Nothing was sent.",
+    );
+  }
+  const queue = await openQueue(database, clock);
+  if (queue === null) {
+    if (work) return here;
+    throw queueMissing();
+  }
+  const entry = {
+    host: hostname(),
+    pid: process.pid,
+    version: ownVersion(),
+    downloads: run.options.downloads,
+  };
+  const folder = jobFolder(run);
+  // A name that no other run has.
+  const proof = await openTemporary(
+    nodeDisk,
+    folder,
+    `fleet ${run.id} ${entry.host} ${entry.pid} ${clock.now()}`,
+  );
+  const { outFolder } = run;
+  const worker = work
+    ? new Worker({
+        queue,
+        outFolder,
+        disk,
+        clock,
+        log,
+        archiveFor: () => archive,
+        entry: { ...entry, does: "run" },
+      })
+    : null;
+  await worker?.start();
+  const handOut = await openHandOut({
+    queue,
+    archive,
+    outFolder,
+    clock,
+    log,
+    startWorker: work ? null : `bulkgen worker${run.options.sandbox ? " --sandbox" : ""}`,
+    onOffer,
+    bucket,
+    proof: proof.path.slice(folder.length + 1),
+    hasProof: async () => (await nodeDisk.size(proof.path).catch(() => null)) !== null,
+    baseUrl: opened.connection.baseUrl,
+  });
+  return {
+    save: (request, signal = new AbortController().signal) => handOut.save(request, signal),
+    offered: () => handOut.offered(),
+    async close() {
+      await worker?.drain(AbortSignal.abort("ended"));
+      await handOut.close();
+      await queue.close();
+      await proof.abandon();
+    },
+  };
 }

@@ -72,8 +72,8 @@ export interface PreparedPlan extends AccountReading {
 }
 
 /**
- * Reads the manifest and checks it against the live models and the account. Costs two requests, or none if the file
- * cannot be read. Throws EarlyExit for a manifest of which nothing can be planned.
+ * Reads the manifest and checks it against the live models and the account. Makes two requests, or none if the file
+ * cannot be read. Throws EarlyExit if nothing of the manifest can be planned.
  */
 export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = options;
@@ -206,7 +206,7 @@ export function publishProblem({ publish, file }: Manifest): Problem[] {
   ];
 }
 
-/** A default model with a typing error, which no row may have needed. A row that needs it is a problem. */
+/** A mistyped default model, which perhaps no row needs. If a row needs it, that row has a problem. */
 function unknownDefault(named: string | undefined, models: readonly Model[]): string[] {
   if (named === undefined || models.some(({ model_key: key }) => key === named)) return [];
   const near = nearest(

@@ -43,7 +43,7 @@ export interface JobOptions {
   /** Starts the sandbox or connects to the service. Local inputs are in the manifest's folder. */
   connect(manifest: string): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   clock: AlarmClock;
-  /** The machine's, for what is set up outside of bulkgen, such as the access to buckets. */
+  /** The machine's environment, for settings outside of bulkgen, such as the access to buckets. */
   environment: Environment;
   /** How local inputs are published, by the flags. */
   publish: PublishSettings;
@@ -54,9 +54,9 @@ export interface JobOptions {
   dailyCredits?: Credits;
   /** Submits nothing, only downloads what is paid for. */
   fetchOnly?: boolean;
-  /** False: other processes do the downloads, of a workspace in a database. */
+  /** False: other processes do the downloads, for a workspace in a database. */
   work?: boolean;
-  /** Called when the run and its items are on record, before anything is submitted. */
+  /** Called when the run and its items are recorded, before anything is submitted. */
   onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;
   /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
@@ -120,7 +120,7 @@ export async function runJob<Result>(
   }
 }
 
-/** A run that could not start is not in progress: a worker that stands by would go on with it. */
+/** A run that could not start must not count as in progress, or a worker that stands by would continue it. */
 export async function leaveUnstarted(
   error: unknown,
   store: Store,

@@ -42,7 +42,7 @@ export function othersRun(run: Run | undefined, who: Who): Finding | null {
   };
 }
 
-/** Warns that what a finished run made for another user or service does not count: a key may have been mistaken. */
+/** Warns that a finished run of another user or service does not count, in case the key is the wrong one. */
 export function madeForOthers(newest: Run | undefined, who: Who): Finding[] {
   if (newest === undefined || isOwn(newest, who)) return [];
   const message =

@@ -20,7 +20,9 @@ interface Where {
   mark: BalanceMark;
 }
 
-/** The same with what counts against it: of the run to be continued, of the day, and of the balance. */
+/**
+ * The same, with what already counts against it: spending of the run to be continued, of the day, and of the balance.
+ */
 export async function spendingCaps(
   { run, account, store, mark }: Where,
   runId: number | null,

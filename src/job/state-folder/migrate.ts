@@ -91,7 +91,7 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
           refuseSubmitting(finish(submitting(sqliteQueries(files.state))));
           await server.atomic(function* () {
             const mark = (yield* server.sql("SELECT place FROM moved").value()) as string | undefined;
-            // What it has is not in use: the state was moved out of it, or a move into it was cut short.
+            // Its data is not in use: the state was moved out of it, or a move into it was interrupted.
             if (mark === place) yield* empty(server.sql);
             if (mark !== undefined && mark !== place)
               throw refused(

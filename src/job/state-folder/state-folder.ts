@@ -51,7 +51,7 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
     const { code, path } = error as NodeJS.ErrnoException;
     if (error instanceof EarlyExit || code === undefined) throw error;
     const { sharedFolder, stateFile, markerFolder } = workspace;
-    // The workspaces of this machine are noted in the user's folder, which may be the one that cannot be written.
+    // The workspaces of this machine are recorded in the user's folder, which may be the folder that cannot be written.
     if (path !== undefined && !path.startsWith(markerFolder))
       throw new EarlyExit("usage", noSharedFolder(sharedFolder, code, stateFile));
     const todo = madeWritable(
@@ -91,7 +91,7 @@ function placed(workspace: Workspace, options: PlaceOptions): Workspace {
   return options.find();
 }
 
-/** A state on a server may have many folders, which remember it once it has answered. */
+/** A state on a server may have many folders. Each remembers the server once it has answered. */
 function onServer(workspace: Workspace, database: string, { random }: PlaceOptions): Workspace {
   const { markerFolder, stateFile } = workspace;
   makeFolder(dirname(stateFile));

@@ -58,7 +58,7 @@ export interface OpenAccount {
   close(): Promise<void>;
 }
 
-/** Opens what the accounts share. Throws EarlyExit where its folder cannot be made. */
+/** Opens the shared data of the accounts. Throws EarlyExit if its folder cannot be made. */
 async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
   const { accountsFile, stateFile } = place;
   try {
@@ -70,7 +70,7 @@ async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
   }
 }
 
-/** Why the folder of what all workspaces share cannot be used, and the way out. */
+/** Why the folder that all workspaces share cannot be used, and what to do. */
 export function noSharedFolder(folder: string, code: string | undefined, stateFile: string): string {
   const verb = existsSync(folder) ? "written" : "made";
   return `${folder} cannot be ${verb} (${code}): bulkgen keeps there what all your workspaces share. Nothing was sent. To keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
@@ -178,7 +178,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
 
 const keysShown = 5;
 
-/** Leaves out models whose price is no amount. Of several models with one key the first counts. */
+/** Leaves out models whose price is not an amount. If several models have the same key, the first counts. */
 export function usableModels(list: ModelList, log: Log): ModelList {
   const models = new Map<string, Model>();
   const unpriced: string[] = [];

@@ -17,7 +17,7 @@ export function shapeOf(key: string): string {
   return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
 }
 
-/** A value as it was given, unless it is a key that came into the wrong place. */
+/** A value as it was given, unless it is a key in the wrong place. */
 function withoutKey(value: string): string {
   return value.includes(keyPrefix) ? "what looks like an API key" : JSON.stringify(value);
 }
@@ -45,7 +45,7 @@ export function checkedAddress(baseUrl: string): { origin: string; baseUrl: stri
   return { origin: clean, baseUrl: clean };
 }
 
-/** Whether an address is one of this machine, so that what is sent there leaves it by no network. */
+/** Whether an address is on this machine, so that requests do not leave it. */
 export function isThisMachine({ hostname }: URL): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
 }

@@ -1,9 +1,8 @@
-import { localTime } from "../../core/local-time.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
-import { isoOrNull } from "../../text/iso.js";
 import { reasonCharactersMax } from "../../text/reasons.js";
 import { shortText, terminalText } from "../../text/terminal.js";
+import { isoOrNull, localTime } from "../../text/times.js";
 
 /** The evidence of an item's newest request; null if there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
@@ -20,7 +19,7 @@ export function reasonOf({ state, note }: Pick<Item, "state" | "note">): string 
   return note ?? (state === "overdue" ? "still processing" : "no reason is known");
 }
 
-/** The items in this state, each with why and with its evidence. */
+/** The items in this state, each with its reason and its evidence. */
 export async function waitingIn(
   store: Pick<Store, "attempt">,
   items: readonly Item[],
@@ -73,7 +72,7 @@ export function evidenceText(
   ].join(", ");
 }
 
-/** The evidence as JSON: nothing but nulls where there is none. */
+/** The evidence as JSON: only nulls if there is none. */
 export function evidenceJson(evidence: Evidence | null) {
   const {
     sentAt = null,

@@ -1,19 +1,20 @@
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { hostname } from "node:os";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { indexName } from "../../archive/index-file.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
-import { LineSplitter } from "../../text/lines.js";
+import { LineSplitter } from "../../text/pieces.js";
+import { leaves } from "../../text/within.js";
 import { identityFile, readIdentity, writeIdentity } from "./identity.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 
 /** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
 export function lostHistory(workspace: Workspace): string | null {
   const { root, markerFolder, stateFile, database } = workspace;
-  // Whether it is the right one, and not outdated, the receipts tell when it is open.
+  // Once the database is open, the receipts show whether it is the right one and not outdated.
   if (database !== null) return null;
   const identity = readIdentity(markerFolder);
   const moved = movedTo(workspace);
@@ -37,7 +38,7 @@ function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace)
   if (existsSync(receiptsFile) && statSync(receiptsFile).size > 0)
     return `${receiptsFile} records paid requests`;
   // An --out folder may belong to another workspace, and after rehearsals only, the files may be someone else's.
-  const isOwn = readIdentity(markerFolder) !== null && !relative(root, outFolder).startsWith("..");
+  const isOwn = readIdentity(markerFolder) !== null && !leaves(root, outFolder);
   return isOwn && indexFiles(outFolder).length > 0
     ? `the archive in ${outFolder} has files that it recorded`
     : null;
@@ -55,20 +56,21 @@ export function refuseLost(workspace: Workspace): void {
   if (lost !== null) throw new EarlyExit("usage", `${lost}. Nothing was sent.`);
 }
 
-/** Throws EarlyExit if the state of the workspace is in a database now, which this process was not told of. */
+/** Throws EarlyExit if the state of the workspace is in a database whose address this process does not have. */
 export function refuseMoved(workspace: Workspace): void {
   if (movedTo(workspace) !== null) refuseLost(workspace);
 }
 
-/** The database that has the state, where this process was told of none. */
+/** The database that has the state, if this process has no address. */
 export function movedTo(workspace: Workspace): string | null {
   if (workspace.database !== null || isRehearsal(workspace)) return null;
   return readIdentity(workspace.markerFolder)?.database ?? null;
 }
 
 /**
- * The folder remembers the database that has its state, so that no command begins another one here. Call it once that
- * database has answered: an address that was mistyped must not be remembered. `replaces`: it is known to be the right one.
+ * The folder remembers the database that has its state, so that no command starts another state here. Call this once
+ * the database has answered: a mistyped address must not be remembered. `replaces`: the database is known to be the
+ * right one.
  */
 export function rememberDatabase(workspace: Workspace, { replaces }: { replaces: boolean }): void {
   const { markerFolder, database } = workspace;
@@ -94,7 +96,7 @@ export function mustHaveRuns(workspace: Workspace): void {
 /** How to begin, where no run is on record. */
 export const howToBegin = "`bulkgen init` writes a first sheet, `bulkgen run FILE` makes what a sheet lists";
 
-/** Says that a workspace has no runs, what lies there all the same, and what to do. */
+/** Says that a workspace has no runs, what it contains nevertheless, and what to do. */
 export function noRunsText(workspace: Workspace): string {
   const { root, outFolder, stateFile } = workspace;
   const items = isRehearsal(workspace) ? 0 : archivedItems(outFolder);
@@ -106,7 +108,7 @@ export function noRunsText(workspace: Workspace): string {
     : `no runs in ${root} yet. ${howToBegin}`;
 }
 
-/** The lines of a file, of which no more than a piece is in memory. */
+/** The lines of a file, read piece by piece. */
 export function* fileLines(path: string): Generator<string> {
   const splitter = new LineSplitter();
   const piece = new Uint8Array(1 << 20);

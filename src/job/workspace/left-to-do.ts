@@ -21,11 +21,11 @@ export interface LeftToDo {
   nextPollAt: number | null;
   /** Row ids of the items that wait for a person's approval. */
   awaiting: readonly string[];
-  /** When it is decided at the latest whether the unanswered requests were charged; null if there are none. */
+  /** The latest time at which it is decided whether the unanswered requests were charged; null if there are none. */
   decidesAt: number | null;
 }
 
-/** `items` are those of the run that failed, are overdue or unknown, where they were read already. */
+/** `items` are the run's failed, overdue or unknown items, if they were read already. */
 export async function leftToDo(store: Store, run: Run, items?: readonly Item[]): Promise<LeftToDo> {
   const open = items ?? (await store.items(run.id, ["failed", "overdue", "unknown"]));
   const failed = open.filter(({ state }) => state === "failed");

@@ -19,7 +19,7 @@ import type { Workspace } from "./workspace.js";
 export type StatePlace = Pick<Workspace, "root" | "stateFile" | "database">;
 export type AccountsPlace = Pick<Workspace, "stateFile" | "accountsFile" | "database">;
 
-/** Throws EarlyExit for a command that reads the files of a state, where it is on a server. */
+/** Throws EarlyExit for a command that reads the files of a state, if the state is on a server. */
 export function mustBeHere({ database }: Pick<Workspace, "database">, instead: string): void {
   if (database === null) return;
   throw new EarlyExit(
@@ -54,7 +54,10 @@ export async function withStore<Result>(
   }
 }
 
-/** Opens what the accounts share: with the workspace if that is on a server, else in a file of all workspaces here. */
+/**
+ * Opens the shared data of the accounts: with the workspace if that is on a server, otherwise in a file that all
+ * workspaces here share.
+ */
 export async function openSharedData(
   { accountsFile, database }: Pick<AccountsPlace, "accountsFile" | "database">,
   clock: Clock,
@@ -84,7 +87,10 @@ export async function openQuota(
   return reading(place.accountsFile, place, clock, (database) => quotaOn(database, origin, accountId));
 }
 
-/** Whether a database takes no writes: a replica, or one that was told so. Rejects with DatabaseTrouble. */
+/**
+ * Whether a database accepts no writes: a replica, or a database that is set to read-only. Rejects with
+ * DatabaseTrouble.
+ */
 export async function isReadOnly(database: DatabaseAddress): Promise<boolean> {
   const { takesNoWrites } = await import("../../store/postgres/connect.js");
   return takesNoWrites(database);

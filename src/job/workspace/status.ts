@@ -40,7 +40,7 @@ export async function statusOf(
       current: await lockOwnerOf(workspace),
     });
     const isLatest = !runs.some(({ id, jobId }) => id > run.id && jobId === run.jobId);
-    // In a run in progress items wait for others as a matter of course.
+    // In a run in progress it is normal that items wait for others.
     const blocked = overview.alive ? [] : await blockedIn(store, run.id);
     return {
       ...overview,
@@ -80,8 +80,9 @@ async function troubleOf(store: Store, items: readonly Item[], workspace: Worksp
 }
 
 /**
- * A database that went away while a request was answered lost the answer. The process that asked has it in its receipts, on
- * its own machine; another machine may have gone on with the run, and known nothing of it. Null if these are not here.
+ * If a database went away while a request was answered, the answer is missing there. The process that sent the request
+ * has the answer in its receipts, on its own machine; another machine may have continued the run without it. Null if
+ * the receipts are not here.
  */
 async function taskInReceipts(
   store: Store,
@@ -173,7 +174,7 @@ export interface RunOverview extends SpentIn {
   resume: string | null;
   /** What may be left to do; null while it is in progress, and when all is done. */
   left: LeftToDo | null;
-  /** Of the requests in doubt, those whose answers its process still waits for; none if it is not in progress. */
+  /** The number of requests in doubt whose answers its process still waits for; none if it is not in progress. */
   inFlight: number;
 }
 
@@ -192,7 +193,9 @@ export interface ItemTrouble {
 /** A run as `bulkgen status` shows it. */
 export interface RunStatus extends RunOverview {
   counts: Readonly<Record<ItemState, number>>;
-  /** How it left its items, of which a later run of its job has taken over some or all; null for the job's latest run. */
+  /**
+   * How it left its items, if a later run of its job has taken over some or all of them; null for the job's latest run.
+   */
   results: Readonly<Record<ItemState, number>> | null;
   folder: string;
   /** The forecast from the start of the run; null if there was none. */

@@ -8,12 +8,12 @@ import { lockOwnerOf } from "./lock.js";
 import { type Opened, openQuota, openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 
-/** A run that another process executes, as that process records it. Nothing is changed, and nobody is asked. */
+/** A run that another process executes, as that process records it. Changes nothing and works offline. */
 export interface WatchedRun {
   run: Run;
   /** When the process began with it (UTC ms). */
   since: number;
-  /** Where it stands now; null once no process executes it any more. */
+  /** Its current progress; null once no process executes it any more. */
   progress(): Promise<Progress | null>;
   close(): Promise<void>;
 }

@@ -2,9 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
-import { leaves } from "../../manifest/shape/within.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
+import { leaves } from "../../text/within.js";
 import { identityFile, isOther, readIdentity, type WorkspaceIdentity, workspacesFolder } from "./identity.js";
 
 /** A folder with `.bulkgen/`, and the paths of its files. Sandbox items are kept apart, so a rehearsal never counts. */
@@ -89,8 +89,8 @@ export function accountsIn(folder: string): string {
 }
 
 /**
- * A folder may come from somebody else, and name any folder as its state: it is followed only to the one that bulkgen
- * itself makes for a workspace of this id. Whether this folder is the one with the id, its claim says.
+ * A folder may come from somebody else, and may name any folder as its state. bulkgen follows it only to the folder
+ * that it makes itself for a workspace of this id. The claim of the id says whether this folder is the one with the id.
  */
 function refuseStrangeState(
   { id, state }: WorkspaceIdentity,
@@ -129,7 +129,7 @@ export function forReading(workspace: Workspace, sandbox: boolean): Workspace {
   return { ...workspace, serviceFile: ":memory:", accountsFile: ":memory:", database: null };
 }
 
-/** Whether the workspace has been used. One on a server is made when it is opened. */
+/** Whether the workspace has been used. A workspace on a server is made when it is opened. */
 export function workspaceExists({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): boolean {
   return database !== null || existsSync(stateFile);
 }

@@ -70,12 +70,6 @@ export function bytesOf(bytes: Uint8Array): Bytes {
   };
 }
 
-export async function wholeOf({ pieces }: Bytes): Promise<Buffer> {
-  const all: Uint8Array[] = [];
-  for await (const piece of pieces()) all.push(piece);
-  return Buffer.concat(all);
-}
-
 function held(file: string, bytes: Uint8Array): Bytes | { problem: Problem } {
   return bytes.length > fileBytesMax ? { problem: tooLarge(file, bytes.length) } : bytesOf(bytes);
 }

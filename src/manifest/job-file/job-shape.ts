@@ -12,7 +12,7 @@ import { columnName } from "../shape/columns.js";
  */
 const cell = z
   .union([z.string(), z.number(), z.boolean(), z.null()], "text, a number, or true or false")
-  .describe("text (a Liquid template where it holds {{ }}), a number, or true or false");
+  .describe("text (a Liquid template if it contains {{ }}), a number, or true or false");
 const text = (meaning: string) => cell.describe(meaning);
 const params = z
   .union([z.record(z.string(), cell), z.null()], "an object of parameters")
@@ -37,7 +37,7 @@ const output = text("wanted name of the output file; / makes folders");
 const row = z
   .looseObject({ params: params.optional() }, "an object with the row's fields")
   .catchall(cell)
-  .describe("a row: the fields that are known, and any other as a variable for templates");
+  .describe("a row: known fields, and any other field as a variable for templates");
 
 const values = z
   .array(cell, "a list of values")
@@ -57,7 +57,7 @@ const zip = axes("each row is made with the first values together, then with the
 
 const approve = z
   .union([z.boolean(), z.string().regex(/^(?:true|false)$/i)], "true or false")
-  .describe("a person has to approve each item; what takes its output is not made before that");
+  .describe("a person has to approve each item before other items use its output");
 
 const step = z
   .strictObject(
@@ -71,16 +71,16 @@ const step = z
     },
     "an object with the step's name and fields",
   )
-  .describe("one of the things that each row gives, such as a picture or a voice");
+  .describe("an item that each row makes, such as a picture or a voice");
 
 const defaults = z
   .union([z.strictObject(optional), z.null()], "an object with the rows' defaults")
-  .describe("what a row takes where it says nothing itself");
+  .describe("values for fields that a row leaves empty");
 
 const target = z
   .string("s3://bucket/prefix, or an https:// address")
   .regex(/^(s3|https?):\/\/[^\s?#]+$/i, "s3://bucket/prefix, or the https:// address of a folder")
-  .describe("s3://bucket/prefix, or the https:// address under which the files are already");
+  .describe("s3://bucket/prefix, or the https:// address where the files already are");
 /** A job file may come from somebody else, so it runs nothing. */
 const noCommand =
   "--publish-command, its variable or your own settings: a job file may come from somebody else, so a command in it is not run";
@@ -93,14 +93,14 @@ const publish = z
         for: z
           .string("a duration such as 24h")
           .refine((text) => durationIn(text) !== null, "a duration such as 24h")
-          .describe("how long the addresses have to be good")
+          .describe("how long the addresses must stay valid")
           .optional(),
         command: z.never(noCommand).optional(),
       }),
     ],
     "s3://bucket/prefix, an https:// address, or an object with to and for",
   )
-  .describe("where local input files are put for the service to read");
+  .describe("where to publish local input files for the service");
 
 const job = z.strictObject(
   {

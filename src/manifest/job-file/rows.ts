@@ -1,9 +1,8 @@
 import type { Problem } from "../../core/problem.js";
 import { type Document, isObject, type Language, type Plain, parsed } from "../formats/document.js";
 import { rowsInMemory, type Source, type SourceRow, unreadSource } from "../shape/source.js";
-import { jobOf } from "./job.js";
+import { jobOf, writtenAt } from "./job.js";
 import { checkJob, checkRow } from "./job-shape.js";
-import { writtenAt } from "./written.js";
 
 /** Reads an array of rows, or a job, from JSON or YAML. A job may name another file for its rows. */
 export function readDocument(

@@ -1,8 +1,8 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
+import { leaves } from "../../text/within.js";
 import { standardInput } from "../formats/bytes.js";
 import { decodedText } from "../formats/encoding.js";
-import { leaves } from "../shape/within.js";
 import { TemplateFault, type TemplateProblem } from "./template.js";
 
 /** `@prompts/winter.txt`; any other text that begins with `@` is an ordinary prompt. */

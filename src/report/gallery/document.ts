@@ -54,7 +54,7 @@ function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("base64");
 }
 
-/** JSON that no text in it can end: a script element ends at the first `</script`. */
+/** JSON that is safe in a script element, which ends at the first `</script`. */
 function embedded(page: GalleryPage): string {
   return JSON.stringify(page).replaceAll("<", "\\u003c");
 }

@@ -79,7 +79,7 @@ function markOf({ service }: ReadingPorts, seq: number, reading: number | null):
   return { seq, reading, dayBefore: service.time.now.earliest - dayMs };
 }
 
-/** The key's counters; where one of them is none, in words what was expected: half a reading proves nothing. */
+/** The key's counters, or in words what was expected if one of them is not a number: half a reading proves nothing. */
 export function countersIn({ credits, api_key: key }: Me): { used: Credits; requests: number } | string {
   const used = creditsTold(credits.used_this_key);
   const requests = requestsTold(key.requests_count);
@@ -96,10 +96,10 @@ function gotText(value: unknown): string {
 
 const gotCharactersMax = 40;
 
-/** Milliseconds between two readings of a balance that has run out. */
+/** Milliseconds between two readings of a balance that is used up. */
 const balanceMs = 5 * 60_000;
 
-/** Reads the balance where the run waits for credits, and where the balance to keep seems to be reached. */
+/** Reads the balance while the run waits for credits, and when the balance to keep seems to be reached. */
 export class Balance {
   /** While credits are waited for: until the next reading. */
   private nextReading: Wait | null = null;
@@ -115,7 +115,7 @@ export class Balance {
     return this.nextReading !== null;
   }
 
-  /** When the balance is read next (UTC ms); null where nothing waits for credits. */
+  /** When the balance is read next (UTC ms); null if nothing waits for credits. */
   get wakeAt(): number | null {
     return this.nextReading?.until ?? null;
   }
@@ -126,7 +126,7 @@ export class Balance {
     this.nextReading = this.ports.service.time.wait(balanceMs);
   }
 
-  /** Reads the balance when that is due, so that a run that waits for credits continues automatically. */
+  /** Reads the balance when a reading is due, so that a run that waits for credits continues automatically. */
   async readIfDue(parked: Parked): Promise<void> {
     if (!this.nextReading?.isOver) return;
     const { planned } = await this.ports.store.due(this.runId, 1, parked, null);
@@ -136,9 +136,9 @@ export class Balance {
   }
 
   /**
-   * The balance to keep seems to be reached, so the balance is read once more: what other workspaces had in flight at
-   * the last reading may have been counted twice, and what has failed since may be back. Returns whether there is
-   * something new; false also where a request would have to wait for long.
+   * The balance to keep seems to be reached, so the balance is read once more: requests of other workspaces that were
+   * in flight at the last reading may have been counted twice, and credits of tasks that have failed since may be back.
+   * Returns whether the reading is new; false also if a request would have to wait for long.
    */
   async recheck(committed: Credits, quota: Quota): Promise<boolean> {
     const now = this.ports.clock.now();

@@ -11,23 +11,23 @@ interface Cap extends Stop {
   most: Credits;
 }
 
-/** What must be left of the balance, as a cap from the balance that was read last. */
+/** The balance to keep, as a cap computed from the latest balance reading. */
 export function keeping(least: Credits, balance: Credits, mark: BalanceMark): Keep {
   return { least, most: minus(balance, least), mark };
 }
 
 /**
- * What a run may spend: its own cap, what must be left of the balance, what is left of the day's credits, and caps of
- * single models. A task that fails frees its price, so no cap is final while tasks are open.
+ * What a run may spend: its own cap, the balance to keep, the rest of the day's credits, and caps of single models. A
+ * task that fails frees its price, so no cap is final while tasks are open.
  */
 export class Caps {
-  /** What must be left of the balance, by the newest reading; null where the user asks for none. */
+  /** The balance to keep, by the newest reading; null if the user did not set one. */
   private keep: Keep | null;
-  /** The most that may be committed so that the balance is kept. */
+  /** The most that may be committed without going below the balance to keep. */
   private kept: Credits | null = null;
   /** The cap that the day's credits set. */
   private today: Cap | null = null;
-  /** What was left when no item fitted any more; null while one may. */
+  /** What was left when no item fitted any more; null while an item may fit. */
   private leftover: Credits | null = null;
   /** What was committed when a fresh balance check was last allowed. */
   private claimedAt: Credits | null = null;
@@ -81,7 +81,7 @@ export class Caps {
     return first ?? null;
   }
 
-  /** An answer to a paid request stated the balance. Where others spend from it too, less may be spent. */
+  /** An answer to a paid request stated the balance. If others spend from it too, less may be spent. */
   async takeRemaining(
     accounts: Pick<Accounts, "takenFrom">,
     accountId: number,
@@ -105,8 +105,8 @@ export class Caps {
   }
 
   /**
-   * Whether one fresh balance check is allowed before --keep-credits stops the run, because there may be more than is
-   * known. One is allowed for each amount committed; none where another cap ends the run.
+   * Whether one fresh balance check is allowed before --keep-credits stops the run, because the balance may be higher
+   * than known. One check is allowed for each committed amount, and none if another cap ends the run.
    */
   allowRecheck(committed: Credits): boolean {
     if (this.smallest?.kind !== "keep" || this.claimedAt === committed) return false;
@@ -139,7 +139,7 @@ export class Caps {
     this.today = { kind: "daily", most: plus(committed, minus(daily, spent)), message };
   }
 
-  /** The limits that the spend log checks when a paid request is booked; null where there are none. */
+  /** The limits that the spend log checks when it records a paid request; null if there are none. */
   bounds(now: DaySpan): Bounds | null {
     const { daily } = this.settings;
     if (daily === null && this.keep === null) return null;

@@ -2,12 +2,15 @@ import type { DiskRefusal } from "../../archive/disk/space.js";
 import type { ServiceClock, Wait } from "../../client/service-clock.js";
 import type { GatePorts } from "./ports.js";
 
-/** Milliseconds between two tries of a disk that refuses, and between two looks at its free space while items are bought. */
+/**
+ * Milliseconds between two tries of a disk that refuses writes, and between two checks of its free space while items
+ * are bought.
+ */
 export const diskMs = 15_000;
 
 /**
- * A nearly full disk takes small files and refuses large ones in turn: what it refuses is not logged again for this
- * long (ms).
+ * A nearly full disk accepts small files and refuses large ones by turns: refusals are not logged again for this long
+ * (ms).
  */
 const quietMs = 10 * 60_000;
 
@@ -32,7 +35,7 @@ export class DiskTrouble {
     this.quiet = time.wait(0);
   }
 
-  /** Why the disk refuses files; null where it takes everything. */
+  /** Why the disk refuses files; null if it accepts all files. */
   get reason(): string | null {
     return (this.ofSave ?? this.ofCheck)?.reason ?? null;
   }
@@ -53,7 +56,7 @@ export class DiskTrouble {
     this.ofSave = null;
   }
 
-  /** Checks the free space when it is time to and something is to be bought, or while the disk is full. */
+  /** Checks the free space when a check is due and something is to be bought, or while the disk is full. */
   async check(buys: boolean): Promise<void> {
     if (!(buys || this.ofCheck !== null) || !this.nextCheck.isOver) return;
     const refusal = await this.ports.refusal(this.folder);

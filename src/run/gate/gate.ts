@@ -1,11 +1,12 @@
 import type { Refusal } from "../../api/errors.js";
 import { jobFolder } from "../../archive/disk/names.js";
+import type { TaskOutcome } from "../../client/answer.js";
 import { ServiceError } from "../../client/service.js";
-import { localTime } from "../../core/local-time.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { Decision, Parked, View } from "../../core/next/next.js";
 import { isLongWait, silenceText, slotsLeft } from "../../core/quota/quota.js";
 import { capStops, isOpen, type Stop, type StopKind } from "../../core/stop.js";
+import { localTime } from "../../text/times.js";
 import { Balance } from "./balance.js";
 import { Breaker, Reachability } from "./breaker.js";
 import { Caps } from "./caps.js";
@@ -20,18 +21,18 @@ export type Answer = { yes: true } | { yes: false; reason: string };
 /** Which items may be bought, and how far the credits reach. */
 export interface Terms {
   parked: Parked;
-  /** Credits that are spent or may yet turn out to be: charged, in flight, unknown, held. */
+  /** Credits that are spent or may turn out to be spent: charged, in flight, unknown, held. */
   committed: Credits;
   /** The most that may be committed, or null. */
   cap: Credits | null;
-  /** What models with a cap of their own may still cost; the others are not in it. */
+  /** What models with their own cap may still cost; other models are left out. */
   modelBudgets: ReadonlyMap<string, Credits>;
 }
 
 /**
- * May I buy now? Everything that can forbid a paid request is behind this gate: stops, caps, prices, parked models, the
- * disk, the receipts, the balance, and unanswered requests that are being settled. The loop asks it once a turn, and
- * the steps report to it what they meet. Nothing in here is needed to resume.
+ * May the run buy now? Everything that can forbid a paid request is behind this gate: stops, caps, prices, parked
+ * models, the disk, the receipts, the balance, and unanswered requests that are being settled. The loop asks it once in
+ * each turn, and the steps report to it what they meet. A resume needs nothing of this state.
  */
 export class Gate {
   stops: readonly Stop[] = [];
@@ -64,8 +65,8 @@ export class Gate {
   }
 
   /**
-   * Which items may be bought at most, by what is on record now, and by the items in `beginning`, whose submits have begun
-   * but may not be on record yet. A cap that was reached is lifted where it leaves more.
+   * Which items may be bought at most, by the current records and by the items in `beginning`, whose submits have
+   * started but may not be recorded yet. A cap that was reached is lifted if it leaves more room now.
    */
   async terms(beginning: readonly number[]): Promise<Terms> {
     const { caps, ports, settings } = this;
@@ -106,12 +107,12 @@ export class Gate {
     return { models: [...this.breaker.models, ...this.caps.models], prices: this.prices.stopped };
   }
 
-  /** Why the archive takes no files for now; null where it takes everything. */
+  /** Why the archive accepts no files at present; null if it accepts all files. */
   get refusedByDisk(): string | null {
     return this.disk.reason ?? this.receipts.reason;
   }
 
-  /** When the gate may answer otherwise though nothing happens (UTC ms). */
+  /** When the gate's answer may change although nothing happens (UTC ms). */
   get wakeTimes(): number[] {
     const { balance, receipts, disk, settling, reach, settings } = this;
     const times = [balance.wakeAt, receipts.wakeAt, disk.wakeAt, settling.wakeAt, settings.deadline];
@@ -123,7 +124,7 @@ export class Gate {
     return this.balance.readIfDue(this.parked);
   }
 
-  /** Reads the key's counters where that can settle something; never while one of our paid requests is in flight. */
+  /** Reads the key's counters if that can settle something; never while a paid request of this key is in flight. */
   async settleUnknowns(isSubmitting: boolean): Promise<void> {
     await this.settling.judgePolls();
     const isSilent = this.reach.silentUntil > this.ports.clock.now();
@@ -132,8 +133,8 @@ export class Gate {
   }
 
   /**
-   * Draws from a turn's whole picture what ends buying. Returns whether anything has changed, so that a new turn is
-   * due.
+   * Decides, from the whole state of a turn, what ends buying. Returns whether anything has changed, so that a new turn
+   * is due.
    */
   async reconsider(view: View, decision: Decision): Promise<boolean> {
     const { caps, balance } = this;
@@ -173,6 +174,14 @@ export class Gate {
     if (this.reach.missed(reason)) this.stop("unreachable", `the service cannot be reached (${reason})`);
   }
 
+  /** What a poll says of the service, whatever it says of its task. */
+  polled(outcome: TaskOutcome): void {
+    if (outcome.kind === "unclear" && !outcome.reached) this.missed(outcome.reason);
+    else this.reached();
+    if (outcome.kind === "refused")
+      this.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
+  }
+
   /** The service refused the key, the subscription or the balance. */
   refused(stop: Refusal, detail: string): void {
     if (stop === "key") this.stop("key", `the service refused the API key (${detail})`);
@@ -199,7 +208,7 @@ export class Gate {
       this.stop("time", "the time that --until or --max-duration allows is over");
   }
 
-  /** Ends the run where it would wait for hours, unless the user wants that. */
+  /** Ends the run if it would have to wait for hours, unless the user wants it to wait. */
   private stopForLongWait({ quota, now }: View, { waiting }: Decision): void {
     const silentUntil = quota.blockedUntil ?? now;
     if (this.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
@@ -213,7 +222,9 @@ export class Gate {
       );
   }
 
-  /** Nothing is submitted before the key's counters were read; where they cannot be, the run does not wait forever. */
+  /**
+   * Nothing is submitted before the key's counters were read. If they cannot be read, the run does not wait forever.
+   */
   private stopUnread(): void {
     const { trouble } = this.settling;
     if (trouble === null) return;
@@ -229,8 +240,8 @@ export class Gate {
 }
 
 /**
- * Whether a cap ends submitting. A task that fails and an unknown that was not charged free their price, and an item
- * that waits for a slot may still fit: so a cap ends it only when nothing is open and nothing waits.
+ * Whether a cap ends submitting. A failed task frees its price, and so does an unknown request that was not charged; an
+ * item that waits for a slot may still fit. So a cap ends submitting only when nothing is open and nothing waits.
  */
 function endsAtCap({ counts, busy, awaitsSettling }: View, { capped, steps, waiting }: Decision): boolean {
   const open = counts.submitting + counts.processing + busy.size + steps.length;

@@ -17,13 +17,13 @@ export interface GatePorts {
   spendLog: SpendLog;
   service: Service;
   lanes: Lanes;
-  /** Why the disk would refuse every file of a job's folder now; null where there is room. */
+  /** Why the disk would refuse every file of a job's folder now; null if there is room. */
   refusal(jobFolder: string): Promise<DiskRefusal | null>;
   clock: AlarmClock;
   log: Log;
 }
 
-/** A balance that must be left: what may be taken is the balance beyond it when that was read last. */
+/** The balance to keep: the run may take what the latest reading shows beyond it. */
 export interface Keep extends KeepCreditsCap {
   least: Credits;
 }
@@ -33,7 +33,7 @@ export interface SettlingSettings extends ReconcileSettings {
   unsettledMax: number;
   /** Whether the run stays open until every unknown outcome is settled. */
   wait: boolean;
-  /** Credits that may be spent again, without asking, on items whose first charge came to nothing. */
+  /** Credits that may be spent again automatically on items whose first charge produced nothing. */
   orphanCredits: Credits;
 }
 
@@ -47,12 +47,12 @@ export interface GateSettings {
   keep: Keep | null;
   /** What all runs of the account together may spend from midnight to midnight. */
   daily: Credits | null;
-  /** What a refusal for lack of credits does: ends submitting, or waits for more. */
+  /** What the run does if the service refuses for lack of credits: end submitting, or wait for more. */
   onInsufficient: "stop" | "wait";
   onDailyLimit: "stop" | "wait";
   /** When submitting ends (UTC ms). */
   deadline: number | null;
-  /** How long the service may be out of reach before the run ends, in ms. */
+  /** How long the service may be unreachable before the run ends, in ms. */
   unreachableMs: number;
   settling: SettlingSettings;
 }

@@ -10,7 +10,7 @@ import type { Item } from "../../core/ports/store.js";
  * however often a run is resumed.
  */
 export class Prices {
-  /** Groups whose first item is on its way, or was charged what was planned. */
+  /** Groups whose first item has been submitted, or was charged as planned. */
   private readonly groups = new Map<string, "tried" | "proven">();
   /** Their first item, if the answer did not state its charge: its task may. */
   private readonly unreported = new Map<string, number>();
@@ -27,7 +27,7 @@ export class Prices {
     this.note(item);
   }
 
-  /** Prices that must not be submitted at: below what their group is charged. */
+  /** Prices at which nothing may be submitted, because their group is charged more. */
   get stopped(): PlannedPrice[] {
     return [...this.below.values()].flat();
   }
@@ -91,8 +91,8 @@ export class Prices {
   }
 
   /**
-   * An item's task is done, at this charge if the service stated one, or its end is no longer waited for. Returns the
-   * same as `charged`. What an earlier process submitted proves nothing about the price now.
+   * An item's task is done, at this charge if the service stated one, or the run no longer waits for its end. Returns
+   * the same as `charged`. Items that an earlier process submitted prove nothing about the price now.
    */
   seen(item: Priced, amount: Credits | null): boolean {
     if (this.isUnreported(item)) {
@@ -127,7 +127,7 @@ export class Prices {
     if (this.groups.get(group) === "tried") this.groups.delete(group);
   }
 
-  /** Items that are added during the run, such as a variant, are noted when their turn comes. */
+  /** Items that are added during the run, such as variants, are noted when their turn comes. */
   private note({ group, price }: PlannedPrice): void {
     const prices = this.planned.get(group) ?? new Set();
     if (prices.has(price)) return;

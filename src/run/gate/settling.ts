@@ -26,14 +26,14 @@ const retryMsMax = 60 * 60_000;
  */
 const againMs = 600_000;
 /**
- * A judgement reads every paid request since the last clean reading, which may be a hundred thousand. After one that took
- * long, polls wait so many times as long and share the next one.
+ * A judgement reads every paid request since the last clean reading, which may be a hundred thousand. After a slow
+ * judgement, polls wait this many times as long and share the next one.
  */
 const restTimes = 20;
-/** A reading that is due this much later (ms) than any can be was set before the clock was put back. */
+/** A reading that is due this much later (ms) than any reading can be was set before the clock was set back. */
 const skewMs = 60_000;
 
-/** Readings in a row that failed: for how long (ms), how many, and why the last one did. */
+/** Readings in a row that failed: for how long (ms), how many, and why the last one failed. */
 interface Unread {
   lasts: () => number;
   failures: number;
@@ -45,7 +45,7 @@ interface Unread {
  * verdicts to the items. All evidence is in the spend log, so a new process continues where this one ended.
  */
 export class Settling {
-  /** Unknown outcomes of the key without a verdict, from all workspaces. */
+  /** Unknown outcomes of the key that have no verdict, from all workspaces. */
   unsettled = 0;
   /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
   private lostHere = new Set<number>();
@@ -59,7 +59,7 @@ export class Settling {
   private again: Wait | null = null;
   /** Until polls may have the spend log judged again. */
   private rest: Wait | null = null;
-  /** A poll is in the spend log that nothing was judged by yet. */
+  /** The spend log has a poll that no judgement has used yet. */
   private owesPolls = false;
   /** How far the spend log went when it was judged last. */
   private judgedSeq: number | null = null;
@@ -92,8 +92,8 @@ export class Settling {
   }
 
   /**
-   * Whether settling keeps the run open: to the end where the user wants that, else for a reading that can be taken
-   * soon.
+   * Whether settling keeps the run open: until everything is settled if the user wants that, otherwise only for a
+   * reading that can be taken soon.
    */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
@@ -105,7 +105,7 @@ export class Settling {
     return this.reading === null ? null : Math.max(this.reading.until, this.retry?.until ?? 0);
   }
 
-  /** When something is to be done next (UTC ms); null when nothing is. */
+  /** When the next step is due (UTC ms); null if none is. */
   get wakeAt(): number | null {
     const { nextReadingAt, place, again, rest } = this;
     const times = [
@@ -189,7 +189,7 @@ export class Settling {
     const evidence = await spendLog.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
-      // Most judgements find nothing new, and each one that is kept costs the disk a sync.
+      // Most judgements find nothing new, and storing one costs a sync.
       if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judgeNow();
       this.tell(evidence, judgement);
       // What was lost in the meantime is not in this evidence.
@@ -223,7 +223,7 @@ export class Settling {
     this.lostHere = new Set(open.map(({ id }) => id).filter((id) => this.lostHere.has(id)));
   }
 
-  /** Judges if anything was written to the spend log since: without news there is nothing to find. */
+  /** Judges if the spend log has new entries; without new entries there is nothing to find. */
   private async judgeNews(): Promise<void> {
     if ((await this.ports.spendLog.seq()) === this.judgedSeq) this.planNext();
     else await this.judge();
@@ -233,7 +233,7 @@ export class Settling {
   private readAt(at: number | null): void {
     const { clock } = this.ports;
     const ms = (at ?? 0) - clock.now();
-    // No reading is wanted further ahead, so this time was computed before the clock was put back.
+    // No reading is planned further ahead, so this time was computed before the clock was set back.
     const msMax = Math.max(dayMs, ...this.settings.settleMs) + skewMs;
     this.reading = at === null ? null : this.time.wait(ms > msMax ? againMs : ms);
     if (this.reading?.isOver !== true) this.unread = null;
@@ -248,14 +248,14 @@ export class Settling {
     return this.unsettled > 0 && this.awaited.includes(entry);
   }
 
-  /** A poll went into the spend log: where something is unsettled, that may be what was missing. */
+  /** A poll was added to the spend log: if something is unsettled, it may be the missing evidence. */
   async polled(): Promise<void> {
     if (this.unsettled === 0) return;
     this.owesPolls = true;
     await this.judgePolls();
   }
 
-  /** Judges by the polls that nothing was judged by yet, if the last judgement is long enough ago. */
+  /** Judges with the polls that no judgement has used yet, if the last judgement is long enough ago. */
   async judgePolls(): Promise<void> {
     if (this.owesPolls && this.rest?.isOver !== false) await this.judge();
   }
@@ -292,7 +292,7 @@ export class Settling {
     if (this.settings.orphanCredits === 0) return;
     for (const item of await store.items(this.runId, ["held"])) {
       const attempt = await store.attempt(item.id);
-      // A task that a person found since has an answer, whatever its verdict was.
+      // If a person has found the task in the meantime, the request has an answer, whatever its verdict was.
       const isLost = attempt?.outcome === "unanswered" && attempt.verdict !== null;
       if (isLost && attempt.verdict !== "not_charged") await this.resubmit(item);
     }

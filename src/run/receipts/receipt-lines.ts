@@ -3,10 +3,9 @@ import { mediaFields } from "../../api/inputs.js";
 import { type GenerateRequest, generateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
-import type { Attempt, AttemptOutcome } from "../../core/ports/attempt.js";
+import type { Attempt, AttemptOutcome, Conclusion } from "../../core/ports/attempt.js";
 import type { Item, Parent, Run } from "../../core/ports/store.js";
 import { keptPath } from "../../store/workspace/own-paths.js";
-import type { Conclusion } from "./conclusion.js";
 
 /** What the receipts know of one paid request. */
 export interface KnownAttempt {
@@ -61,13 +60,13 @@ function nameOf(job: string, key: string, number: number): string {
  * is known by job, key and number. All three outlive the database, which a run's or an item's own number does not.
  */
 
-/** What is written before a paid request leaves: enough to make its item again. */
+/** Written before a paid request leaves: enough to restore its item. */
 export interface IntentLine {
   type: "intent";
   at: string;
   key: string;
   attempt: number;
-  /** When it is sent, by the service's clock as far as it is known. */
+  /** When it is sent, by the service's clock if known. */
   sentAt: string;
   /** Its entry in the account's spend log. */
   spendLogId: number | null;
@@ -87,13 +86,13 @@ export interface IntentLine {
   category: string;
   /** In credits. */
   price: number;
-  /** As it was sent: with the URLs of that moment where inputs are outputs of other items. */
+  /** As it was sent; inputs that are outputs of other items have the URLs of that moment. */
   request: GenerateRequest;
-  /** Those inputs as the manifest says them, and whose outputs they are. */
+  /** Those inputs as written in the manifest, and the items whose outputs they are. */
   parents?: readonly (Parent & { written: string })[];
 }
 
-/** What is written when the answer of a paid request is known. */
+/** Written when the answer of a paid request is known. */
 export interface AnswerLine extends Omit<AttemptOutcome, "charged" | "remaining"> {
   type: "answer";
   at: string;
@@ -187,14 +186,14 @@ const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 const amount = z.number().refine((value) => creditsTold(value) !== null);
 const requestShape = z.strictObject(generateRequest.shape);
 
-/** Strict, so that a damaged name of a field that may be missing is noticed too. */
+/** Strict, so that a damaged name of an optional field is noticed too. */
 const lineShape = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("intent"),
     at: time,
     key: z.string(),
     attempt: z.int(),
-    // What cannot be read counts as sent when the line was written.
+    // An unreadable time counts as the time when the line was written.
     sentAt: z.unknown().optional(),
     spendLogId: z.int().nullable(),
     run: z.int(),

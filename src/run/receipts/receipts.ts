@@ -1,10 +1,9 @@
 import { createCipheriv } from "node:crypto";
 import { dirname, join } from "node:path";
 import { inBatches } from "../../core/batches.js";
-import type { Attempt } from "../../core/ports/attempt.js";
+import type { Attempt, Conclusion } from "../../core/ports/attempt.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Item, Run } from "../../core/ports/store.js";
-import type { Conclusion } from "./conclusion.js";
 import {
   type AnswerLine,
   answerLine,
@@ -29,7 +28,7 @@ class Reserve {
     private readonly path: string,
   ) {}
 
-  /** Takes up the space, unless it is taken already. Rejects with errors of the disk. */
+  /** Reserves the space, unless it is reserved already. Rejects with errors of the disk. */
   async take(): Promise<void> {
     if (this.isTaken) return;
     const bytes = await this.disk.size(this.path);
@@ -38,7 +37,7 @@ class Reserve {
     this.isTaken = true;
   }
 
-  /** The folder was removed, so the space must be taken again. */
+  /** The folder was removed, so the space must be reserved again. */
   lost(): void {
     this.isTaken = false;
   }
@@ -74,11 +73,11 @@ function noise(): string {
  */
 export interface Receipts {
   /**
-   * Before the request leaves: what is asked, for which item. Reserves space for the answer. Rejects with errors of the
-   * disk.
+   * Before the request leaves: records the request and its item. Reserves space for the answer. Rejects with errors of
+   * the disk.
    */
   intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
-  /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
+  /** When the answer is known: records it before anything else uses it. Rejects with errors of the disk. */
   answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
   /** The recorded answer to one attempt of an item, under any run of its job; null when there is none. */
   answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
@@ -130,7 +129,7 @@ export function openReceipts(
     }
     for (const { resolve } of group) resolve();
   };
-  /** What was paid for is written even when the disk is full, or this user's quota of it. */
+  /** Answers are written even if the disk, or this user's quota on it, is full. */
   const writeAnswers = async (answers: readonly PendingLine[], refusal: unknown) => {
     try {
       if (isError(refusal, "ENOSPC", "EDQUOT")) await reserve.give();

@@ -3,7 +3,7 @@ import { keyPrefix } from "../../api/key.js";
 import type { Random } from "../../clock.js";
 import { keyColumns } from "../state/rows.js";
 import { fromMicro, type KeyRecord, keyHash, sandboxKey } from "../state/state.js";
-import { AdminProblem, type Desk } from "./desk.js";
+import { AdminProblem, type Desk } from "./accounts.js";
 
 /** A key as its owner sees it ever after: everything but its value. */
 export interface KeyListing {

@@ -1,4 +1,4 @@
-import type { Desk } from "../admin/desk.js";
+import type { Desk } from "../admin/accounts.js";
 import { type TaskRow, taskColumns, taskOf } from "../state/rows.js";
 import type { TaskRecord } from "../state/state.js";
 import { fromMicro } from "../state/state.js";

@@ -6,7 +6,7 @@ import { type SandboxReply, written } from "../answers/reply.js";
 import { type Course, courseOf } from "../faults/course.js";
 import type { DownloadFault, RequestFault } from "../faults/fault.js";
 import { spoiledFile } from "../faults/fault.js";
-import type { FaultScript } from "../faults/script.js";
+import type { FaultScript } from "../faults/plan.js";
 import { endpointOf } from "../world/route.js";
 import type { Exchange, HttpHandlers } from "./http.js";
 

@@ -1,8 +1,7 @@
 import { Hono } from "hono";
 import { loopbackOnly } from "../http/http.js";
 import { openApi } from "./openapi.js";
-import { type Reference, referencePage } from "./page.js";
-import { style } from "./style.js";
+import { type Reference, referencePage, style } from "./page.js";
 
 const headers = {
   "Content-Security-Policy":

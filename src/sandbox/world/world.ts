@@ -9,8 +9,7 @@ import {
   type WorldResponse,
 } from "../answers/answers.js";
 import { type Admission, admit } from "../limiter/admit.js";
-import type { Change, TaskRecord, WorldState } from "../state/state.js";
-import { asOf } from "../state/subscription.js";
+import { asOf, type Change, type TaskRecord, type WorldState } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";

@@ -169,11 +169,14 @@ export function costOf(row: string): string {
   END`;
 }
 
-/** The kept sums are those of blocks: of a quarter of an hour, by when requests were sent, and of so many positions. */
+/** The stored sums belong to blocks: a quarter of an hour, by when requests were sent, and this many positions. */
 export const timeBlockMs = 900_000;
 export const seqBlock = 1_024;
 
-/** Sums of what requests cost, kept by triggers: a day has too many requests to add them up for each that follows. */
+/**
+ * Sums of what requests cost, maintained by triggers: a day has too many requests to add them all up for each new
+ * request.
+ */
 const spentTable = `
   CREATE TABLE spent (
     origin TEXT NOT NULL,

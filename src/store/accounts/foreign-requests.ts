@@ -19,7 +19,9 @@ interface KeyRow {
 
 const ownKey = "origin = @origin AND fingerprint = @fingerprint";
 
-/** An answered request has ended. One without an answer counts for so much longer that the two can be told apart. */
+/**
+ * An answered request has ended. A request without an answer counts for so much longer that the two can be told apart.
+ */
 const overNow = `
   SELECT sent - (SELECT count(*) FROM requests AS r
     WHERE r.account_id = keys.account_id AND r.fingerprint = keys.fingerprint

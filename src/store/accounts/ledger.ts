@@ -30,7 +30,7 @@ const forgetMs = minuteMs;
 
 export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMethods {
   let forgotAt = Number.NEGATIVE_INFINITY;
-  /** Where nothing limits an account, no reservation depends on the others. */
+  /** If nothing limits an account, no reservation depends on the others. */
   let wasUnlimited = false;
   /** No query counts the lines that it deletes. */
   function* forget(accountId: number, now: number): Script<void> {

@@ -6,11 +6,11 @@ import { quotaOf } from "./windows.js";
 
 /** The quota of an account for those who only look. */
 export interface QuotaReader {
-  /** Null where the account is not known, or its requests are of the future. */
+  /** Null if the account is not known, or if its requests have times in the future. */
   read(now: number): Promise<Quota | null>;
   /**
-   * Requests sent since then (UTC ms), counted per step of time; those older than a day are forgotten. None where nothing
-   * limits the account: those that are left there are not all.
+   * Requests sent since then (UTC ms), counted per interval; requests older than a day are deleted. None if nothing
+   * limits the account, because not all requests are kept there.
    */
   requests(since: number, stepMs: number): Promise<Amount[]>;
   /** Credits of paid requests since then, in millionths, per `spentStepMs`. */

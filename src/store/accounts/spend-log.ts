@@ -217,7 +217,7 @@ function* entriesSince(
   { origin, fingerprint }: SpendLogOwner,
   baseline: CounterReading,
 ): Script<EntryRow[]> {
-  // Where one of the clocks was wrong, then or at an entry, more of them than need be are looked at.
+  // If one of the clocks was wrong, then or at an entry, more entries than necessary are examined.
   const began = Math.min(baseline.at, baseline.servedAt ?? baseline.at);
   const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
   return (yield* sql(relevantEntries).all(values)) as EntryRow[];
@@ -244,7 +244,7 @@ function* keep(sql: Queries, { origin, fingerprint }: SpendLogOwner, judgement: 
       "UPDATE spend_log SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL",
     ).run(verdict, evidence, seq, entry);
   }
-  // Whoever else waits for a verdict sees by it that there is one.
+  // Other processes that wait for a verdict see by this that there is one.
   yield* advance(sql);
   yield* sql(
     `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
@@ -258,7 +258,7 @@ const uselessReadings = `
     AND (id < (SELECT baseline FROM keys WHERE ${ofKey})
       OR id NOT IN (SELECT id FROM readings WHERE ${ofKey} ORDER BY seq DESC LIMIT ${readingsMax}))`;
 
-/** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */
+/** Readings before the baseline are useless, and so are more readings than a judgement can use. */
 function* forget(sql: Queries, { origin, fingerprint }: SpendLogOwner): Script<void> {
   yield* sql(uselessReadings).run({ origin, fingerprint });
 }

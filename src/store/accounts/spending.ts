@@ -43,7 +43,7 @@ export function* spentOn(sql: Queries, accountId: number, day: Day): Script<Cred
   return credits;
 }
 
-/** The same as it is on record, and whether some request with a time in the future is to be marked as found. */
+/** The same as recorded, and whether a request with a time in the future is to be marked as found. */
 export function* spentSoFar(
   sql: Queries,
   accountId: number,
@@ -74,7 +74,10 @@ const begunBefore = `
 const costOfThese = `
   SELECT coalesce(sum(${cost}), 0) FROM spend_log WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids)) AND NOT (${isIn})`;
 
-/** What had begun before a balance was read and is not in it: found once for each reading, because it only grows less. */
+/**
+ * Requests that had started before a balance was read and are not included in it: found once for each reading, because
+ * they only become fewer.
+ */
 const begun = new WeakMap<Queries, { name: string; ids: string }>();
 
 function* begunBy(sql: Queries, accountId: number, mark: BalanceMark): Script<string> {

@@ -15,9 +15,9 @@ import type { Queries, Script } from "../script.js";
 import type { AccountRow } from "./accounts-schema.js";
 
 /**
- * What an account's requests leave free; null where something was recorded at a time in the future, which is to be brought
- * back first. A run asks at every turn, so the requests of the last minute are read once and everything about the minute
- * is computed from them.
+ * What an account's requests leave free; null if something was recorded at a time in the future, which has to be
+ * corrected first. A run asks at every turn, so the requests of the last minute are read once, and everything about the
+ * minute is computed from them.
  */
 export function* quotaOf(
   sql: Queries,
@@ -46,7 +46,7 @@ export function* quotaOf(
   };
 }
 
-/** The same, when nothing is of the future any more. Call it inside a transaction. */
+/** The same, once nothing has a time in the future. Call it inside a transaction. */
 export function* correctedQuota(sql: Queries, accountId: number, asking: QuotaQuery): Script<Quota> {
   const quota = yield* quotaOf(sql, accountId, asking);
   if (quota !== null) return quota;
@@ -54,13 +54,13 @@ export function* correctedQuota(sql: Queries, accountId: number, asking: QuotaQu
   return yield* correctedQuota(sql, accountId, asking);
 }
 
-/** When it is asked, and which run does: its own needs are not counted as those of others. */
+/** The time of the question, and the run that asks: its own needs are not counted as needs of others. */
 interface QuotaQuery {
   now: number;
   claimant: string | undefined;
 }
 
-/** The limits and the state of an account, its requests of the day, and what other runs need of it. */
+/** The limits and the state of an account, its requests of the day, and the needs of other runs. */
 interface AccountOfDay extends Standing {
   limit_day: number | null;
   silent_until: number | null;

@@ -156,7 +156,7 @@ function* itemsPage(
     ...(text === "" ? [] : [hasText]),
   ].join(" AND ");
   const values = { runId, from, limit, like: likeOf(text) };
-  // The index of a run's items is in the order of their ids, so that a page costs no sorting of the others.
+  // The index of a run's items is in the order of their ids, so a page can be read without sorting.
   const items = yield* sql(
     `SELECT ${itemColumns} FROM items i JOIN jobs j ON j.id = i.job_id
      WHERE i.id IN (SELECT i.id FROM items i WHERE ${wheres} ORDER BY i.id LIMIT @limit OFFSET @from) ORDER BY i.id`,
@@ -217,7 +217,7 @@ function likeOf(text: string): string {
   return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
 }
 
-/** Opens an existing workspace of this machine for looking. Throws NewerDatabase, or SQLite's error. */
+/** Opens an existing workspace of this machine for reading. Throws NewerDatabase, or SQLite's error. */
 export function openBrowser(
   { stateFile, root }: { stateFile: string; root: string },
   clock: Clock,

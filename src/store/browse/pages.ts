@@ -6,12 +6,12 @@ import type { Amount } from "../../core/ports/accounts.js";
 import type { Approval, RunEnding, RunState } from "../../core/ports/store.js";
 
 /**
- * A workspace page by page: for those who look at a workspace that may have hundreds of runs and a hundred thousand items,
- * while other processes work in it. Each question is answered from an index or a sum that the database keeps, except a
- * search for words.
+ * A workspace page by page, for readers of a workspace that may have hundreds of runs and a hundred thousand items,
+ * while other processes work in it. Each question is answered from an index or a maintained sum, except a search for
+ * words.
  */
 export interface Browser {
-  /** The newest runs first, from those before the number `before`. */
+  /** The newest runs first; with `before`, only runs with a lower number. */
   runs(before: number | null, limit: number): Promise<BrowsedRun[]>;
   run(id: number): Promise<BrowsedRun | null>;
   /** Items in the order in which they were planned, and how many there are of them. */
@@ -20,10 +20,10 @@ export interface Browser {
   /** Held items of all runs, failed items of unfinished work, or items that wait for approval: the newest runs first. */
   waiting(what: WaitingKind, limit: number): Promise<{ items: BrowsedItem[]; total: number }>;
   waitingCounts(): Promise<Record<WaitingKind, number>>;
-  /** Archived files, the newest items first, from those before the item `before`. */
+  /** Archived files, the newest items first; with `before`, only items with a lower number. */
   files(wanted: WantedFiles): Promise<BrowsedFile[]>;
   file(itemId: number, number: number): Promise<BrowsedFile | null>;
-  /** Items archived and credits spent in a run, per step of time. */
+  /** Items archived and credits spent in a run, per interval. */
   progress(runId: number, stepMs: number): Promise<{ archived: Amount[]; credits: Amount[] }>;
 }
 
@@ -107,7 +107,7 @@ export interface BrowsedStory {
     run: number | null;
   }[];
   files: BrowsedFile[];
-  /** The items whose outputs it takes, and those that take its own. */
+  /** The items whose outputs it uses, and the items that use its outputs. */
   parents: BrowsedRelative[];
   children: BrowsedRelative[];
 }

@@ -8,8 +8,8 @@ import { draftSteps, longestChain } from "./steps.js";
 import { type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
 
 /**
- * A plan in the making, in a temporary database: SQLite keeps it in memory while it is small, and in an unnamed file in
- * the system's temporary folder when it is large.
+ * A plan that is being made, in a temporary database: SQLite keeps it in memory while it is small, and in an unnamed
+ * file in the system's temporary folder when it is large.
  */
 export function openDraft(): Draft {
   const db = openSqlite("");

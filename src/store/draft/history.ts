@@ -3,7 +3,7 @@ import type { Sql, Sqlite } from "../../sqlite.js";
 import { listing } from "./read.js";
 import type { DraftProgress } from "./tables.js";
 
-/** What a plan takes from the job's history: the states of items, and what has changed. */
+/** What a plan reads from the job's history: the states of items, and what has changed. */
 export function draftHistory(
   db: Sqlite,
   sql: Sql,
@@ -64,7 +64,7 @@ const wrongIds = `
   WHERE first AND repeat > 1 AND id IN (SELECT row_id FROM problems)
 `;
 
-/** Of several items with one row id, the newest is the one that the row was until now. */
+/** If several items have the same row id, the newest belonged to the row until now. */
 function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
   const page = sql(
     `SELECT d.position, d.key, d.model, d.prompt, d.params, d.inputs, k.key AS oldKey, k.document

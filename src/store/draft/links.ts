@@ -45,7 +45,7 @@ export function draftLinks(
       sql(
         `UPDATE links SET parent = coalesce(${named("name")}, ${named("other")}) WHERE parent IS NULL`,
       ).run();
-      // The copies of a row follow each other; a row that shares the items of another has none of its own.
+      // The copies of a row follow each other; a row that shares the items of another row has no copies.
       sql(
         "UPDATE links SET parent = parent + copy - 1 WHERE copy > 1 AND NOT EXISTS (SELECT 1 FROM drafted WHERE position = parent AND shares IS NOT NULL)",
       ).run();

@@ -2,7 +2,7 @@ import { type Credits, plus } from "../../core/money.js";
 import type { ItemStanding, StepSum } from "../../core/ports/draft.js";
 import type { Sqlite } from "../../sqlite.js";
 
-/** What tells items without a step apart, besides their model. */
+/** What distinguishes items without a step, besides their model. */
 const level = (of: string) => `CASE WHEN ${of}.step IS NULL THEN min(${of}.depth, @depthMax) END`;
 
 interface Part {
@@ -25,7 +25,7 @@ interface Arrow {
   fromDepth: number | null;
 }
 
-/** The wanted items of a plan by step, and which steps take outputs of which. */
+/** The wanted items of a plan by step, and which steps use outputs of which others. */
 export function draftSteps(db: Sqlite, depthMax: number): StepSum[] {
   const parts = db
     .prepare(

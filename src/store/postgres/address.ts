@@ -17,7 +17,8 @@ const schemaPattern = /^[a-z_][a-z0-9_]{0,35}$/;
 /** Reads `postgres://user@host/database?schema=NAME`. Throws an error that says what is wrong; it has no password. */
 export function databaseAddress(text: string, { sandbox }: { sandbox: boolean }): DatabaseAddress {
   const url = URL.canParse(text) ? new URL(text) : null;
-  // A password with / # or ? ends the host too early: what follows is shown, and is the rest of the password.
+  // A password with / # or ? ends the host too early: the text after it would be shown, and is the rest of the
+  // password.
   const isCut = url !== null && (url.hash !== "" || `${url.pathname}${url.search}`.includes("@"));
   if (url === null || isCut || !/^postgres(ql)?:$/.test(url.protocol))
     throw new Error(
@@ -28,12 +29,12 @@ export function databaseAddress(text: string, { sandbox }: { sandbox: boolean })
     throw new Error(
       `expected a schema of at most 36 lower-case letters, digits and _, got ${JSON.stringify(schema)}`,
     );
-  // They would take the place of the schema, and of the name by which others see who has the lock.
+  // They would replace the schema, and the name by which others see who has the lock.
   for (const name of ["options", "application_name"])
     if (url.searchParams.has(name))
       throw new Error(`expected an address without ?${name}=, which bulkgen sets`);
   url.searchParams.delete("schema");
-  // The driver takes these for verify-full as well, and warns of it in each process.
+  // The driver treats these as verify-full too, and warns about it in each process.
   if (["prefer", "require", "verify-ca"].includes(url.searchParams.get("sslmode") ?? ""))
     if (!url.searchParams.has("uselibpqcompat")) url.searchParams.set("sslmode", "verify-full");
   const shown = new URL(url);

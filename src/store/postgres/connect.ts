@@ -17,7 +17,7 @@ export interface PostgresOptions {
   clock: Clock;
   /** Also a database whose state was moved elsewhere: for the move itself. */
   evenIfMoved?: boolean;
-  /** What is written: the workspace, unless it says otherwise. */
+  /** What is written; the workspace by default. */
   writes?: Written;
 }
 
@@ -29,8 +29,9 @@ const connectionsMax = 10;
 /** Milliseconds after which an attempt to connect has failed. */
 const connectMs = 10_000;
 /**
- * After so many milliseconds without an answer the server is asked over another connection whether it is there. A query may
- * take long, or wait for another writer; but on a network that was cut, the system would wait for a quarter of an hour.
+ * After this many milliseconds without an answer, bulkgen asks the server over another connection whether it is there.
+ * A query may take long, or wait for another writer; but on a network that was cut, the system would wait for a quarter
+ * of an hour.
  */
 const patienceMs = 20_000;
 /** Milliseconds between two looks whether answers come. */
@@ -39,14 +40,14 @@ const checkMs = 5_000;
 /** Milliseconds that a server is given to end a connection. On a network that was cut it never does. */
 const endMs = 5_000;
 
-/** Waits until connections have ended. Those that do not are left: they do not keep the process alive. */
+/** Waits until connections have ended. Connections that do not end are left, and do not keep the process alive. */
 export async function ended(end: Promise<unknown>, clock: Clock): Promise<void> {
   const over = new AbortController();
   await Promise.race([end, clock.sleep(endMs, over.signal)]);
   over.abort("ended");
 }
 
-/** Ends a connection. One that does not end does not keep the process alive. */
+/** Ends a connection. If it does not end, it does not keep the process alive. */
 export async function endClient(client: Client): Promise<void> {
   // The driver's types do not have it.
   (client as Client & { unref(): void }).unref();
@@ -141,7 +142,7 @@ export async function lockPostgres(
         });
       }),
     ),
-    // Others connect again by themselves. A process that waits for nothing but them would not hear that its lock is gone.
+    // Others reconnect by themselves. A process that waits only for them would not notice that its lock is gone.
     async read(script) {
       if (lost !== null) throw explained(lost, address);
       return pooled(pool, opened, beginReading, (line) => drive(line, script()));
@@ -239,16 +240,16 @@ async function poolOf(address: DatabaseAddress, evenIfMoved: boolean): Promise<P
     max: connectionsMax,
     allowExitOnIdle: true,
   });
-  // Of a connection that nobody uses: the next query gets another, or fails with the reason.
+  // An error of an unused connection: the next query gets another connection, or fails with the reason.
   pool.on("error", () => undefined);
-  // Of one in use: the query that it has, or its next, fails with the reason.
+  // An error of a connection in use: its current or next query fails with the reason.
   pool.on("connect", (client) => client.on("error", () => undefined));
   try {
     await migrate(pool, { ...address, evenIfMoved });
     return pool;
   } catch (error) {
     await pool.end();
-    // The driver leaves one open that it has refused itself, which would keep the process alive.
+    // The driver leaves open a connection that it has refused itself, which would keep the process alive.
     newest.destroy();
     throw explained(error, address);
   }
@@ -272,14 +273,14 @@ function settingsOf({ url, schema }: DatabaseAddress, name: string): ClientConfi
   return {
     connectionString: url,
     connectionTimeoutMillis: connectMs,
-    // A machine that is gone must not keep the lock: the server asks whether it is there, and waits as long for an answer
-    // that was under way, for which it does not ask.
+    // A machine that is gone must not keep the lock: the server checks whether the machine is there. While it sends an
+    // answer it does not check, so it waits only as long for the acknowledgement.
     options: `-c search_path=${schema} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000`,
-    // And this machine, whether the server is.
+    // This machine also checks whether the server is there.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: name,
-    // A query is sent before the one before it is answered.
+    // A query is sent before the previous one is answered.
     pipeline: true,
     types: { getTypeParser: parserOf },
   };
@@ -397,7 +398,7 @@ class Line {
   /** Questions without an answer. */
   open = 0;
   private cut: NetworkCut | null = null;
-  /** Of the first question that nobody waited for and that failed: what was asked after it fails too. */
+  /** The error of the first failed query for which nobody waited: later queries fail too. */
   private failure: unknown = null;
   private told: Promise<unknown> = Promise.resolve();
 
@@ -428,7 +429,7 @@ class Line {
     await this.send("ROLLBACK");
   }
 
-  /** Nothing more is asked: whoever waits was told that the connection is lost. */
+  /** No more queries are sent: everybody who waits was told that the connection is lost. */
   end(cut: NetworkCut): void {
     this.cut = cut;
   }

@@ -33,7 +33,10 @@ function withoutOpened(tables: string): string {
   return tables.replace(/CREATE TABLE opened[^;]*;\s*INSERT INTO opened[^;]*;/, "");
 }
 
-/** Where a state is that was moved out of a database, or is being moved in: until it is there, nobody uses the database. */
+/**
+ * The place of a state that was moved out of a database, or is being moved in: until the move is complete, nobody uses
+ * the database.
+ */
 const movedTable = "CREATE TABLE IF NOT EXISTS moved (place TEXT NOT NULL)";
 
 export interface MigrateOptions {
@@ -45,8 +48,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Makes the schema, or brings it to the newest version. Throws NewerDatabase for one that this program does not know, and
- * EarlyExit where the state is elsewhere.
+ * Makes the schema, or upgrades it to the newest version. Throws NewerDatabase for a version that this program does not
+ * know, and EarlyExit if the state is elsewhere.
  */
 export async function migrate(
   pool: Pool,
@@ -54,7 +57,7 @@ export async function migrate(
 ): Promise<void> {
   const client = await pool.connect();
   try {
-    // One that is there needs no write, so that a database which takes none can be read.
+    // An existing schema needs no write, so a read-only database can be read.
     const { rows } = await client.query("SELECT to_regclass('moved') AS moved");
     const isThere = rows[0]?.moved !== null && (await versionIn(client)) === versions.length;
     if (!isThere) await make(client, schema);

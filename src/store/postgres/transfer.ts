@@ -4,9 +4,9 @@ import type { Queries, Script } from "../script.js";
 import { storable } from "./dialect.js";
 
 /**
- * Copies a state between SQLite files and PostgreSQL. What a workspace has is copied as it is, with the sums that triggers
- * keep. Account data joins what the other place has of other accounts, so its numbers are shifted there; entries of the
- * spend log keep theirs, because attempts and receipts name them.
+ * Copies a state between SQLite files and PostgreSQL. The workspace's data is copied unchanged, with the sums that
+ * triggers maintain. Account data is added to what the target has of other accounts, so its numbers are shifted there;
+ * entries of the spend log keep their numbers, because attempts and receipts name them.
  */
 
 /** Parents come before their children. */
@@ -34,7 +34,7 @@ export interface Renamed {
   to: string;
 }
 
-/** How many rows each table of the workspace has got, and the account data: by table. */
+/** How many rows were copied, for each table of the workspace and for the account data. */
 export type Copied = Record<string, number>;
 
 type Row = Record<string, unknown>;
@@ -120,14 +120,14 @@ function withoutTriggers(db: Sqlite): string[] {
   return triggers.map(({ sql }) => sql);
 }
 
-/** The state has been used on both sides since, so that neither knows all. */
+/** The state has been used on both sides since, so neither side has everything. */
 export class UsedOnBothSides extends Error {
   override readonly name = "UsedOnBothSides";
 }
 
 /**
- * Adds accounts to what a place has already. Where it has one of them, its data is replaced if the source knows all its
- * paid requests; else throws UsedOnBothSides. `only` names accounts; null takes all.
+ * Adds accounts to those that a place already has. If it has one of them, its data is replaced if the source knows all
+ * its paid requests; otherwise throws UsedOnBothSides. `only` names accounts; null means all.
  */
 export function* joinAccounts(
   source: Sqlite,
@@ -295,7 +295,7 @@ function* replaced(source: Sqlite, sql: Queries, account: Row): Script<Row[]> {
   return kept.map((row) => ({ ...row, account: accountName({ origin, account_id: user }) }));
 }
 
-/** Inserts rows, many at a time, in words that both databases know. */
+/** Inserts rows, many at a time, in SQL that both databases understand. */
 function* filled(
   sql: Queries,
   table: string,
@@ -329,7 +329,7 @@ function jsonOf(rows: readonly Row[]): string {
   );
 }
 
-/** Counts what has arrived, and the sums that came along. Throws where something is missing. */
+/** Counts what has arrived, and checks the sums that were copied. Throws if something is missing. */
 function* check(sql: Queries, copied: Copied): Script<void> {
   for (const [table, rows] of Object.entries(copied)) {
     const found = Number(yield* sql(`SELECT count(*) FROM ${table}`).value());
@@ -341,7 +341,7 @@ function* check(sql: Queries, copied: Copied): Script<void> {
   }
 }
 
-/** What the kept sums say beyond a count, and what they lack. */
+/** What the maintained sums have beyond a count, and what they lack. */
 const wrongSums = [
   [
     "SELECT run_id, state, items FROM run_states WHERE items <> 0",

@@ -5,7 +5,9 @@ import type { DatabaseAddress } from "./address.js";
 /** How the driver says that the address has no password. */
 const noPassword = /password must be a (non-empty )?string/;
 
-/** What the words of PostgreSQL and of the driver mean to a person, where the code does not tell; the first that matches. */
+/**
+ * What messages of PostgreSQL and of the driver mean to a person, if the code does not say it; the first match counts.
+ */
 const words: readonly (readonly [RegExp, string])[] = [
   [/asks for a password/, "put the password into its address: postgres://USER:PASSWORD@HOST/DATABASE"],
   [/does not support SSL/, "take sslmode out of its address, or set it up for TLS (ssl = on)"],
@@ -17,7 +19,7 @@ const words: readonly (readonly [RegExp, string])[] = [
     "see that it runs and that this machine reaches it",
   ],
 ];
-/** What PostgreSQL's codes and those of connections mean; the first that matches. */
+/** What the codes of PostgreSQL and of connections mean; the first match counts. */
 const meanings: readonly (readonly [RegExp, string])[] = [
   [/^(28P01|28000)$/, "check the user and the password of its address"],
   [/^3D000$/, "make that database, or correct its name in the address"],
@@ -35,7 +37,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** The same error as one that says which database it is of and what to do, if that is known. */
+/** The same error with the database that it belongs to and what to do, if that is known. */
 export function explained(error: unknown, { shown }: Pick<DatabaseAddress, "shown">): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseTrouble) return error;
   // Where a name has several addresses, each was tried.
@@ -50,7 +52,7 @@ function meaningOf(known: readonly (readonly [RegExp, string])[], told: string):
   return known.find(([pattern]) => pattern.test(told))?.[1] ?? null;
 }
 
-/** The driver is not installed with bulkgen: most never need it. */
+/** The driver is not installed with bulkgen, because most users never need it. */
 export async function driver(): Promise<Pick<typeof import("pg"), "Client" | "Pool">> {
   try {
     return (await import("pg")).default;

@@ -4,8 +4,8 @@ import { rowIdOf } from "../../core/variant.js";
 import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 
-/** A person's decisions about archived items. */
-type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection">;
+/** A person's decisions about archived items, and their picks. A pick never changes what is made or paid. */
+type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection" | "picks" | "pick">;
 
 const waiting = `
   SELECT id, row_id AS rowId, row_number AS rowNumber FROM items
@@ -49,6 +49,21 @@ export function approvalMethods(connection: Database): ApprovalMethods {
       }),
 
     approve: async (itemIds, approval) => atomic(() => approve(itemIds, approval)),
+
+    picks: () =>
+      read(function* () {
+        const rows = (yield* sql("SELECT item_id AS id FROM picks ORDER BY item_id").all()) as {
+          id: number;
+        }[];
+        return new Set(rows.map(({ id }) => id));
+      }),
+
+    pick: async ({ picked, unpicked }) =>
+      atomic(function* () {
+        for (const id of unpicked) yield* sql("DELETE FROM picks WHERE item_id = ?").run(id);
+        for (const id of picked)
+          yield* sql("INSERT INTO picks (item_id) VALUES (?) ON CONFLICT DO NOTHING").run(id);
+      }),
   };
 }
 
@@ -60,7 +75,10 @@ interface Variant {
   variant: number;
 }
 
-/** What waits for any variant of the item's row waits for this one from now on. Items that were submitted once stay as they are. */
+/**
+ * Items that wait for any variant of the item's row wait for this item from now on. Items that were submitted stay as
+ * they are.
+ */
 function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
   const item = (yield* sql(
     "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?",
@@ -84,7 +102,7 @@ function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
     if (other !== item.key) yield* move.run({ key: item.key, other, jobId: item.jobId });
 }
 
-/** The key of the row's own item, of which this is a variant. */
+/** The key of the row's own item, whose variant this is. */
 function* originalOf({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string | null> {
   const found = (yield* sql(
     // A row id has few items, a job has many.

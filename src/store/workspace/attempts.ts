@@ -67,7 +67,7 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
 
     *lost(itemId, number) {
       const state = yield* sql("SELECT state FROM items WHERE id = ?").value(itemId);
-      // In any other state the item has no file that counts, or other outputs to come.
+      // In any other state the item has no valid file, or more outputs are expected.
       if (state === "archived") yield* applyTransition(connection, itemId, "file_lost");
       yield* sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
         itemId,
@@ -366,7 +366,7 @@ const itemSaved = `
   SELECT ${beforeColumns}, EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NULL) AS missing
   FROM items WHERE id = ?`;
 
-/** The columns of attempts under the names of their records. */
+/** The columns of attempts, under the names of the fields of their records. */
 const attemptColumns = `
   attempts.id, attempts.item_id AS itemId, attempts.run_id AS runId, attempts.number, attempts.intended_at AS intendedAt,
   attempts.sent_at AS sentAt, attempts.price, attempts.body_sha256 AS bodySha256, attempts.answered_at AS answeredAt,
@@ -377,7 +377,7 @@ export const selectAttempts = `SELECT ${attemptColumns} FROM attempts`;
 
 const isOrphan = "attempts.outcome = 'unanswered' AND attempts.verdict IN ('charged', 'undecided')";
 const orphansOfItem = `${selectAttempts} WHERE attempts.item_id = ? AND ${isOrphan} ORDER BY attempts.number`;
-// The lost requests that the run sent, and those whose items the run paid for again or is about to.
+// The lost requests that the run sent, and those whose items the run has paid for again or is about to.
 const orphansOfRun = `
   ${selectAttempts} JOIN items i ON i.id = attempts.item_id
   WHERE ${isOrphan}

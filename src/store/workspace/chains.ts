@@ -2,7 +2,7 @@ import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/port
 import { alone, type Database, type InTransaction, type Script } from "../script.js";
 import { applyTransition, releasedFirst } from "./transition.js";
 
-/** Chains: items that take the outputs of other items, and wait for them. */
+/** Items that wait for other items: for those whose outputs they use, or for the canary of their price group. */
 type ChainMethods = Pick<
   Store,
   | "parentsOf"
@@ -17,22 +17,23 @@ type ChainMethods = Pick<
   | "renewed"
   | "noteChildren"
   | "blocked"
+  | "canaries"
 >;
 
-/** The item that an input of `items` comes from, and its output, where there are such. */
+/** The item that an input of `items` comes from, and its output, if they exist. */
 const withOutputs = `
   LEFT JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
   LEFT JOIN outputs ON outputs.item_id = parent.id AND outputs.number = parents.output`;
 const isAtHand = `CASE parents.field WHEN 'canary' THEN parent.state = 'archived'
   ELSE parent.state IN ('ready', 'archived') AND outputs.url <> '' END
   AND coalesce(parent.approval, 'approved') = 'approved'`;
-/** Of a blocked item: every one of its parents is ready or archived, and approved where that was asked for. */
+/** For a blocked item: whether all of its parents are ready or archived, and approved if approval is required. */
 const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id IS NOT NULL
   AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND items.unpublished = 0
   AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
     AND (NOT coalesce(${isAtHand}, FALSE) OR ${condition}))`;
 
-// In this order: a job may have far more items than a parent has children.
+// The order matters: a job may have far more items than a parent has children.
 const children = `
   SELECT DISTINCT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
     CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
@@ -54,7 +55,7 @@ const blockedOfRun = `
   SELECT id, row_id AS rowId, row_number AS rowNumber, note FROM items
   WHERE run_id = @runId AND state = 'blocked' ORDER BY position, id`;
 
-/** Blocked items that could not be published, or have a note about the output that they take. */
+/** Blocked items that could not be published, or have a note about the output that they use. */
 const inTroubleOfRun = `
   SELECT id, (SELECT count(*) FROM parents WHERE item_id = items.id) AS parents FROM items
   WHERE run_id = @runId AND state = 'blocked' AND (unpublished = 1 OR note IS NOT NULL)`;
@@ -155,11 +156,17 @@ export function chainMethods(connection: Database): ChainMethods {
         for (const { id, ...item } of rows) items.push({ ...item, parents: yield* parentsOf(id) });
         return items;
       }),
+
+    canaries: async (runId, wanted) =>
+      atomic(function* () {
+        yield* forgetCanaries(connection, runId);
+        if (wanted) yield* chooseCanaries(connection, runId);
+      }),
   };
 }
 
 /** A planned item is blocked. Call it inside a transaction. */
-export function* wait(connection: InTransaction, itemId: number): Script<void> {
+function* wait(connection: InTransaction, itemId: number): Script<void> {
   yield* applyTransition(connection, itemId, "waits");
   const first = releasedFirst;
   yield* connection
@@ -168,8 +175,8 @@ export function* wait(connection: InTransaction, itemId: number): Script<void> {
 }
 
 /**
- * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it inside a
- * transaction. Returns how many those are.
+ * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it
+ * inside a transaction. Returns how many it released.
  */
 export function* releaseChildren(connection: InTransaction, itemId: number): Script<number> {
   yield* alone();
@@ -186,4 +193,72 @@ function* releaseAll(connection: InTransaction, query: string, values: object): 
     ).run({ id, first: releasedFirst });
   }
   return found.length;
+}
+
+const states = "'planned', 'blocked', 'submitting', 'unknown', 'processing', 'overdue', 'ready'";
+const isMade = "state = 'archived' AND coalesce(approval, 'approved') = 'approved'";
+const mayBeFirst = `(state IN (${states}) OR (state = 'archived' AND approval = 'waiting'))`;
+
+/**
+ * How many items must be made before an item. Canaries are chosen by this depth, because a canary that waited for the
+ * others of its group would never be made: each item waits for items of a lower depth, or for a canary of its own depth
+ * or lower.
+ */
+const depths = `
+  depths (id, depth) AS (
+    SELECT id, 0 FROM items WHERE run_id = @runId AND state IN ('planned', 'blocked') AND NOT EXISTS (
+      SELECT 1 FROM parents JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
+      WHERE parents.item_id = items.id AND parent.run_id = @runId AND parent.state IN ('planned', 'blocked'))
+    UNION
+    SELECT child.id, depth + 1 FROM depths JOIN items USING (id)
+      JOIN parents ON parents.parent_key = items.key
+      JOIN items child ON child.id = parents.item_id AND child.job_id = items.job_id AND child.run_id = @runId
+        AND child.state = 'blocked')`;
+const canariesOfRun = `
+  WITH RECURSIVE ${depths},
+  candidates AS (
+    SELECT key, price_group, row_number() OVER (
+        PARTITION BY price_group
+        ORDER BY state IN ('planned', 'blocked'), coalesce(depth, 0), priority DESC, position, items.id
+      ) AS place
+    FROM items LEFT JOIN (SELECT id, max(depth) AS depth FROM depths GROUP BY id) deepest ON deepest.id = items.id
+    WHERE run_id = @runId AND ${mayBeFirst}
+      AND price_group NOT IN (SELECT price_group FROM items WHERE run_id = @runId AND ${isMade}))
+  SELECT key, price_group AS "group" FROM candidates WHERE place = 1`;
+const others = `
+  SELECT id, state FROM items
+  WHERE run_id = @runId AND price_group = @group AND key <> @key AND state IN ('planned', 'blocked')`;
+// The order matters: few items have a canary, and a run may have a million items.
+const withCanary = `
+  SELECT id, state FROM parents CROSS JOIN items ON items.id = parents.item_id
+  WHERE field = 'canary' AND run_id = @runId`;
+
+function* forgetCanaries(connection: InTransaction, runId: number): Script<void> {
+  const { sql } = connection;
+  for (const { id, state } of (yield* sql(withCanary).all({ runId })) as { id: number; state: string }[]) {
+    yield* sql("DELETE FROM parents WHERE item_id = ? AND field = 'canary'").run(id);
+    if (state !== "blocked") continue;
+    const waits = yield* sql(
+      `SELECT CASE WHEN unpublished = 1 OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) THEN 1 ELSE 0 END
+       FROM items WHERE id = ?`,
+    ).value(id);
+    if (waits === 0) yield* applyTransition(connection, id, "released");
+  }
+}
+
+function* chooseCanaries(connection: InTransaction, runId: number): Script<void> {
+  const { sql } = connection;
+  const canaries = (yield* sql(canariesOfRun).all({ runId })) as { key: string; group: string }[];
+  for (const { key, group } of canaries) {
+    for (const { id, state } of (yield* sql(others).all({ runId, group, key })) as {
+      id: number;
+      state: string;
+    }[]) {
+      yield* sql("INSERT INTO parents (item_id, field, parent_key, output) VALUES (?, 'canary', ?, 1)").run(
+        id,
+        key,
+      );
+      if (state === "planned") yield* wait(connection, id);
+    }
+  }
 }

@@ -34,7 +34,10 @@ export function* put({ sql }: InTransaction, runId: number, items: Iterable<NewI
   if (batch.size > 0) yield* flush();
 }
 
-/** The item of this key that was put into a run. By the job, whose keys have an index: a run may have many items. */
+/**
+ * The item with this key that was put into a run. Found by the job, whose keys have an index: a run may have many
+ * items.
+ */
 export const itemOfRun = `
   SELECT items.id FROM runs CROSS JOIN items ON items.job_id = runs.job_id WHERE runs.id = ? AND items.key = ?`;
 

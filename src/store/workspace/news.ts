@@ -17,7 +17,7 @@ export interface TroubleGroup {
   rowIds: readonly string[];
 }
 
-/** What happened in a run, for a view of it while it goes on. */
+/** What happened in a run, for a live view of it. */
 export interface News {
   /** The file that was saved last, in the run's folder; null before the first. */
   newestFile: string | null;
@@ -27,7 +27,7 @@ export interface News {
   awaiting: Pick<TroubleGroup, "items" | "rowIds">;
 }
 
-/** Follows a run: each reading costs as much as has happened since the one before. */
+/** Follows a run: the cost of each reading depends only on what has happened since the last one. */
 export interface NewsReader {
   read(): Promise<News>;
 }
@@ -57,7 +57,7 @@ const selectNewestFile = `
 
 const isAwaiting = "run_id = ? AND approval = 'waiting' AND state = 'archived'";
 
-/** For a run that goes on, the newest file is looked for among so many steps before. */
+/** When a run is continued, the newest file is searched in this many earlier steps. */
 const stepsBack = 10_000;
 
 /** Row ids that are kept for a group. */

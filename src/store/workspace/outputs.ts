@@ -7,7 +7,7 @@ import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transi
 /** How many outputs are read at a time where all are. */
 const pageOutputs = 1_000;
 
-/** The workspace's archived outputs. The folder is that of the run that paid: a later run may have another one. */
+/** The workspace's archived outputs. The folder belongs to the run that paid; a later run may have another folder. */
 const select = `
   SELECT ${itemColumns}, 1 AS attempted, o.number, o.file, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
     o.saved_at AS savedAt, coalesce(a.task_id, '') AS taskId, a.external_task_id AS externalTaskId, a.charged,
@@ -44,7 +44,7 @@ export function archivedMethods({
   root,
 }: RootedDatabase): Pick<Store, "made" | "variantsMax" | "archived" | "archivedSizes"> {
   return {
-    // Read together: the state of an item agrees with its files and attempts.
+    // Read in one transaction, so that the state of an item agrees with its files and attempts.
     made: (jobId, keys) =>
       read(function* () {
         const rows = (yield* sql(itemsOfKeys).all({ jobId, keys: JSON.stringify(keys) })) as ItemRow[];

@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { leaves } from "../../text/within.js";
 
 /**
  * A workspace is moved and copied as a whole, so paths inside its folder are stored relative to it; other paths are
@@ -14,8 +15,7 @@ export function keptPath(root: string, path: string): string {
 }
 
 function below(root: string, path: string): string | null {
-  const way = relative(root, path);
-  return way === ".." || way.startsWith("../") || isAbsolute(way) ? null : `${inside}${way}`;
+  return leaves(root, path) ? null : `${inside}${relative(root, path)}`;
 }
 
 function realPath(path: string): string {

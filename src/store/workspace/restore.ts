@@ -56,7 +56,7 @@ export function* restoreItem(connection: InTransaction, runId: number, restored:
          VALUES (@id, @number, @url, @file, @bucket, @bytes, @sha256, @mime, @check, @savedAt)`,
     ).run({ ...file, bucket: file.bucket ?? null, id });
   }
-  // An item with parents begins as blocked, and was released before anything else became of it.
+  // An item with parents starts as blocked, and was released before anything else happened to it.
   if (events.length > 0 && item.parents !== undefined) yield* applyTransition(connection, id, "released");
   for (const event of events) yield* applyTransition(connection, id, event);
   const acceptedAt = events.includes("accepted") ? (attempts.at(-1)?.answeredAt ?? null) : null;

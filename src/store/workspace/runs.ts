@@ -152,7 +152,10 @@ function* oneRun(
   return row ? asRun(row, root) : null;
 }
 
-/** A run under the names of its record; SQLite has neither booleans nor objects, and keeps paths relative to the root. */
+/**
+ * A run with the field names of its record; SQLite has neither booleans nor objects, and paths are stored relative to
+ * the root.
+ */
 type RunRow = Omit<Run, "options" | "ending" | "owes" | "arranged"> & {
   options: string;
   ending: string | null;

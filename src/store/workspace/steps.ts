@@ -28,7 +28,7 @@ export interface Steps {
   newest(): Promise<number>;
   /** The steps of a run's items after that number, oldest first. */
   after(runId: number, number: number): Promise<ItemStep[]>;
-  /** For each run, how many of the items that took a step in it are left in each state. */
+  /** For each run: the items that took a step in it, counted by the state in which it left them. */
   outcomes(): Promise<Map<number, Partial<Record<ItemState, number>>>>;
 }
 

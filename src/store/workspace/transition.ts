@@ -8,7 +8,7 @@ export interface RootedDatabase extends Database {
   root: string;
 }
 
-/** Columns of an item that a transition sets as well. Those that are undefined stay as they are. */
+/** Columns of an item that a transition also sets. Undefined columns stay as they are. */
 type Columns = {
   readonly [Name in
     | "accepted_at"
@@ -88,7 +88,7 @@ const parentsColumn = `CASE WHEN instr(items.inputs, '"@') > 0 THEN (
     WHERE item_id = items.id AND field <> 'canary')
   END AS parents`;
 
-/** The columns of the table `items` under the names of their records; `attempted` is selected beside them. */
+/** The columns of the table `items`, under the field names of their records; `attempted` is selected as well. */
 export const itemColumns = `
   items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
   items.position, ${rowPriority} AS priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,

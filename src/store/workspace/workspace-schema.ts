@@ -1,7 +1,7 @@
 import type { Migration } from "../open.js";
 import { sqliteTriggers, type Trigger } from "../triggers.js";
 
-/** The workspace database, one function a version. Times are UTC ms, credits are millionths. */
+/** The workspace database, one function for each version. Times are UTC ms, credits are millionths. */
 export const workspaceMigrations: readonly Migration[] = [
   (db) => {
     db.exec(workspaceTables);
@@ -10,7 +10,7 @@ export const workspaceMigrations: readonly Migration[] = [
   },
 ];
 
-/** States in which few items of a run are at once, and which are asked for often. */
+/** States that few items of a run have at the same time, and that are queried often. */
 const indexedStates = [
   "blocked",
   "submitting",
@@ -341,7 +341,7 @@ const joins = `
       ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + 1
         WHERE NEW.state = 'planned';`;
 
-/** The same of all rows of a statement: those that it leaves as they were go out and come in. */
+/** The same for all rows of a statement: unchanged rows are subtracted and added again. */
 const counted = "run_id, state, price_group, priority, price, model, category";
 const came = `SELECT ${counted}, 1 AS n FROM come WHERE run_id IS NOT NULL`;
 const wentAndCame = `${came} UNION ALL SELECT ${counted}, -1 FROM gone WHERE run_id IS NOT NULL`;
@@ -377,7 +377,7 @@ const learns = `
     WHERE NEW.charged IS NOT NULL AND run_id = NEW.run_id
       AND price_group = (SELECT price_group FROM items WHERE id = NEW.item_id) AND (charged IS NULL OR charged < NEW.charged);`;
 
-/** An attempt stays with its run, and an item with its model. */
+/** An attempt never changes its run, and an item never changes its model. */
 const sums: readonly Trigger[] = [
   { name: "items_added", on: "AFTER INSERT ON items", does: joins, inAll: countInAll(came) },
   {

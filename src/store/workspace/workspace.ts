@@ -1,20 +1,18 @@
 import type { Clock } from "../../clock.js";
-import type { Store } from "../../core/ports/store.js";
+import type { Changes, Store, TransactionPart } from "../../core/ports/store.js";
 import type { Sqlite } from "../../sqlite.js";
 import { finish, sqliteDatabase, sqliteQueries } from "../on-sqlite.js";
 import { copyInto, type Defer, openDatabase, transactions } from "../open.js";
-import { approvalMethods } from "./approvals.js";
-import { attemptMethods } from "./attempts.js";
-import { canaryMethods } from "./canaries.js";
+import type { Script } from "../script.js";
+import { approvalChanges, approvalMethods } from "./approvals.js";
+import { attemptChanges, attemptMethods } from "./attempts.js";
 import { chainMethods } from "./chains.js";
-import { itemMethods } from "./items.js";
-import { orderMethods } from "./orders.js";
+import { itemChanges, itemMethods } from "./items.js";
+import { orderChanges, orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
-import { pickMethods } from "./picks.js";
 import { type RestoredItem, restoreItem } from "./restore.js";
-import { runMethods } from "./runs.js";
+import { runChanges, runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
-import { togetherMethod } from "./together.js";
 import type { RootedDatabase } from "./transition.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
@@ -29,7 +27,7 @@ export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock)
   return workspaceOn(openDatabase(stateFile, workspaceMigrations), clock, root);
 }
 
-/** Makes a database that has its name only when it is complete and durable. Rejects with SQLite's error. */
+/** Makes a database, which gets its name only when it is complete and durable. Rejects with SQLite's error. */
 export async function makeWorkspace(
   { stateFile, root }: WorkspacePlace,
   clock: Clock,
@@ -59,17 +57,24 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defe
 
 /** The store on an open database of either kind. */
 export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close"> {
+  const changes: Changes = {
+    ...runChanges(connection),
+    ...itemChanges(connection),
+    ...attemptChanges(connection),
+    ...approvalChanges(connection),
+    ...orderChanges(connection),
+  };
   return {
     ...runMethods(connection),
     ...chainMethods(connection),
-    ...canaryMethods(connection),
     ...approvalMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
     ...archivedMethods(connection),
     ...orderMethods(connection),
     ...sheetMethods(connection),
-    ...pickMethods(connection),
-    ...togetherMethod(connection),
+    // What the parts ask are queries: callers have no others.
+    together: async <Result>(work: (changes: Changes) => TransactionPart<Result>) =>
+      connection.atomic(() => work(changes) as Script<Result>),
   };
 }

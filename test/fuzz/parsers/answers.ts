@@ -18,7 +18,7 @@ import { retryAfterMs } from "../../../src/core/quota/backoff.js";
 import { usableModels } from "../../../src/job/workspace/account.js";
 import { checkedAddress } from "../../../src/job/workspace/connection.js";
 import { silentLog } from "../../../src/library/service.js";
-import { conclusionOf } from "../../../src/run/receipts/conclusion.js";
+import { conclusionOf } from "../../../src/run/conclude.js";
 import { answerLine, conclusionIn, lineIn } from "../../../src/run/receipts/receipt-lines.js";
 import { me, models, planOf } from "../../plan/account.js";
 import type { Outcome, Parser } from "../cases.js";

@@ -15,7 +15,7 @@ import type { Machine } from "../../../src/machine.js";
 import { KnownAttempts, lineIn } from "../../../src/run/receipts/receipt-lines.js";
 import { allSwitches, readSwitches } from "../../../src/sandbox/state/switches.js";
 import { systemClock } from "../../../src/system.js";
-import { jsonPieces } from "../../../src/text/json-stream.js";
+import { jsonPieces } from "../../../src/text/pieces.js";
 import { afterThisFile } from "../../after-file.js";
 import { media } from "../../archive/media.js";
 import { archivedPlace } from "../../job/archived-place.js";

@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { variantKey } from "../../../src/core/identity.js";
 import type { NewItem, SheetRow, Store } from "../../../src/core/ports/store.js";
 import { exportFrom } from "../../../src/job/archive/export.js";
-import { everything } from "../../../src/plan/select.js";
+import { allRows } from "../../../src/plan/plan.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
 
 const whole = {
   run: undefined,
-  selection: everything,
+  selection: allRows,
   failed: false,
   picked: false,
   reviewed: null,
@@ -99,7 +99,7 @@ describe("an export of a large sheet", () => {
       ids.map((id) => rowOf(id)),
     );
     const found = await itemsIn(
-      await exportFrom(store, { ...whole, selection: { ...everything, ...selection } }),
+      await exportFrom(store, { ...whole, selection: { ...allRows, ...selection } }),
     );
     expect(found).toHaveLength(count);
     expect(found).toEqual(ids.filter((id) => found.includes(id)));

@@ -6,7 +6,7 @@ import { decideItems } from "../../../src/job/orders/decide.js";
 import { itemNamed } from "../../../src/job/orders/item-named.js";
 import { redoItems, variantsOf } from "../../../src/job/orders/redo.js";
 import { resolveHeld } from "../../../src/job/orders/resolve.js";
-import { everything } from "../../../src/plan/select.js";
+import { allRows } from "../../../src/plan/plan.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
@@ -39,11 +39,7 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 test("P2: an item that is named twice is redone once, and its price asked for once", async () => {
-  const { order, offered } = await redoItems(
-    ["made", "made.png"],
-    everything,
-    "/somewhere/outputs/demo",
-  )(store);
+  const { order, offered } = await redoItems(["made", "made.png"], allRows, "/somewhere/outputs/demo")(store);
   expect(order).toEqual({ do: "redo", items: [made], agreed: credits(4) });
   expect(offered).toHaveLength(1);
 });
@@ -58,13 +54,13 @@ test("a name that no item has is compared with names alone: a run may have more 
 });
 
 test.each(["resubmit", "skip"] as const)("a held item that is named twice is one item to %s", async (way) => {
-  const which = { names: ["held", "held"], all: false, selection: everything, cwd: "/" };
+  const which = { names: ["held", "held"], all: false, selection: allRows, cwd: "/" };
   const { order } = await resolveHeld(which, way)(store);
   expect(order).toMatchObject({ do: way, items: [held] });
 });
 
 test("an item that is named twice is decided about once", async () => {
-  const which = { names: ["made", "task-1"], all: false, selection: everything, cwd: "/" };
+  const which = { names: ["made", "task-1"], all: false, selection: allRows, cwd: "/" };
   expect((await decideItems(which, "again")(store)).order).toMatchObject({ items: [made] });
   expect((await decideItems(which, "approve")(store)).order).toMatchObject({ items: [made] });
 });
@@ -86,7 +82,7 @@ test("a redo of a variant is numbered after those of its row, whatever the row i
 test("P6: to submit an item again whose outputs cannot be had is to pay a second time, and said so", async () => {
   await store.lost(made, 1);
   await store.apply(made, "unfetchable", { note: "gone" });
-  const which = { names: ["made"], all: false, selection: everything, cwd: "/" };
+  const which = { names: ["made"], all: false, selection: allRows, cwd: "/" };
   const { note } = await resolveHeld(which, "resubmit")(store);
   expect(note).toContain("1 of 1 item was charged before (4 credits)");
 });

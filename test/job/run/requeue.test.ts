@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { requeue } from "../../../src/job/run/run-job.js";
-import type { Plan } from "../../../src/plan/plan.js";
-import { everything } from "../../../src/plan/select.js";
+import { allRows, type Plan } from "../../../src/plan/plan.js";
 import { openSqlite, type Sqlite } from "../../../src/sqlite.js";
 import { media } from "../../archive/media.js";
 import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
@@ -24,7 +23,7 @@ test("--missing pay gives an item up and submits it again in one step: a crash l
   if (item === undefined) throw new Error("no item");
   const { key, price } = item;
   const plan = { missing: [{ key }], items: [{ key, price, due: true }] } as unknown as Plan;
-  const again = () => requeue(store, run, plan, { selection: everything, onMissing: "pay" });
+  const again = () => requeue(store, run, plan, { selection: allRows, onMissing: "pay" });
 
   db.exec(`CREATE TRIGGER crash BEFORE UPDATE OF state ON items WHEN NEW.state = 'planned'
     BEGIN SELECT RAISE(ABORT, 'the power is gone'); END`);

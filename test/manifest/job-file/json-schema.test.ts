@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { jsonSchemaOf } from "../../../src/schemas/json-schema.js";
+import { jsonSchemaOf } from "../../../src/schemas/documents.js";
 
 const schema = z.fromJSONSchema(jsonSchemaOf("manifest") as Parameters<typeof z.fromJSONSchema>[0]);
 const example = (name: string) => readFileSync(new URL(`../../../jobs/${name}`, import.meta.url), "utf8");

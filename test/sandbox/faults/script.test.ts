@@ -5,12 +5,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type FaultPlanSettings,
+  FaultScript,
   faultPlan,
   presets,
   readFaults,
   subjects,
 } from "../../../src/sandbox/faults/plan.js";
-import { FaultScript } from "../../../src/sandbox/faults/script.js";
 
 /** The kinds of fault that so many requests of these subjects meet. */
 function played(settings: FaultPlanSettings, order: readonly (typeof subjects)[number][]): (string | null)[] {

@@ -5,7 +5,7 @@ import { openHandOut } from "../../../src/fleet/hand-out.js";
 import type { WorkerEntry } from "../../../src/fleet/job.js";
 import type { Queue } from "../../../src/fleet/queue.js";
 import { Worker } from "../../../src/fleet/worker.js";
-import type { Saves } from "../../../src/job/run/saves.js";
+import type { Saves } from "../../../src/job/run/outputs.js";
 import { type Machine, Process } from "../machine.js";
 import type { Life } from "../person.js";
 import { storeLooks } from "../remembering.js";

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ModelList, Task } from "../../../src/api/records.js";
 import type { Clock } from "../../../src/clock.js";
+import { WakeSignal } from "../../../src/clock.js";
 import { credits } from "../../../src/core/money.js";
 import type { ItemOrder, Order, OrderOutcome } from "../../../src/core/ports/orders.js";
 import type { SpendLog } from "../../../src/core/ports/spend-log.js";
 import type { Item, NewItem, Run, Store } from "../../../src/core/ports/store.js";
 import { pollOrders } from "../../../src/job/orders/attend.js";
 import type { Session } from "../../../src/run/ports.js";
-import { WakeSignal } from "../../../src/run/waits.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../item-fixture.js";
 import type { OpenDatabase, OpenedDatabase } from "./open.js";

@@ -4,12 +4,14 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import {
   type AccountChange,
+  AdminProblem,
   changeAccount,
   createAccount,
+  type Desk,
   findAccount,
   listAccounts,
+  openDesk,
 } from "../../../sandbox/admin/accounts.js";
-import { AdminProblem, type Desk, openDesk } from "../../../sandbox/admin/desk.js";
 import { createKey, type KeyListing, listKeys, revokeKey } from "../../../sandbox/admin/keys.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
 import { fromMicro } from "../../../sandbox/state/state.js";

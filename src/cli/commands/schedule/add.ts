@@ -8,6 +8,7 @@ import { targetsOf } from "../../../notify/target.js";
 import { checkLine } from "../../../schedule/due.js";
 import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
+import { leaves } from "../../../text/within.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
 import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
@@ -35,10 +36,9 @@ export async function addSchedule({
   const real = { ...flags, sandbox: false };
   const { root } = workspaceOf(real, machine, manifest);
   const path = resolve(cwd, manifest);
-  const below = relative(root, path);
   const schedule: Schedule = {
     name,
-    manifest: below.startsWith("..") ? path : below,
+    manifest: leaves(root, path) ? path : relative(root, path),
     cron: flags.cron,
     zone: flags.tz ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
     flags: keptFlags(given, cwd),

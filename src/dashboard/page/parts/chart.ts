@@ -1,7 +1,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { localMinute } from "../../../core/local-time.js";
 import type { Amount } from "../../../core/ports/accounts.js";
+import { localMinute } from "../../../text/times.js";
 import { exactTime } from "./amounts.js";
 
 export interface ChartData {

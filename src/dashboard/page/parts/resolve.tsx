@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { localTime } from "../../../core/local-time.js";
+import { localTime } from "../../../text/times.js";
 import type { WaitingPage } from "../../shapes.js";
 import { propose } from "../server/commands.js";
 import { visible } from "./visible.js";

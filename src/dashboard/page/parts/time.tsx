@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { localTime } from "../../../core/local-time.js";
+import { localTime } from "../../../text/times.js";
 import { every, now } from "../system.js";
 import { ago } from "./amounts.js";
 

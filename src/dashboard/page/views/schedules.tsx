@@ -1,4 +1,4 @@
-import { localTime } from "../../../core/local-time.js";
+import { localTime } from "../../../text/times.js";
 import type { ScheduleEntry, Standing } from "../../shapes.js";
 import { cronWords } from "../parts/cron.js";
 import { Empty, Waiting } from "../parts/empty.js";

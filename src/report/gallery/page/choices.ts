@@ -31,7 +31,7 @@ export class Choices {
     return this.kept.get(name)?.choice ?? null;
   }
 
-  /** What holds for a card: the choice made here, else what is on record. */
+  /** The current choice for a card: the one made here, otherwise the recorded one. */
   standing(card: GalleryCard): FileChoice | null {
     return this.of(card) ?? (card.isPicked ? "pick" : card.state === "rejected" ? "reject" : null);
   }
@@ -100,7 +100,7 @@ export class Choices {
   }
 }
 
-/** An item that waits for approval is approved by a pick, too; until then the pick has more to say. */
+/** A pick also approves an item that waits for approval; until it is carried out, the pick takes precedence. */
 function isOnRecord({ isPicked, state }: GalleryCard, choice: FileChoice): boolean {
   if (choice === "pick") return isPicked && state !== "waiting" && state !== "rejected";
   return choice === "reject" && state === "rejected";

@@ -59,7 +59,7 @@ export class Compare {
     );
   }
 
-  /** Shows another file as B: the next take of the row, or the next that is shown. */
+  /** Shows another file as B: the next take of the row, or the next file shown. */
   turn(by: number): void {
     if (this.pair === null) return;
     const [a, b] = this.pair;

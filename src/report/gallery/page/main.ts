@@ -93,7 +93,7 @@ document.body.append(
 );
 
 view.on("shown", () => {
-  // The card that was looked at is kept in view, if it is still there.
+  // Keeps the current card in view, if it is still there.
   grid.restart(focused);
   showNothing();
   if (shownAs === "sheet") sheet.render(keepAddress);
@@ -148,7 +148,7 @@ function showAs(way: "grid" | "sheet"): void {
   keepAddress();
 }
 
-/** Filters and view stand in the address, so that a reload keeps them. */
+/** Filters and view are in the address, so a reload keeps them. */
 function keepAddress(): void {
   const said = new URLSearchParams(view.hash);
   if (shownAs === "sheet")
@@ -174,7 +174,7 @@ function compareWith(card: GalleryCard): void {
   if (marked !== card) compare.open(marked, card);
 }
 
-/** After a dialog the focus is on the card that it was about. */
+/** After a dialog, the focus returns to its card. */
 function backTo(card: GalleryCard): void {
   focused = card;
   if (shownAs === "grid") grid.focusOnCard(card);

@@ -38,7 +38,7 @@ const valuesMax = 200;
 
 type Change = "shown" | "choices" | "marked";
 
-/** The cards, which of them are shown, and what was chosen. */
+/** The cards, which of them are shown, and the choices. */
 export class GalleryView {
   readonly choices: Choices;
   readonly facets: readonly Facet[];
@@ -125,7 +125,7 @@ export class GalleryView {
     return this.cards.filter((other) => other !== card && other.row === card.row && other.file !== null);
   }
 
-  /** The filter as it stands in the address of the page, so that it is there again after a reload. */
+  /** The filter as written in the address of the page, so that a reload keeps it. */
   get hash(): string {
     const { text, state, values } = this.filter;
     const said = new URLSearchParams();
@@ -186,7 +186,7 @@ function facetsOf(cards: readonly GalleryCard[]): Facet[] {
       if (values.size > valuesMax) return [];
       parting.push(value === null ? -1 : (values.get(value) ?? -1));
     }
-    // Of columns that part the cards in the same way, such as the texts of each row, the first is enough.
+    // If several columns group the cards in the same way, such as the texts of each row, the first is enough.
     const isColumn = facet.key.startsWith("c.");
     if (values.size < 2 || (isColumn && partings.has(String(parting)))) return [];
     partings.add(String(parting));

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { localMinute, localTime } from "../../src/core/local-time.js";
+import { localMinute, localTime } from "../../src/text/times.js";
 
 afterEach(() => {
   process.env["TZ"] = "UTC";

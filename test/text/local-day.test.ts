@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { localDay, localMinute, localTime } from "../../src/core/local-time.js";
+import { localDay, localMinute, localTime } from "../../src/text/times.js";
 
 test("times and days have two digits for month, day, hour and minute", () => {
   const at = Date.UTC(2026, 2, 4, 5, 6, 59);
