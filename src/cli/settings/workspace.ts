@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
-import { manifestProblems } from "../../job/run/prepare.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -65,9 +64,8 @@ export async function workspaceFor(
   flags: PlaceFlags,
   machine: Machine,
 ): Promise<Workspace> {
-  const problem = await whyNoManifest(manifestPath(manifest, machine));
-  if (problem !== null) throw manifestProblems([problem]);
-  return workspaceToChange(flags, machine, { manifest, make: true });
+  const make = (await whyNoManifest(manifestPath(manifest, machine))) === null;
+  return workspaceToChange(flags, machine, { manifest, make });
 }
 
 /** The workspace in whose folder commands are to be started. Throws EarlyExit if there is no such folder. */
