@@ -203,6 +203,27 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
   });
 });
 
+test.each([["account"], ["models"], ["plan", "set.csv"]])(
+  "%s says on stderr that the service asked for a pause, and waits for its end",
+  async (...args) => {
+    const service = await startService();
+    service.script(({ what, before }) =>
+      what === (args[0] === "models" ? "GET models" : "GET me") && before === 0
+        ? {
+            status: 429,
+            headers: { "Retry-After": "600" },
+            json: { error: { code: "RATE_LIMITED", message: "slow" } },
+          }
+        : "serve",
+    );
+    const place = newPlace();
+    place.write("set.csv", good);
+    const end = await run(place, args, service);
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    expect(end.stderr).toMatch(/^bulkgen: the service asked us to wait, next request in (10m|9m)/m);
+  },
+);
+
 // Not beside each other: the port of a service that is down is free for the next one.
 describe("a service that goes away", () => {
   test("before the run: nothing is submitted and the exit code is 4", async () => {

@@ -142,6 +142,12 @@ describe.concurrent("archived files that are gone", () => {
         for (const name of names) rmSync(join(folder(place), name));
       };
       lose("a01.png", "a02.png");
+      for (const output of ["--quiet", "--json"]) {
+        const nightly = await run(place, ["run", "s.csv", "--yes", output]);
+        expect(nightly.stderr, output).toContain(
+          "2 archived items have lost files (a01, a02): --missing fetch",
+        );
+      }
       const told = await run(place, ["plan", "s.csv"]);
       expect(told.stdout).toContain(
         "2 archived items have lost files (a01, a02): --missing fetch downloads them again at no cost",

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
@@ -143,6 +143,12 @@ describe.concurrent("a file's name without its folder", () => {
         stderr: expect.stringContaining('did you mean "jar/pic.png" or "cup/pic.png"?'),
       });
       expect((await run(place, ["redo", "jar/pic.png", "--sandbox", "--yes"])).stderr).toContain("a-v2: 1");
+      const hero = join("sandbox-outputs", "s", "hero.png");
+      renameSync(join(place.folder, "sandbox-outputs", "s", "cup", "lid.png"), join(place.folder, hero));
+      const renamed = await run(place, ["redo", hero, "--sandbox", "--yes"]);
+      const advice = `\`bulkgen find ${hero} --sandbox\` shows the row that this file came from`;
+      expect(renamed).toMatchObject({ code: 2, stderr: expect.stringContaining(advice) });
+      expect((await run(place, ["find", hero, "--sandbox"])).stdout).toContain("(c)");
     },
   );
 });

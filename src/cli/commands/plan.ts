@@ -28,6 +28,7 @@ import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
 import { flagsToRepeat, flagsToSave, writePlan } from "../settings/saved-plan.js";
 import { configFiles } from "../settings/settings.js";
+import { toldWait } from "../settings/told-wait.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -52,6 +53,7 @@ export async function plan({
     clock: machine.clock,
     log: await openLog(flags, machine),
     signal: machine.interrupt(),
+    onWait: toldWait(machine),
   };
   let exit: ExitName = "done";
   await planJob(options, async (made) => {

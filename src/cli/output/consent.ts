@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, inCredits, plus, showCredits } from "../../core/money.js";
+import type { Log } from "../../core/ports/send.js";
 import type { Offer } from "../../job/orders/request.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
@@ -29,6 +30,7 @@ export async function askConsent(
   const { cwd, stderr, env } = machine;
   // What refuses the run has ended it before.
   if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env), []));
+  else sayLost(plan, options.log);
   if (plan.due === 0) return true;
   display.end();
   const { needed, within, after } = plan.money;
@@ -36,6 +38,11 @@ export async function askConsent(
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
   if (isWithin(flags, within)) return true;
   return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));
+}
+
+/** The summary counts items with lost files as archived, and a nightly run shows nobody its plan. */
+function sayLost({ warnings }: Plan, log: Log): void {
+  for (const { kind, message } of warnings) if (kind === "missing_files") log.warn({}, message);
 }
 
 /** Whether the price was agreed to beforehand by --max-price. Throws EarlyExit if it is higher. */

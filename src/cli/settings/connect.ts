@@ -8,6 +8,7 @@ import { forReading, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
+import { toldWait } from "./told-wait.js";
 import { workspaceOf } from "./workspace.js";
 
 export interface Connected {
@@ -94,6 +95,7 @@ export async function withAccount<Result>(
       log,
       signal: machine.interrupt(),
       onDailyLimit: "stop",
+      onWait: toldWait(machine),
     });
     try {
       return await use(account);

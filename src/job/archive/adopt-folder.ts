@@ -15,7 +15,7 @@ import type { NewItem, Run } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
-import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
+import { manifestProblems, mustBeManifest, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
 import { unfinishedOf } from "../run/run-owner.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
@@ -48,6 +48,7 @@ const open: readonly string[] = ["new", "planned", "blocked", "failed"];
  */
 export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   const files = await filesIn(options.folder);
+  await mustBeManifest(options.manifest);
   const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(options.manifest),

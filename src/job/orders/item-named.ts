@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { isSuperseded } from "../../archive/move.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { nearest } from "../../text/nearest.js";
+import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import { type ItemName, placed } from "./review.js";
 
@@ -18,8 +20,9 @@ export async function itemNamed(store: Store, given: ItemName, cwd: string): Pro
   const files = await filesCalled(store, name);
   const [only, ...others] = files.values();
   if (only && others.length === 0) return only.item;
-  const meant = only ? quoted([...files.values()].map(({ file }) => file)) : await namesLike(store, name);
-  const hint = meant.length === 0 ? "" : `; did you mean ${meant.join(" or ")}?`;
+  const hint = only
+    ? didYouMean([...files.values()].map(({ file }) => file))
+    : ((await findHint(store, name, cwd)) ?? didYouMean(await namesLike(store, name)));
   throw new EarlyExit(
     "usage",
     placed(
@@ -27,6 +30,18 @@ export async function itemNamed(store: Store, given: ItemName, cwd: string): Pro
       `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run${hint}`,
     ),
   );
+}
+
+/** A file that a person renamed or copied is known by its content, and only `find` reads it. */
+async function findHint(store: Store, name: string, cwd: string): Promise<string | null> {
+  if (!existsSync(resolve(cwd, name))) return null;
+  const sandbox = (await store.runs()).at(-1)?.options.sandbox === true ? " --sandbox" : "";
+  return `; \`bulkgen find ${shellWord(name)}${sandbox}\` shows the row that this file came from`;
+}
+
+function didYouMean(names: readonly string[]): string {
+  const quoted = names.slice(0, namesMax).map((each) => JSON.stringify(terminalText(each)));
+  return quoted.length === 0 ? "" : `; did you mean ${quoted.join(" or ")}?`;
 }
 
 const namesMax = 5;
@@ -39,13 +54,9 @@ async function namesLike(store: Store, name: string): Promise<string[]> {
     const ofRow = names.filter((each) => each.startsWith(`${name}-`)).slice(0, namesMax);
     const near = ofRow.length === 0 ? nearest(name, names) : undefined;
     const found = near === undefined ? ofRow : [near];
-    if (found.length > 0) return quoted(found);
+    if (found.length > 0) return found;
   }
   return [];
-}
-
-function quoted(names: readonly string[]): string[] {
-  return names.slice(0, namesMax).map((each) => JSON.stringify(terminalText(each)));
 }
 
 /** A file of each item that has a file of this name, in any folder, with or without its extension. */

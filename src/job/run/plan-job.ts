@@ -2,6 +2,7 @@ import type { Clock } from "../../clock.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Problem } from "../../core/problem.js";
+import type { WaitReason } from "../../core/quota/quota.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
@@ -23,6 +24,8 @@ export interface PlanJobOptions extends SheetOptions {
   clock: Clock;
   log: Log;
   signal: AbortSignal;
+  /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
+  onWait?(what: WaitReason, until: number): void;
 }
 
 /**

@@ -12,6 +12,7 @@ import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
+import { whyNoManifest } from "../../manifest/formats/bytes.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
@@ -250,6 +251,12 @@ export function manifestProblems(problems: Iterable<Problem>, notes: readonly st
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
   const hints = notes.filter((note) => note.includes("did you mean")).map((note) => `. Note: ${note}`);
   return new EarlyExit("usage", `${count}; nothing was submitted${hints.join("")}`, digest);
+}
+
+/** Before anything is made for a manifest. Throws EarlyExit if there is no file at its path. */
+export async function mustBeManifest(path: string): Promise<void> {
+  const problem = await whyNoManifest(path);
+  if (problem !== null) throw manifestProblems([problem]);
 }
 
 /** The numbers of the files, by item key, that are missing from all folders that the job's runs wrote to. */

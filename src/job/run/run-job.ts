@@ -36,7 +36,7 @@ import {
 import type { Workspace } from "../workspace/workspace.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
-import { manifestProblems, missingFiles, prepare, type SheetOptions } from "./prepare.js";
+import { manifestProblems, missingFiles, mustBeManifest, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
   workspace: Workspace;
@@ -99,6 +99,7 @@ export async function runJob<Result>(
   options: RunJobOptions,
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
+  await mustBeManifest(options.manifest);
   prepareOutFolder(options.workspace.outFolder);
   const opened = await openWorkspaceSession({
     ...options,
