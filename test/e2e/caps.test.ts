@@ -29,15 +29,15 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
 
   test("of the balance that is to be left, also over a resume", async () => {
     const place = newPlace();
-    place.write("set.csv", both);
+    place.write("set.csv", sheet(3, "aurora-image"));
     const words = ["run", "set.csv", "--sandbox", "--yes", "--keep-credits", "491", "--lanes", "2"];
     const ended = await run(place, words);
     expect(ended.code, ended.stderr).toBe(6);
-    expect(ended.stdout).toMatch(/^credits +9 spent, 491 left/m);
+    expect(ended.stdout).toMatch(/^credits +8 spent, 492 left/m);
     expect(ended.stdout.match(/^Ended early: .*/gm)).toEqual([
       "Ended early: the balance would fall below the 491 credits that --keep-credits leaves",
     ]);
-    expect((await run(place, words)).stdout).toMatch(/^credits +9 spent, 491 left/m);
+    expect((await run(place, words)).stdout).toMatch(/^credits +8 spent, 492 left/m);
   });
 
   test("P7: a price above the plan is paid once, over resumes too, and is shown by whatever would pay it again", async () => {
