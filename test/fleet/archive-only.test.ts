@@ -230,7 +230,7 @@ describe("a run on a host that is lost", () => {
     const all = await hosts(3);
     let running: Running | null = null;
     let copies = 0;
-    // One file is archived; of the second the bucket has the name, and nobody else knows.
+    // Another file is archived; of the second the bucket has the name, and nobody else knows.
     const front = await bucketFront(all.s3, async (asked) => {
       if (!asked.copies || ++copies !== 2) return "serve";
       await eventually(async () => {
@@ -238,7 +238,7 @@ describe("a run on a host that is lost", () => {
           all.url,
           "SELECT count(*) AS done FROM items WHERE state = 'archived'",
         );
-        return Number(row?.["done"]) === 1 || null;
+        return Number(row?.["done"]) >= 1 || null;
       });
       return { served: () => running?.signal("SIGKILL") };
     });
