@@ -64,11 +64,17 @@ function cannotLoad(error: unknown): boolean {
 
 /**
  * SQLite does not say which database it speaks of, and damage may show in any query: where it is met, its words are
- * given the file's name, once. That name then selects the advice for the user.
+ * given the file's name, once. That name then selects the advice for the user. A column whose JSON cannot be read is damage
+ * that SQLite does not see.
  */
 export function named(path: string, error: unknown): unknown {
+  const isFile = path !== "" && path !== ":memory:";
+  if (isFile && error instanceof SyntaxError)
+    return Object.assign(new Error(`${path}: a value in it is damaged`, { cause: error }), {
+      code: "SQLITE_CORRUPT",
+    });
   const { code } = error as { code?: unknown };
-  const isOfFile = path !== "" && path !== ":memory:" && String(code).startsWith("SQLITE_");
+  const isOfFile = isFile && String(code).startsWith("SQLITE_");
   if (isOfFile && error instanceof Error && !error.message.startsWith(`${path}: `))
     error.message = `${path}: ${error.message}`;
   return error;

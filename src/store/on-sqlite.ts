@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../clock.js";
-import { type Sqlite, type Statement, statements } from "../sqlite.js";
+import { named, type Sqlite, type Statement, statements } from "../sqlite.js";
 import { type Defer, groupCommits } from "./open.js";
 import type { Database, Queries, Query, Script } from "./script.js";
 
@@ -15,12 +15,19 @@ export function sqliteDatabase(db: Sqlite, clock: Clock, defer?: Defer): SqliteD
     ...(defer && { defer }),
     ...(log && { sync: () => log.sync() }),
   });
+  const read = async <Result>(script: () => Script<Result>): Promise<Result> => {
+    try {
+      return finish(script());
+    } catch (error) {
+      throw named(db.name, error);
+    }
+  };
   return {
     sql: sqliteQueries(db),
     clock,
     atomic: (script) => atomic(() => finish(script())),
-    read: async (script) => finish(script()),
-    ask: async (script) => finish(script()),
+    read,
+    ask: read,
     async close() {
       await commit();
       await log?.close();
