@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
-import { manifestProblems } from "../../job/run/prepare.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -58,19 +57,16 @@ export function workspaceToChange(
 
 /**
  * The workspace for the items of a manifest, which is made if there is none. A path that names no file makes no workspace:
- * it may be mistyped, and every folder below a workspace belongs to it. In an existing workspace the run itself reports
- * the path, so that a scheduled run sends its notification. Throws EarlyExit.
+ * it may be mistyped, and every folder below a workspace belongs to it. The run itself reports the path, so that a
+ * scheduled run sends its notification. Throws EarlyExit.
  */
 export async function workspaceFor(
   manifest: string,
   flags: PlaceFlags,
   machine: Machine,
 ): Promise<Workspace> {
-  if (!existsSync(workspaceOf(flags, machine, manifest).markerFolder)) {
-    const problem = await whyNoManifest(manifestPath(manifest, machine));
-    if (problem !== null) throw manifestProblems([problem]);
-  }
-  return workspaceToChange(flags, machine, { manifest, make: true });
+  const make = (await whyNoManifest(manifestPath(manifest, machine))) === null;
+  return workspaceToChange(flags, machine, { manifest, make });
 }
 
 /** The workspace in whose folder commands will be started. Throws EarlyExit if the folder does not exist. */
