@@ -112,12 +112,15 @@ describe("the command line", () => {
     expect(at.files()).toEqual(["here/set.csv"]);
   });
 
-  test("a worker that takes no downloads refuses a number of them on its line, not in the settings", async () => {
-    const words = ["worker", "--sandbox", "--only", "submit,poll"];
-    const refused = await run(at, [...words, "--downloads", "3"]);
+  test.each([
+    ["takes no downloads refuses a number of them", "submit,poll", "downloads"],
+    ["submits nothing refuses a number of lanes", "archive", "lanes"],
+  ])("a worker that %s on its line, not in the settings", async (_, only, flag) => {
+    const words = ["worker", "--sandbox", "--only", only];
+    const refused = await run(at, [...words, `--${flag}`, "3"]);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toContain("--downloads cannot be used with --only submit,poll");
-    const set = await run(at, words, { env: { BULKGEN_DOWNLOADS: "3" } });
+    expect(refused.stderr).toContain(`--${flag} cannot be used with --only ${only}`);
+    const set = await run(at, words, { env: { [`BULKGEN_${flag.toUpperCase()}`]: "3" } });
     expect(set.stderr).toContain("a fleet shares a database");
   });
 

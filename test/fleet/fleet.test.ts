@@ -444,6 +444,43 @@ describe("a worker's process", () => {
     expectWhole(fleet, 4);
   });
 
+  test("goes on with a run with its own number of lanes", async () => {
+    // A process submits one item until it knows what its like is charged.
+    let served = 1;
+    let isKilled = false;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const fleet = await newFleet(5);
+    const error = { code: "RATE_LIMITED", message: "later" };
+    fleet.service.script(async ({ what }) => {
+      if (what !== "POST generate" || served-- > 0) return "serve";
+      if (!isKilled) return { status: 429, json: { error }, headers: { "retry-after": "5" } };
+      await released;
+      return "serve";
+    });
+    const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);
+    await fleet.service.wasAsked("POST generate", 2);
+    await eventually(async () => {
+      const rows = await postgres.query(fleet.url, "SELECT state FROM items ORDER BY state");
+      return rows.map(({ state }) => state).join() === "archived,planned,planned,planned,planned" || null;
+    });
+    running.signal("SIGKILL");
+    await running.ended;
+    isKilled = true;
+    served = 1;
+    const before = fleet.service.count("POST generate");
+    const standby = await workerProcess(fleet, "worker", "--lanes", "3");
+    await fleet.service.wasAsked("POST generate", before + 4);
+    release();
+    const [, exit] = await standby.prints(/run 1 ended: (\w+)/);
+    expect(exit, standby.stderr()).toBe("done");
+    standby.signal("SIGTERM");
+    expect((await standby.ended).code).toBe(0);
+    expectWhole(fleet, 5);
+  });
+
   test("P2: stands by for what needs the key, and leaves the downloads to others", async () => {
     const fleet = await newFleet(4, { holds: downloads });
     const running = start(fleet.place, [...runArgs, "--lanes", "1", "--no-work"], fleet.how);

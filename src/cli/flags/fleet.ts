@@ -42,6 +42,11 @@ const { ifLocked: _ifLocked, work: _work, events: _events, ...carriedOn } = carr
 const { json: _json, ...service } = serviceFlags;
 
 export const workerFlags = {
+  lanes: option(
+    "<n>",
+    "submits in flight at once in a run that this worker continues (default: what the run was told)",
+    positive,
+  ),
   downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
   only: option(
     "<what>",

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { defined } from "../../../core/defined.js";
 import type { ExitName } from "../../../core/exit.js";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Run } from "../../../core/ports/store.js";
@@ -29,6 +30,8 @@ export async function worker({ flags, given, machine }: Call<WorkerFlags>): Prom
       "usage",
       "--downloads cannot be used with --only submit,poll: that worker takes no downloads",
     );
+  if (isArchiving && given.some(([name]) => name === "--lanes"))
+    throw new EarlyExit("usage", "--lanes cannot be used with --only archive: that worker submits nothing");
   const workspace = isArchiving
     ? workspaceOf(flags, machine)
     : workspaceToChange(flags, machine, { make: true });
@@ -79,7 +82,7 @@ async function takeOver(
   const exit = await followed(prepared, flags, (show) =>
     continueJob(
       prepared.options,
-      { choose: async (store) => withOwnFolder((await store.run(run.id)) ?? run, called, workspace) },
+      { choose: async (store) => asToldHere((await store.run(run.id)) ?? run, called, workspace) },
       async (outcome) => {
         const ended = await show(outcome);
         // A worker that is drained leaves the run to others that stand by.
@@ -92,9 +95,13 @@ async function takeOver(
   say(`run ${run.id} ended: ${exit}`);
 }
 
-/** The run with the output folder that is shared with the others, by the name that it has on this machine. */
-function withOwnFolder(run: Run, { out }: WorkerFlags, { outFolder }: Workspace): Run {
-  return out === undefined ? run : { ...run, outFolder };
+/** The run with the lanes of this worker, and with the shared output folder by the name that it has on this machine. */
+function asToldHere(run: Run, { out, lanes }: WorkerFlags, { outFolder }: Workspace): Run {
+  return {
+    ...run,
+    ...(out === undefined ? {} : { outFolder }),
+    options: { ...run.options, ...defined({ lanes }) },
+  };
 }
 
 /** Throws EarlyExit if there is no key, or one that is not of the account whose run this worker may have to continue. */
