@@ -75,10 +75,9 @@ function openTables() {
   db.exec(`PRAGMA journal_mode = MEMORY;
     PRAGMA cache_size = -16000;
     CREATE TABLE lines (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, line TEXT NOT NULL);
-    CREATE TABLE names (name TEXT PRIMARY KEY, identity TEXT) WITHOUT ROWID`);
+    CREATE TABLE names (name TEXT PRIMARY KEY, identity TEXT) WITHOUT ROWID;
+    BEGIN`);
   return {
-    begin: db.prepare("BEGIN"),
-    commit: db.prepare("COMMIT"),
     linesAfter: db.prepare("SELECT id, line FROM lines WHERE id > ? ORDER BY id LIMIT 1000"),
     line: db.prepare("SELECT line FROM lines WHERE identity = ?").pluck(),
     addLine: db.prepare("INSERT INTO lines (identity, line) VALUES (?, ?) ON CONFLICT DO NOTHING"),
@@ -125,7 +124,6 @@ export class JobIndex {
   }
 
   private learn(rows: readonly string[]): void {
-    this.tables.begin.run();
     for (const row of rows) {
       const line = parse(row);
       if (line === null) continue;
@@ -133,7 +131,6 @@ export class JobIndex {
       if (before && before.file !== line.file && this.identityAt(before.file) === identityOf(line))
         this.free(before.file);
     }
-    this.tables.commit.run();
   }
 
   /**
