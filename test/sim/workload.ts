@@ -19,13 +19,18 @@ export interface WorkloadOptions {
    * Caps, other prices, second jobs, cancels and a clock that is wrong by years are in about a third of the runs each.
    */
   isDense?: boolean;
+  /** Every run has an unlimited plan and sixteen lanes, instead of one in eight that has up to so many. */
+  isCrowd?: boolean;
 }
 
 /** The whole scenario of a seed. */
-export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOptions = { days: 1 }): Scenario {
+export function scenarioOf(
+  seed: number,
+  { days, isDense = false, isCrowd = false }: WorkloadOptions = { days: 1 },
+): Scenario {
   const lot = chance(seed, "workload");
   const rarely = isDense ? denseChance : chance;
-  const crowd = crowdOf(rarely(seed, "crowd"));
+  const crowd = crowdOf(rarely(seed, "crowd"), isCrowd);
   const workspaces = lot.is(0.2) ? 2 : 1;
   // Most of what goes wrong needs few items, and a small run costs least.
   const few = Math.min(lot.scale(6, 60), lot.scale(6, 60), lot.scale(6, 60));
@@ -74,8 +79,10 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
 }
 
 /** One run in eight has an unlimited plan, up to 16 lanes, whose transactions share commits, and items enough for them. */
-function crowdOf(lot: Chance): { lanes: number; items: number } | null {
-  return lot.is(0.12) ? { lanes: lot.whole(4, 16), items: lot.scale(20, 60) } : null;
+function crowdOf(lot: Chance, isCrowd: boolean): { lanes: number; items: number } | null {
+  const is = lot.is(0.12);
+  if (isCrowd) return { lanes: 16, items: lot.scale(18, 40) };
+  return is ? { lanes: lot.whole(4, 16), items: lot.scale(20, 60) } : null;
 }
 
 type Limits = Pick<Scenario, "plan" | "rpm" | "rpd" | "lanes">;
