@@ -158,6 +158,24 @@ describe("doctor", () => {
     }
   });
 
+  test("where only a proxy leads out, doctor and commands say that bulkgen uses none", async () => {
+    const env = {
+      BULKGEN_BASE_URL: "https://service.invalid",
+      BULKGEN_API_KEY: canaryKey,
+      https_proxy: "http://USER:secret@proxy.invalid:3128",
+    };
+    const unused = "does not use the proxy of https_proxy";
+    const { checks } = await doctor([], env);
+    expect(checks.find(({ name }) => name === "service")).toMatchObject({
+      todo: expect.stringContaining(unused),
+    });
+    const account = await run(at, ["account"], { env });
+    expect(account).toMatchObject({ code: 4, stderr: expect.stringContaining(unused) });
+    expect(account.stderr).not.toContain("secret");
+    const here = { ...env, BULKGEN_BASE_URL: "http://127.0.0.1:9" };
+    expect((await run(at, ["account"], { env: here })).stderr).not.toContain("proxy");
+  });
+
   test("reports missing and wrong settings offline, and never shows a key", async () => {
     expect(await doctor([])).toMatchObject({
       code: 2,

@@ -9,7 +9,7 @@ import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
-import type { ServiceConnection } from "../workspace/account.js";
+import { type ServiceConnection, unusedProxy } from "../workspace/account.js";
 import { type AccountsPlace, openSharedData } from "../workspace/state.js";
 import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
@@ -100,13 +100,18 @@ async function ask(
 }
 
 /** Whether the service answered, and whether it accepts the key. */
-function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
+function judge(connection: ServiceConnection, reply: Reply): Check[] {
+  const { baseUrl } = connection;
   const reach = (got: string, todo: string) => [
     problem("service", { expected: expectations.service, got, todo }, "unreachable"),
     unchecked("key", expectations.key, "the service was not reached"),
   ];
   if (reply.kind !== "answer") {
-    return reach(`${reply.reason} (${baseUrl})`, "check the network, the proxy and the base URL");
+    const direct = unusedProxy(connection);
+    return reach(
+      `${reply.reason} (${baseUrl})`,
+      `check the network and the base URL${direct && `; ${direct}`}`,
+    );
   }
   const said = answerText(reply);
   const reached = fine("service", expectations.service, baseUrl);

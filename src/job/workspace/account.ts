@@ -26,6 +26,13 @@ export interface ServiceConnection {
   baseUrl: string;
   key: string;
   sandbox: boolean;
+  /** The variable that names a proxy for this address. bulkgen uses no proxy. */
+  proxy?: string;
+}
+
+/** What to add when the service cannot be reached; empty if no proxy is set. */
+export function unusedProxy({ proxy }: ServiceConnection): string {
+  return proxy === undefined ? "" : `bulkgen connects directly: it does not use the proxy of ${proxy}`;
 }
 
 export interface AccountOptions {
@@ -222,17 +229,23 @@ function refuseOther(error: unknown, sandbox: boolean): never {
 }
 
 /** The same failure as a message that says what to do next. */
-function explain(error: unknown, { baseUrl }: ServiceConnection): never {
+function explain(error: unknown, connection: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
-  const [exit, message] = explained(error.kind, reason, baseUrl);
+  const [exit, message] = explained(error.kind, reason, connection);
   throw new EarlyExit(exit, message, null, { cause: error });
 }
 
-function explained(kind: ServiceError["kind"], reason: string, baseUrl: string): [ExitName, string] {
+function explained(
+  kind: ServiceError["kind"],
+  reason: string,
+  connection: ServiceConnection,
+): [ExitName, string] {
+  const { baseUrl } = connection;
+  const direct = unusedProxy(connection);
   switch (kind) {
     case "key":
       return ["key", `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`];
@@ -241,7 +254,7 @@ function explained(kind: ServiceError["kind"], reason: string, baseUrl: string):
     case "unreachable":
       return [
         "unreachable",
-        `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.`,
+        `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.${direct && ` Note that ${direct}.`}`,
       ];
     case "interrupted":
       return ["interrupted", "interrupted; nothing was submitted"];
