@@ -67,5 +67,5 @@ test("a typing error in --model or in a field of a row is named, with what was m
   expect(end.stdout).toContain(
     '- --model plain-imgae is no model of the service; did you mean "plain-image"?',
   );
-  expect(end.stdout).toContain('- column "promt" is used by nothing; did you mean "prompt"?');
+  expect(end.stdout).toContain('- column "promt" is not used; did you mean "prompt"?');
 });
