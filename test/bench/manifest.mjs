@@ -19,7 +19,7 @@ const rounds = asked > 0 ? Number(process.argv[asked + 1]) : short ? 1 : 3;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 
 /** The most that planning may take, as a multiple of csv-parse, and its memory in MB. */
-const aims = { plain: 4, templates: 6, problems: null, megabytes: 300 };
+const aims = { plain: 2.5, templates: 3.2, problems: null, megabytes: 300 };
 
 const ratios = ["1:1", "16:9", "9:16", "4:3"];
 const kinds = {

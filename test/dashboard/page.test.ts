@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cronOf, cronWords } from "../../src/dashboard/page/parts/cron.js";
+import { runStateWords } from "../../src/dashboard/page/parts/run-words.js";
 import { visible } from "../../src/dashboard/page/parts/visible.js";
 
 describe("text that somebody else wrote", () => {
@@ -33,4 +34,22 @@ describe("the times of a schedule", () => {
   test.each(["*/5 * * * *", "0 6 1 1 *", "@daily", "0 6 * * 1,3"])("%s is shown as it is", (cron) =>
     expect(cronWords(cron)).toBe(cron),
   );
+});
+
+describe("how a run stands", () => {
+  test.each([
+    ["works", { alive: true }, "in progress"],
+    ["was killed", { state: "running" }, "broken off"],
+    ["was cancelled", { state: "cancelled" }, "cancelled"],
+    ["has held items", { exit: "held", counts: { held: 1, blocked: 2 } }, "stopped, some held"],
+    [
+      "has only items whose approvals or inputs are missing",
+      { exit: "held", counts: { blocked: 2 } },
+      "waits for you",
+    ],
+    ["ended for want of credits", { exit: "credits" }, "stopped: credits"],
+  ] as const)("a run that %s", (_, facts, words) => {
+    const usual = { state: "interrupted", alive: false, exit: null, counts: {} } as const;
+    expect(runStateWords({ ...usual, ...facts } as never)).toBe(words);
+  });
 });

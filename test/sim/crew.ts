@@ -11,7 +11,7 @@ import { type Seeds, type Tally, tally } from "./tally.js";
 interface Asks {
   seeds: Seeds;
   crashes: { nth: number; run: keyof typeof crashed };
-  mutant: { name: string };
+  mutant: { name: string; first?: number };
   regression: { name: string; scenario: Scenario };
 }
 
@@ -30,7 +30,7 @@ export const cores = availableParallelism();
 const skills: { [Each in Kind]: (ask: Asks[Each]) => Promise<Answers[Each]> } = {
   seeds: tally,
   crashes: ({ nth, run }) => crashesAt(nth, run),
-  mutant: ({ name }) => huntNamed(name),
+  mutant: ({ name, first }) => huntNamed(name, first),
   regression: async ({ name, scenario }) => {
     const { violation } = await simulate(scenario);
     return { name, message: violation?.message ?? null };

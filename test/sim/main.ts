@@ -93,8 +93,7 @@ async function oldViolations(): Promise<boolean> {
   return broken === 0;
 }
 
-async function mutants(names: readonly string[]): Promise<boolean> {
-  const asks = names.map((name) => ({ name }));
+async function mutants(asks: readonly { name: string; first?: number }[]): Promise<boolean> {
   const caught: Catch[] = [];
   await spread("mutant", asks, (answer) => {
     caught.push(answer);
@@ -120,6 +119,6 @@ if (values["crash-everywhere"] || values.short)
     verdicts.push(await crashes(run, values.short ? crashedEvery : 1));
 if (values.regressions || values.short) verdicts.push(await oldViolations());
 const wanted = allMutants().filter(({ isFleet = false }) => isFleet || !values.fleet);
-if (values.mutants) verdicts.push(await mutants(wanted.map(({ name }) => name)));
+if (values.mutants) verdicts.push(await mutants(wanted.map(({ name }) => ({ name }))));
 else if (values.short) verdicts.push(await mutants([canary, fleetCanary]));
 process.exitCode = verdicts.every((isGood) => isGood) ? 0 : 1;

@@ -143,6 +143,11 @@ export class MoneyRules implements Rule {
     else throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
   }
 
+  /** The last POST for the item of another one. */
+  lastPost(post: Trip): Trip {
+    return this.posts.get(post.item ?? "")?.at(-1) ?? post;
+  }
+
   /** P6: no more is paid again than was allowed. */
   private noteOrphan(workspace: Workspace, id: number): void {
     const item = itemNumbered(workspace, id);

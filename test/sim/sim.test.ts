@@ -120,12 +120,14 @@ describe("the simulation", () => {
   });
 
   test("a fleet that believes a worker whose lease has ended, and one that plans again what was cut off, are caught", async () => {
-    expect((await huntNamed(fleetCanary, 24)).message).toMatch(/^lease: a worker was believed/);
+    expect((await huntNamed(fleetCanary.name, fleetCanary.first)).message).toMatch(
+      /^lease: a worker was believed/,
+    );
     expect((await huntNamed("plans again what a killed run was submitting")).message).toMatch(/^P2: /);
   });
 
   test("a runner that pays twice is caught", async () => {
-    expect((await huntNamed(canary, 14)).message).toMatch(/^P2: a second POST/);
+    expect((await huntNamed(canary.name, canary.first)).message).toMatch(/^P2: a second POST/);
   });
 });
 

@@ -212,14 +212,20 @@ class Simulation {
     await this.checkChains();
   }
 
-  /** Requests that items were submitted again after, but for those whose task a person has found for the item. */
+  /**
+   * Requests that items were submitted again after. If a person has found the task of one for its item, the last request
+   * of the item is the one that was in vain.
+   */
   private async letGo(): Promise<Set<Trip>> {
     const found = new Set<string>();
     for (const { workspace, job } of this.runs()) {
       const items = await workspace.store.itemsOf(job.name);
       for (const { id } of items) found.add((await workspace.store.attempt(id))?.taskId ?? "");
     }
-    return new Set([...this.money.letGo].filter(({ made }) => !found.has(made?.id ?? "lost")));
+    const letGo = [...this.money.letGo].map((trip) =>
+      found.has(trip.made?.id ?? "lost") ? this.money.lastPost(trip) : trip,
+    );
+    return new Set(letGo.filter(({ made }) => !found.has(made?.id ?? "lost")));
   }
 
   private async checkChains(): Promise<void> {

@@ -16,7 +16,8 @@ export function runStateWords({ state, alive, exit, counts }: RunEntry): string 
   if (alive) return "in progress";
   if (state === "running") return "broken off";
   if (state === "cancelled" || state === "paused") return state;
-  if (exit === "held" && (counts.held ?? 0) === 0) return "waits for approval";
+  // For an approval, or for a decision about blocked items: the entry does not say which.
+  if (exit === "held" && (counts.held ?? 0) === 0) return "waits for you";
   return endings[exit as ExitName] ?? state;
 }
 
