@@ -15,7 +15,7 @@ export interface HttpOptions {
   clock: Clock;
 }
 
-/** Largest answer that is read, in bytes. A list of many thousand models stays below. */
+/** The largest answer that is read, in bytes. A list of many thousands of models is smaller. */
 const bodyBytesMax = 32 * 1024 * 1024;
 const connectMsMax = 10_000;
 
@@ -101,7 +101,7 @@ function flat(headers: Record<string, string | string[] | undefined>): Record<st
 function describe(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER")
-    return "it does not speak HTTPS; try http:// in its address";
+    return "the server does not speak HTTPS; try http:// in its address";
   if (error instanceof errors.SocketError || (error as NodeJS.ErrnoException).code === "ECONNRESET")
     return "the connection was reset";
   if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;
@@ -113,8 +113,8 @@ interface Watch {
 }
 
 /**
- * undici creates its request object while `request()` runs, before any await: so the one that is announced during the
- * call is ours, and when its headers are announced as sent, ours have left.
+ * undici creates its request object while `request()` runs, before any await, so the object announced during the call is
+ * ours. Later undici announces that the headers of this object were sent.
  */
 const watches = new WeakMap<object, Watch>();
 let starting: Watch | null = null;

@@ -28,7 +28,7 @@ import {
 } from "./answer.js";
 import { openHttp } from "./http.js";
 import { ServiceClock, timed } from "./service-clock.js";
-import { announced, logged, type PacingOptions, paced, waitForPlace, withoutKey } from "./wrappers.js";
+import { announced, logged, type PacingOptions, paced, waitForSlot, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {
@@ -43,9 +43,9 @@ export interface Service {
   models(filter?: ModelFilter): Promise<ModelList>;
   /** Throws ServiceError. */
   me(): Promise<MeRead>;
-  /** GET me once, with the place in the quota that was reserved for it, and the answer as it came. */
+  /** GET me once, with the slot that was reserved for it. Returns the answer as it came. */
   probe(ticket: Ticket): Promise<Reply>;
-  /** What time it is, by its answers. */
+  /** The service's time, known from its answers. */
   readonly time: ServiceClock;
 }
 
@@ -57,8 +57,8 @@ export interface MeRead extends Past {
 }
 
 /**
- * Why a request got no result. `status` and `code` are those of the answer, such as 404 and `TASK_NOT_FOUND`; null where
- * none came.
+ * Why a request got no result. `status` and `code` are those of the answer, such as 404 and `TASK_NOT_FOUND`; null if none
+ * came.
  */
 export class ServiceError extends Error {
   override readonly name: string = "ServiceError";
@@ -137,7 +137,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
           ticket,
         }),
       ),
-    slot: () => waitForPlace(options, { endpoint: "generate" }, options.signal),
+    slot: () => waitForSlot(options, { endpoint: "generate" }, options.signal),
     task: async (taskId, ticket) =>
       taskOutcome(
         await request({
@@ -165,10 +165,10 @@ export function openService(send: Send, options: ServiceOptions): Service {
     },
     me: async () => {
       let past: Past = { over: 0, seq: 0 };
-      const onPlace = async () => {
+      const onSlot = async () => {
         past = await options.accounts.past(options.caller());
       };
-      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
+      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onSlot };
       const { record, servedAt } = await read(asked, meRead, request, options);
       const found = { me: record, servedAt, ...past };
       await options.onMe?.(found);

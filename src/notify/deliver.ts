@@ -94,7 +94,7 @@ async function send(
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
-      return { reason: "it does not speak HTTPS; use http:// in its address", again: false };
+      return { reason: "the server does not speak HTTPS; use http:// in its address", again: false };
     return { reason: signal.aborted ? "no answer in time" : (code ?? message), again: true };
   } finally {
     ended.abort();

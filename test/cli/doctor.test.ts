@@ -147,6 +147,21 @@ describe("doctor", () => {
     expect(of["clock"]).toMatch(new RegExp(`^warning: (8|9)\\d s ${word}$`));
   });
 
+  test("names every check that it could not make because no request is left", async () => {
+    const service = await answering((_, response) => {
+      response.setHeader("retry-after", "600");
+      json(response, 429, error("RATE_LIMITED"));
+    });
+    const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey };
+    await doctor([], env);
+    const { of } = await doctor([], env);
+    await service.close();
+    expect(service.keys).toHaveLength(1);
+    expect(of["limits"]).toMatch(/^warning: none until /);
+    for (const name of ["service", "key", "subscription", "credits", "clock"])
+      expect(of[name], name).toBe("not checked: no request is left");
+  });
+
   test("says what it could not check when nothing answers", async () => {
     const service = await answering(() => {});
     await service.close();
@@ -229,7 +244,7 @@ describe("doctor", () => {
       XDG_STATE_HOME: "",
     };
     const folder = join(env.HOME, ".local", "state", "bulkgen");
-    const advice = `always: \`export XDG_STATE_HOME=${join(at.folder, ".state")}\``;
+    const advice = `from now on: \`export XDG_STATE_HOME=${join(at.folder, ".state")}\``;
     for (const words of [["account"], ["run", "set.csv", "--yes"]]) {
       const refused = await run(at, words, { env: { ...env, BULKGEN_BASE_URL } });
       expect(refused, words[0]).toMatchObject({

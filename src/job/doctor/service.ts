@@ -43,16 +43,16 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
     const { origin, key } = options.connection;
     const account = await accounts.accountOf(origin, fingerprint(key));
     const caller = { accountId: account.id, fingerprint: fingerprint(key) };
-    const place = await accounts.reserve(caller, "me");
-    if (!place.ticket) {
-      const until = new Date(place.waitUntil).toISOString().slice(0, 16).replace("T", " ");
+    const slot = await accounts.reserve(caller, "me");
+    if (!slot.ticket) {
+      const until = new Date(slot.waitUntil).toISOString().slice(0, 16).replace("T", " ");
       const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
       return [
         warning("limits", spent),
-        ...rest(["service", "key", "subscription", "clock"], "no request is left"),
+        ...rest(["service", "key", "subscription", "credits", "clock"], "no request is left"),
       ];
     }
-    const asked = await ask(options, accounts, caller, place.ticket);
+    const asked = await ask(options, accounts, caller, slot.ticket);
     return [
       ...judge(options.connection, asked.reply),
       ...(await details(accounts, account.id, asked.reply)),

@@ -34,7 +34,7 @@ export interface WorkerJob {
   takeOver(run: Run): Promise<void>;
 }
 
-/** Milliseconds between two looks for a run whose process is gone. */
+/** Milliseconds between two checks for a run whose process is gone. */
 const watchMs = 3_000;
 /** The longest pause after a run could not be continued, e.g. because the database or the service is away (ms). */
 const watchMsMax = 30_000;
@@ -134,7 +134,7 @@ async function untilStopped(
         await worker.drain();
         throw error;
       }
-      // Another one was faster.
+      // Another worker was faster.
       if (error instanceof EarlyExit && error.exit === "locked") continue;
       pauseMs = Math.min(2 * pauseMs, watchMsMax);
       log.warn({ error: (error as Error).message }, "no run can be continued for now");
@@ -153,7 +153,7 @@ async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | nu
   return (await running()) ?? null;
 }
 
-/** What there is of a fleet. */
+/** The workers of a fleet, its downloads, and the process that has the workspace's lock. */
 export async function fleetOf(workspace: Workspace, clock: Clock) {
   const fleet = await openFleet(workspace, clock);
   try {
@@ -173,7 +173,7 @@ export async function rebuildQueue(workspace: Workspace, clock: Clock): Promise<
   await queue.close();
 }
 
-/** A fleet for those who go on looking at it. */
+/** Reads a fleet as often as wanted. */
 export interface FleetReader {
   read(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
   close(): Promise<void>;
