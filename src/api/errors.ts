@@ -2,7 +2,7 @@ import type { Endpoint } from "./endpoints.js";
 
 /**
  * The error table: every code of the service, and what an answer with it means for a paid request, for a poll and for
- * the run. The client and the run decide by this table; the sandbox answers from it; the README prints it.
+ * the run. The client and the run decide by this table; the sandbox answers from it; docs/reference.md prints it.
  *
  * The service does not document the body of an error, so the status alone has to do: all rows of one status mean the
  * same for the request. Only the last two columns depend on the code.
@@ -16,7 +16,7 @@ type RunnerAction =
   | "find out whether it was charged"
   | "keep the task, poll again";
 
-/** What an answer that is no success means. */
+/** What an error answer means. */
 export interface ErrorMeaning {
   /**
    * For a paid request. `refused`: not charged, the item stays planned. `rejected`: not charged, the item has failed.
@@ -25,7 +25,7 @@ export interface ErrorMeaning {
   submit: "refused" | "rejected" | "unknown";
   /** For a poll. `refused`: it says nothing of the task. `missing`: the task is not known. `unclear`: anything else. */
   poll: "refused" | "missing" | "unclear";
-  /** For the run: what stops it. `pause` ends without help: the quota ledger delays all requests for a while. */
+  /** For the run: what stops it. `pause` ends by itself: the quota ledger delays all requests for a while. */
   stop: "key" | "subscription" | "credits" | "pause" | null;
 }
 
@@ -37,14 +37,14 @@ export interface ErrorRow extends ErrorMeaning {
   status: number;
   endpoint: Endpoint | "all";
   condition: string;
-  /** The same in words, for the README. */
+  /** The same in words, for docs/reference.md. */
   runner: RunnerAction;
   /** False for errors that the service does not document; the runner handles them anyway. */
   documented: boolean;
   /** All items of the model fail in this way, so they are held back. */
   ofModel: boolean;
   /**
-   * The service itself reports that it failed to start the generation; by the settings that may prove that it is free.
+   * The service itself reports that it failed to start the generation. The settings say whether that proves no charge.
    */
   isCompleteError: boolean;
 }

@@ -41,8 +41,8 @@ export async function copyTo(
 }
 
 /**
- * Moves what this host has received to the bucket, under a temporary name of the lease alone, so that another host that
- * was given the same job cannot replace it. Rejects with BucketError.
+ * Moves a file that this host has received to the bucket. Its temporary name is made from the lease, so that another host
+ * that was given the same job cannot replace it. Rejects with BucketError.
  */
 export async function handToBucket(
   { disk, bucket, jobFolder, lease }: { disk: Disk; bucket: Bucket; jobFolder: string; lease: string },
@@ -59,7 +59,7 @@ export async function handToBucket(
   }
 }
 
-/** Removes what was moved to the bucket and nobody wants any more. */
+/** Removes a file that was moved to the bucket and is no longer wanted. */
 export async function dropFromBucket(
   bucket: Bucket,
   jobFolder: string,
@@ -77,7 +77,7 @@ export async function copyIndex(disk: Disk, bucket: Bucket, jobFolder: string): 
   await bucket.put(copyKey(jobFolder, indexName), { path, bytes, sha256, mime: "application/jsonl" });
 }
 
-/** Why the bucket takes no files now; null where it can be read. Rethrows other errors than the bucket's. */
+/** Why the bucket takes no files now; null if it can be read. Rethrows errors that are not the bucket's. */
 export async function bucketRefusal(bucket: Bucket): Promise<DiskRefusal | null> {
   return bucket.find(indexName).then(
     () => null,

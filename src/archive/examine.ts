@@ -7,8 +7,8 @@ import { identityOf, indexName, JobIndex, lengthUnknown, sidecarOf } from "./ind
 import { quarantineName } from "./quarantine.js";
 
 /**
- * Compares a job's folder with what the workspace and the folder's index say: every known file must be there in its
- * length and, if it is read, with its hash. Other files are reported.
+ * Compares a job's folder with what the workspace and the folder's index say: every known file must be there with its
+ * length and, if it is read, its hash. Other files are reported.
  */
 export interface KnownFile {
   /** Of its output; see `identityOf`. */

@@ -18,7 +18,7 @@ import { openTemporary } from "./disk/temporary.js";
  */
 export const indexName = "index.jsonl";
 
-/** Ends the check of a file whose end is proven neither by its content nor by a length that the server stated. */
+/** The last words of `check` if neither the content nor a length that the server stated proves that the file is whole. */
 export const lengthUnknown = "length unknown";
 
 /** Facts about an output that are copied into its index line. */
@@ -47,7 +47,7 @@ export interface IndexLine extends IndexFacts {
   output: number;
   /** Relative to the job's folder, with `/` between segments. */
   file: string;
-  /** The bucket that has it instead of this disk, as `BUCKET/JOB/FILE`: `s3://bucket/prefix`. */
+  /** The bucket that has the file instead of this disk, such as `s3://bucket/prefix`; the file is `JOB/FILE` in it. */
   bucket?: string;
   bytes: number;
   /** Hexadecimal. */
@@ -61,14 +61,14 @@ export interface IndexLine extends IndexFacts {
   bulkgen: string;
 }
 
-/** The same output of the same task: what a redo after a crash has in common with what was cut short. */
+/** Equal for the same output of the same task: a try after a crash recognises what the crash cut short. */
 export function identityOf(line: Pick<IndexLine, "key" | "task" | "output">): string {
   return `${line.key}\n${line.task}\n${line.output}`;
 }
 
 /**
- * What is known of a folder. A million lines would take more than a gigabyte of memory, so they are in a temporary database
- * of SQLite: it has no name, lies on the disk as far as it is larger than its cache, and goes with the process.
+ * What is known about a folder. A million lines would take more than a gigabyte of memory, so they are in a temporary
+ * SQLite database: it has no name, uses the disk only beyond its cache, and ends with the process.
  */
 function openTables() {
   const db = openSqlite("");
@@ -96,9 +96,9 @@ export class JobIndex {
   private readonly listed = new Map<string, Promise<void>>();
   private readonly turns = new Map<string, Promise<void>>();
   private endsInLine = true;
-  /** A process that was killed may have written what was read, and not have synced it or the name of the file. */
+  /** False after the file was read: a killed process may have written it without syncing the file or its folder. */
   private isDurable = true;
-  /** One append at a time: two at once could mix their lines. The empty text appends nothing, and syncs what is there. */
+  /** One append at a time: two at once could mix their lines. An empty text only syncs what is there. */
   private readonly write = inBatches<string>((texts) => this.append(texts.join("")));
 
   private constructor(
@@ -202,8 +202,8 @@ export class JobIndex {
   }
 
   /**
-   * Gives names to outputs that want the same one after the other: while one looks whether a file of that name is its
-   * own, another would take the name to be taken, though the file is its own.
+   * Runs `give` for one output at a time among those that want the same name. While one output checks whether an existing
+   * file is its own, the name is reserved: another output, whose file it really is, would move on to the next name.
    */
   async inTurn<Result>(name: string, give: () => Promise<Result>): Promise<Result> {
     const key = foldName(name);
@@ -307,7 +307,7 @@ export async function writeSidecar(
     await temporary.file.write(text);
     await temporary.file.sync();
     const target = join(jobFolder, sidecarOf(line.file));
-    // A redo after a crash finds its own sidecar: no other file may have this name.
+    // An existing file is this output's own, from before a crash: no other file may have this name.
     await linked(disk, temporary.path, target, line.bucket === undefined ? undefined : content);
   } finally {
     await temporary.discard();
@@ -331,7 +331,7 @@ export function lineOf(output: ArchivedOutput): IndexLine {
   };
 }
 
-/** What the index says of an item, and of the task that made its files. */
+/** What the index says about an item and the task that made its files. */
 export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
   const { rowId, key, model, prompt, params, inputs } = item;
   const charged = task?.charged ?? null;

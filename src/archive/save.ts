@@ -59,7 +59,7 @@ export interface SavePorts {
   inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
   /** Ends the transfer. A file that is complete by then is still saved. */
   signal?: AbortSignal;
-  /** Instead of those of the category. */
+  /** Replaces the limits of the category. */
   limits?: Limits;
 }
 
@@ -146,7 +146,7 @@ async function knownFile(
   return saved(line, []);
 }
 
-/** The line with the bucket that has its file, if the disk has not. */
+/** The line, naming the bucket that has its file if this disk does not. */
 async function withPlace(line: IndexLine, disk: Disk, jobFolder: string): Promise<IndexLine> {
   const { bucket: _, ...rest } = line;
   const inBucket = await disk.inBucket?.(join(jobFolder, line.file));
@@ -186,7 +186,7 @@ async function receiveOutput(request: SaveRequest, ports: SavePorts): Promise<Re
   }
 }
 
-/** Removes a received file that nobody wants any more. */
+/** Removes a received file that is no longer wanted. */
 export async function dropReceived(
   disk: Disk,
   jobFolder: string,

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
 import type { RequestInit as UndiciRequest } from "undici";
+import { type Proxies, proxiesIn } from "../proxy/variables.js";
 import type { Environment } from "../text/environment.js";
 
 /**
@@ -39,14 +40,14 @@ interface ObjectFile {
 
 interface StoredObject {
   bytes: number;
-  /** As it was uploaded with it; null for an object of another program. */
+  /** The hash that was stored with the upload; null for an object of another program. */
   sha256: string | null;
 }
 
 /** The bucket cannot be used, or refuses something. The message says what to do. */
 export class BucketError extends Error {
   override readonly name = "BucketError";
-  /** It will not be otherwise until a person changes the credentials, their rights, or the bucket. */
+  /** Trying again does not help until a person changes the credentials, their rights, or the bucket. */
   readonly isForGood: boolean;
 
   constructor(
@@ -70,11 +71,11 @@ export function bucketTarget(text: string): BucketTarget | null {
   return bucket === undefined ? null : { bucket, prefix: prefix.replace(/^\/+|\/+$/g, "") };
 }
 
-/** An object of more bytes is uploaded in parts of so many. */
+/** A larger object is uploaded in parts of this size. */
 const partBytes = 8 * 2 ** 20;
-/** S3 itself copies no object of more bytes. */
+/** S3 itself cannot copy a larger object. */
 const copyBytesMax = 5 * 2 ** 30;
-/** For one request, a part at most. */
+/** For one request, which carries at most one part. */
 const answerMsMax = 300_000;
 /** The longest time for which S3 signs an address (s). */
 export const linkSecondsMax = 604_800;
@@ -89,10 +90,12 @@ export function openBucket(
   const name = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
   const access = accessTo(name, environment);
   const endpoint = `${endpointOf(environment)}/${bucket}`;
+  const proxies = proxiesIn(environment);
   let opened: Promise<S3mini> | undefined;
   const client = () => {
     opened ??= open(
       { ...access, endpoint, minPartSize: partBytes, requestAbortTimeout: requestMsMax },
+      proxies,
       signal,
     );
     return opened;
@@ -196,7 +199,7 @@ async function putParts(
       whole.update(part);
       const proof = { "content-md5": createHash("md5").update(part).digest("base64") } as AWSHeaders;
       const send = () => s3.uploadPart(key, upload, part, parts.length + 1, {}, undefined, proof);
-      // A large file is not to fail for one part.
+      // A large file should not fail because of one part.
       parts.push(await send().catch(send));
     }
     const hash = whole.digest("hex");
@@ -227,12 +230,17 @@ async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   if (bytes > 0) yield Buffer.concat(pieces);
 }
 
-async function open(config: S3Config, signal?: AbortSignal): Promise<S3mini> {
-  // Every command reads the name of a bucket here; few ask one.
-  const [{ S3mini: Client }, { fetch }] = await Promise.all([import("s3mini"), import("undici")]);
+async function open(config: S3Config, proxies: Proxies | null, signal?: AbortSignal): Promise<S3mini> {
+  // Loaded late: many commands need only the name of a bucket.
+  const [{ S3mini: Client }, { fetch }, { proxied }] = await Promise.all([
+    import("s3mini"),
+    import("undici"),
+    import("../proxy/tunnel.js"),
+  ]);
+  const by = proxies === null ? {} : { dispatcher: proxied(proxies, {}) };
   const send = (url: RequestInfo, init: RequestInit = {}) => {
     const signals = [init.signal, signal].filter((each) => each instanceof AbortSignal);
-    return fetch(url as string, { ...init, signal: AbortSignal.any(signals) } as UndiciRequest);
+    return fetch(url as string, { ...init, ...by, signal: AbortSignal.any(signals) } as UndiciRequest);
   };
   return new Client({ ...config, fetch: send as unknown as NonNullable<S3Config["fetch"]> });
 }
@@ -268,7 +276,7 @@ function endpointOf(environment: Environment): string {
   const { AWS_ENDPOINT_URL_S3: ofS3, AWS_ENDPOINT_URL: general } = environment;
   const given = ofS3 || general || `https://s3.${regionOf(environment)}.amazonaws.com`;
   if (!URL.canParse(given))
-    throw new BucketError(`AWS_ENDPOINT_URL is no address: ${given}`, { isForGood: true });
+    throw new BucketError(`AWS_ENDPOINT_URL is not an address: ${given}`, { isForGood: true });
   return given.replace(/\/+$/, "");
 }
 
@@ -289,12 +297,12 @@ function isMissingObject(error: unknown): boolean {
   return status === 404 && serviceCode !== "NoSuchBucket" && isCode(serviceCode);
 }
 
-/** Whether it is a word of S3, such as NoSuchKey: what is no store has none, such as a web server. */
+/** Whether it is an error code of S3, such as NoSuchKey. A server that is not a store, such as a web server, sends none. */
 function isCode(serviceCode: string | undefined): boolean {
   return serviceCode !== undefined && serviceCode !== "Unknown";
 }
 
-/** The error in a person's words. S3's own texts repeat addresses, which are signed. */
+/** The error in plain words. S3's own messages repeat addresses, which are signed. */
 function told(error: unknown, name: string, what: string): BucketError {
   if (error instanceof BucketError) return error;
   const { status, serviceCode } = refusalIn(error);
@@ -303,7 +311,7 @@ function told(error: unknown, name: string, what: string): BucketError {
   if (serviceCode === "NoSuchBucket") return noBucket(name, error);
   if (status === 404 && code === "")
     return new BucketError(
-      `${name} cannot be reached: what answered ${what} is no S3 store (404): check AWS_ENDPOINT_URL`,
+      `${name} cannot be reached: the server that answered ${what} is not an S3 store (404): check AWS_ENDPOINT_URL`,
       { ...options, isForGood: true },
     );
   if (status === 401 || status === 403)
@@ -316,7 +324,7 @@ function told(error: unknown, name: string, what: string): BucketError {
 }
 
 function noBucket(name: string, cause?: unknown): BucketError {
-  return new BucketError(`there is no bucket for ${name}: make it, or correct its name`, {
+  return new BucketError(`the bucket of ${name} does not exist: create it, or correct its name`, {
     cause,
     isForGood: true,
   });

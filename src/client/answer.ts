@@ -6,8 +6,8 @@ import type { Reply } from "../core/ports/send.js";
 import { shortText } from "../text/terminal.js";
 
 /**
- * What an answer to a paid request means. Only a complete answer that clearly refuses is a refusal, and only headers
- * that never left are "not sent". An answer that is not understood is unknown, because it may have been charged.
+ * What an answer to a paid request means. Only a complete answer that clearly refuses is a refusal, and a request is "not
+ * sent" only if its headers never left this machine. Any answer that is not understood is unknown: it may be charged.
  */
 export type GenerateOutcome =
   | {
@@ -81,21 +81,21 @@ export type TaskOutcome =
       charged: Credits | null;
       createdAt: string;
       completedAt: string | null;
-      /** Fields that are not what they should be, and were passed over. */
+      /** Malformed fields, which were ignored. */
       odd: string[];
     }
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
   | ({ kind: "refused"; stop: Refusal } & ErrorFacts)
   /**
-   * `missing`: as if there were no such task, with or without a code. `statedMissing`: with the service's own code, so that nothing
-   * in between has answered in its place.
+   * `missing`: the status says that there is no such task. `statedMissing`: the service's own error code says so, so it was
+   * not a proxy that answered.
    */
   | { kind: "unclear"; reason: string; missing: boolean; statedMissing: boolean; reached: boolean };
 
 const finished = z.looseObject({
   status: z.string(),
   output_urls: z.array(z.string()).nullish(),
-  // A finished task is taken whatever else is odd about it: it was paid.
+  // A finished task is accepted whatever else is odd about it: it was paid for.
   error: z.string().nullish().catch(null),
   credits_consumed: z.unknown().optional(),
   created_at: z.string().nullish().catch(null),
@@ -138,7 +138,7 @@ function outcomeOf(
   const completedAt = task.completed_at ?? null;
   if (task.status === "failed") {
     const message = task.error ?? "no reason was given";
-    // A task that failed costs nothing, unless the service says so.
+    // A failed task costs nothing, unless the service says otherwise.
     return { kind: "failed", message, charged: charged ?? noCredits, completedAt };
   }
   if (task.status !== "completed") {
@@ -167,7 +167,7 @@ function outcomeOf(
   };
 }
 
-/** When the service answered, by its own clock (UTC ms); null where it does not say. */
+/** When the service answered, by its own clock (UTC ms); null if it does not say. */
 export function servedAt({ headers }: Extract<Reply, { kind: "answer" }>): number | null {
   return timeIn(headers.date);
 }
@@ -202,7 +202,7 @@ export function oddBody({ headers, body }: Pick<Answer, "headers" | "body">): st
   return `${named} beginning "${shortText(body.slice(0, 1_000), beginningCharactersMax)}"`;
 }
 
-/** The status, and for a redirect where it leads: a login page or another address often explains it. */
+/** The status, and for a redirect its target: a login page or another address often explains the problem. */
 export function answerStatus({ status, headers }: Pick<Answer, "status" | "headers">): string {
   const location = headers["location"];
   if (status < 300 || status >= 400 || !location) return String(status);
@@ -211,7 +211,7 @@ export function answerStatus({ status, headers }: Pick<Answer, "status" | "heade
   return `${status}, a redirect to ${shortText(address, addressCharactersMax)}, which is not followed`;
 }
 
-/** An answer that is no success, in one line: `401 INVALID_API_KEY: The API key does not exist`. */
+/** An error answer in one line: `401 INVALID_API_KEY: The API key does not exist`. */
 export function answerText(answer: Answer): string {
   const { code, message } = errorFacts(parseJson(answer.body));
   const status = answerStatus(answer);

@@ -14,7 +14,7 @@ export function timed(send: Send, time: ServiceClock): Send {
   };
 }
 
-/** By how much two clocks may disagree without one of them having been set, in ms. The service states whole seconds. */
+/** How far two clocks may differ before one of them counts as set, in ms. The service states whole seconds. */
 const skewMs = 60_000;
 
 /**
@@ -25,22 +25,22 @@ const skewMs = 60_000;
  * - The monotonic clock is never set, but it stands still while the machine sleeps.
  * - Each answer of the service states the service's own time.
  *
- * A wall clock that agrees with the service is believed. From one answer to the next the time passes on the wall clock
- * and on the monotonic one; where these part, the clock was set or the machine has slept, and which of the two is not
- * known before the next answer. Until then the time is a span.
+ * A wall clock that agrees with the service is believed. Between answers, the wall clock and the monotonic one measure
+ * the time. If they differ, the clock was set or the machine slept; only the next answer shows which. Until then the time
+ * is a span.
  */
 export class ServiceClock {
   /**
-   * Milliseconds from the wall clock, and from the monotonic one, to the time that the service stated last; `later` is how
-   * much later it may be: that answer was on its way for a while, and a clock that is believed may be slow.
+   * What to add to the wall clock, and to the monotonic one, to get the service's time by its last answer (ms). The time
+   * may be `later` by so much: the answer was on its way for a while, and a clock that is believed may be slow.
    */
   private told: { wall: number; monotonic: number; later: number } | null = null;
 
   constructor(private readonly clock: Clock) {}
 
   /**
-   * A request is sent: returns what takes the time that its answer tells (UTC ms). If the clock was set meanwhile or
-   * the machine has slept, the answer may be hours old, and the next one tells more.
+   * Call it when a request is sent: returns a function for the time that the answer states (UTC ms). If the clock was set
+   * or the machine slept meanwhile, the answer may be hours old and is ignored.
    */
   asking(): (at: number) => void {
     const parted = this.parting;
@@ -66,17 +66,17 @@ export class ServiceClock {
     return new Wait(this.clock, ms);
   }
 
-  /** Begins to measure: returns what tells the milliseconds since, without those that the machine has slept. */
+  /** Starts to measure: returns a function that gives the milliseconds since then, without the machine's sleep. */
   stopwatch(): () => number {
     const began = this.clock.monotonic();
     return () => this.clock.monotonic() - began;
   }
 
   /**
-   * Milliseconds since a task was begun: by this machine's clock, unless that was set meanwhile, which shows when the
-   * task is far younger by the service's clock. `at` is the begin by this machine's clock, `sentAt` by the service's,
-   * both UTC ms; `toldMs` is the age that the service itself tells, where it does. A negative age cannot be right, and
-   * is not believed of the service.
+   * The age of a task in ms, by this machine's clock. If the task is far younger by the service's clock, this machine's
+   * clock was set meanwhile, and the service's counts. `at` is the start by this machine's clock, `sentAt` by the
+   * service's, both UTC ms; `toldMs` is the age that the service itself states, or null. A negative age from the service
+   * cannot be right, and is ignored.
    */
   taskAge({ at, sentAt }: { at: number; sentAt: number }, toldMs: number | null): number {
     const own = this.clock.now() - at;
@@ -97,8 +97,8 @@ export class ServiceClock {
 }
 
 /**
- * A while that only this process knows of. It is over when either clock says so: the wall clock counts the time that
- * the machine slept, and the monotonic clock ends the wait when somebody sets the wall clock back by ten years.
+ * A wait within this process. It is over when either clock says so: the wall clock counts the time that the machine
+ * slept, and the monotonic clock ends the wait even if somebody sets the wall clock back by ten years.
  */
 export class Wait {
   private readonly endsAt: number;
@@ -116,7 +116,7 @@ export class Wait {
     return this.until <= this.clock.now();
   }
 
-  /** When it is over (UTC ms), as the wall clock stands now. */
+  /** When it is over (UTC ms), by the wall clock's present setting. */
   get until(): number {
     const { clock } = this;
     return Math.min(this.endsAt, Math.ceil(clock.now() + this.ends - clock.monotonic()));

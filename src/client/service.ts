@@ -17,6 +17,7 @@ import type { Accounts, Past } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { timeoutMs } from "../core/quota/quota.js";
+import type { Proxies } from "../proxy/variables.js";
 import {
   answerText,
   type GenerateOutcome,
@@ -28,7 +29,7 @@ import {
 } from "./answer.js";
 import { openHttp } from "./http.js";
 import { ServiceClock, timed } from "./service-clock.js";
-import { announced, logged, type PacingOptions, paced, waitForPlace, withoutKey } from "./wrappers.js";
+import { announced, logged, type PacingOptions, paced, waitForSlot, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {
@@ -43,9 +44,9 @@ export interface Service {
   models(filter?: ModelFilter): Promise<ModelList>;
   /** Throws ServiceError. */
   me(): Promise<MeRead>;
-  /** GET me once, with the place in the quota that was reserved for it, and the answer as it came. */
+  /** GET me once, with the slot that was reserved for it. Returns the answer as it came. */
   probe(ticket: Ticket): Promise<Reply>;
-  /** What time it is, by its answers. */
+  /** The service's time, known from its answers. */
   readonly time: ServiceClock;
 }
 
@@ -57,8 +58,8 @@ export interface MeRead extends Past {
 }
 
 /**
- * Why a request got no result. `status` and `code` are those of the answer, such as 404 and `TASK_NOT_FOUND`; null where
- * none came.
+ * Why a request got no result. `status` and `code` are those of the answer, such as 404 and `TASK_NOT_FOUND`; null if none
+ * came.
  */
 export class ServiceError extends Error {
   override readonly name: string = "ServiceError";
@@ -98,6 +99,7 @@ export interface ServiceOptions extends PacingOptions {
   accounts: PacingOptions["accounts"] & Pick<Accounts, "past">;
   /** The API key, which is removed from every answer. */
   key: string;
+  proxies?: Proxies | null;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests. A paid request in flight is always awaited. */
@@ -113,7 +115,8 @@ export function connectService(
   baseUrl: string,
   options: ServiceOptions,
 ): { service: Service; close(): Promise<void> } {
-  const { send, close } = openHttp({ baseUrl, key: options.key, clock: options.clock });
+  const { key, clock, proxies = null } = options;
+  const { send, close } = openHttp({ baseUrl, key, clock, proxies });
   return { service: openService(send, options), close };
 }
 
@@ -137,7 +140,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
           ticket,
         }),
       ),
-    slot: () => waitForPlace(options, { endpoint: "generate" }, options.signal),
+    slot: () => waitForSlot(options, { endpoint: "generate" }, options.signal),
     task: async (taskId, ticket) =>
       taskOutcome(
         await request({
@@ -165,10 +168,10 @@ export function openService(send: Send, options: ServiceOptions): Service {
     },
     me: async () => {
       let past: Past = { over: 0, seq: 0 };
-      const onPlace = async () => {
+      const onSlot = async () => {
         past = await options.accounts.past(options.caller());
       };
-      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
+      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onSlot };
       const { record, servedAt } = await read(asked, meRead, request, options);
       const found = { me: record, servedAt, ...past };
       await options.onMe?.(found);

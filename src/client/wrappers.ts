@@ -25,7 +25,7 @@ function cleaned(reply: Reply, clean: (text: string) => string): Reply {
 
 const quietMs = 10_000;
 
-/** Says what is being waited for when the account or the models take long: nothing else happens until they are there. */
+/** Logs a warning when the account or the models take long: until they arrive, the program seems to do nothing. */
 export function announced(send: Send, log: Log, clock: Clock): Send {
   return async (request, signal) => {
     if (request.endpoint !== "me" && request.endpoint !== "models") return send(request, signal);
@@ -83,9 +83,9 @@ export interface PacingOptions {
  */
 export function paced(send: Send, pacing: PacingOptions): Send {
   return async (request, signal) => {
-    const ticket = request.ticket ?? (await waitForPlace(pacing, request, signal));
+    const ticket = request.ticket ?? (await waitForSlot(pacing, request, signal));
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
-    await request.onPlace?.();
+    await request.onSlot?.();
     const reply = await send(request, signal);
     // The answer may contain a task's id, so it is returned even if the ledger fails. A request whose end is not
     // recorded counts as ended at the latest possible time.
@@ -109,7 +109,7 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
 }
 
 /** Waits for a slot in the quota; null when interrupted. Throws NoRequestsUntil where the wait is longer than allowed. */
-export async function waitForPlace(
+export async function waitForSlot(
   pacing: PacingOptions,
   request: Pick<ApiRequest, "endpoint">,
   signal: AbortSignal | undefined,

@@ -1,6 +1,6 @@
 /**
- * An input may be another item's output: `@ITEM`, `@STEP` or `@ROW.STEP`, with `[2]` behind it for the second output.
- * A chain is a row of items of which each takes the output of one before it, its parent.
+ * An input may be another item's output: `@ITEM`, `@STEP` or `@ROW.STEP`, followed by `[2]` for the second output.
+ * In a chain of items, each takes the output of an earlier one, its parent.
  */
 export interface OutputReference {
   name: string;
@@ -13,7 +13,7 @@ export function isReference(value: string): boolean {
   return value.startsWith("@");
 }
 
-/** Null for a text that begins like a reference and is none. */
+/** Null for a text that begins like a reference but is none. */
 export function referenceIn(value: string): OutputReference | null {
   const [, name = "", number = "1"] =
     /^@\s*(?![@\s])([^[\]]*[^[\]\s])\s*(?:\[(\d{1,4})\])?$/.exec(value.trim()) ?? [];

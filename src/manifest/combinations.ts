@@ -170,10 +170,11 @@ export class Layers {
   readonly approve: boolean;
   private readonly stepCells: Cells;
   private readonly defaults: Written;
-  /** Of everything except the row. */
+  /** Places of what the axes and the step set. */
   private readonly ofJob: Record<string, Mark>;
   private readonly severalSteps: boolean;
   private readonly onlyRow: boolean;
+  /** The same with those of the defaults: of everything except the row. */
   private readonly jobMarks: Record<string, Mark>;
 
   constructor(
@@ -215,7 +216,7 @@ export class Layers {
     return { ...this.defaults.marks, ...row.marks, ...this.ofJob };
   }
 
-  /** Whether a param is not from the row itself: it is left out for a model that does not take it. */
+  /** Whether a param comes from elsewhere than the row: it is then left out for a model that does not take it. */
   byDefault(column: string, row: SourceRow): boolean {
     if (Object.hasOwn(this.stepCells, column)) return false;
     // A row may have several models, and a param of one may not suit another.
@@ -223,7 +224,7 @@ export class Layers {
     return !Object.hasOwn(this.axes, column) && !Object.hasOwn(row.cells, column);
   }
 
-  /** Whether a step or an axis says what a row could say itself. */
+  /** Whether a step or an axis sets a column, whatever the row has in it. */
   overrides(column: string): boolean {
     return Object.hasOwn(this.stepCells, column) || Object.hasOwn(this.axes, column);
   }

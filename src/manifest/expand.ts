@@ -155,7 +155,7 @@ export class Expander {
     const problem = { ...placed(error, column, row, layers, this.from.file), ...error.fault };
     const key = JSON.stringify([problem.place, problem.message]);
     if (this.told.has(key)) return;
-    // Faults of one rendering concern one item; those of a text or a cell all that need it.
+    // A fault of one rendering concerns one item; a fault of a text or a cell concerns every item that needs it.
     if ((error.everywhere || error.cell !== null) && this.told.size < toldMax) this.told.add(key);
     this.problems.push(problem);
   }
@@ -225,8 +225,8 @@ function conflict(row: SourceRow, column: string): Problem {
   const id = row.cells["id"]?.trim();
   return {
     place: { file: row.file, row: row.number, ...(id ? { id } : {}), column, ...row.marks?.[column] },
-    message: `the row says ${column}, which the job's matrix or zip sets`,
-    expected: "the one or the other",
+    message: `the row sets ${column}, which the job's matrix or zip sets too`,
+    expected: "one of the two",
     got: row.cells[column] ?? "",
   };
 }

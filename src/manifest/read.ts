@@ -58,7 +58,7 @@ async function openRows(file: string, options: SourceOptions): Promise<Source> {
   return unreadSource({
     place: { file, row: null },
     message: "the rows' file is itself a job file",
-    expected: "a file with rows alone",
+    expected: "a file with only rows",
     got: "a job",
   });
 }
@@ -289,7 +289,7 @@ function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
       ),
     ...Object.keys(job.vars.cells)
       .filter((name) => !used.has(name))
-      .map((name) => `the variable "${name}" is used by nothing`),
+      .map((name) => `the variable "${name}" is not used`),
   ];
 }
 

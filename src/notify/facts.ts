@@ -70,7 +70,7 @@ const whyCharactersMax = 1_000;
 /** How many different reasons of failed and held items are named. */
 const reasonsMax = 3;
 
-/** A notification that says nothing of a run. */
+/** A notification without facts of a run. */
 function withoutRun(event: NotificationEvent, text: string, origin: Origin): Notification {
   return {
     event,
@@ -93,7 +93,7 @@ function withoutRun(event: NotificationEvent, text: string, origin: Origin): Not
   };
 }
 
-/** The end of a run; `message` says why a run that could not start has no facts. */
+/** The end of a run. A run that could not start has no facts; then `message` says why. */
 export function endNotification(
   exit: ExitName,
   facts: RunSummary | null,

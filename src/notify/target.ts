@@ -71,8 +71,20 @@ function targetOf(text: string, settings: TargetSettings, environment: Environme
 /** The header for the user and password of an address. */
 function loginOf({ username, password }: URL): Record<string, string> {
   if (username === "" && password === "") return {};
-  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return { authorization: `Basic ${Buffer.from(login).toString("base64")}` };
+  return {
+    authorization: `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString("base64")}`,
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong(
+      "%25 for each % in a user name or password",
+      "an address with % in its user name or password",
+    );
+  }
 }
 
 function simple(text: string, environment: Environment): Wanted {
@@ -85,8 +97,9 @@ function readObject(text: string): Wanted {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw wrong("an address or a JSON object", `text that is no JSON (${(error as Error).message})`);
+  } catch {
+    // The error would quote the text, which may have secrets.
+    throw wrong("an address or a JSON object", "text that is not JSON");
   }
   const read = wanted.safeParse(value);
   if (read.success) return read.data;
@@ -111,7 +124,7 @@ function fromEnvironment(text: string, environment: Environment): string {
 function addressOf(text: string): URL {
   const expected = "an address such as https://hooks.example/…, or mailto:ops@example.org";
   // The text may be a mistyped secret, so it is not repeated.
-  if (!URL.canParse(text)) throw wrong(expected, "text that is no address");
+  if (!URL.canParse(text)) throw wrong(expected, "text that is not an address");
   const url = new URL(text);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw wrong(expected, `${url.protocol}//…`);
   return url;
@@ -205,7 +218,7 @@ function email(to: string, { smtpUrl, smtpFrom }: TargetSettings, environment: E
     throw wrong("a mail server for mailto: (--smtp-url smtp://HOST:587, or BULKGEN_SMTP_URL)", "none");
   const server = fromEnvironment(smtpUrl, environment);
   if (!URL.canParse(server) || !/^smtps?:$/.test(new URL(server).protocol))
-    throw wrong("--smtp-url smtp://HOST:PORT or smtps://HOST:PORT", "text that is no such address");
+    throw wrong("--smtp-url smtp://HOST:PORT or smtps://HOST:PORT", "text that is not such an address");
   return { kind: "email", to, server, from: smtpFrom ?? `bulkgen@${new URL(server).hostname}` } as const;
 }
 

@@ -18,13 +18,13 @@ import type { Items } from "./items.js";
  */
 export class References {
   private number = 0;
-  /** The items of the source row at hand, by label. */
+  /** The items of the current source row, by label. */
   private readonly labels = new Map<string, { position: number; repeat: number }>();
   private waiting: { row: Row; position: number; items: number }[] = [];
 
   constructor(private readonly draft: Draft) {}
 
-  /** A row with so many items was put away at that position. */
+  /** Call it when a row is in the draft, with so many items from that position on. */
   add(row: Row, position: number, items: number): void {
     const refers = items > 0 && hasReference(row.inputs);
     if (row.chain === null) {
@@ -37,7 +37,7 @@ export class References {
     if (refers) this.waiting.push({ row, position, items });
   }
 
-  /** The source row at hand is complete. */
+  /** Call it when the current source row is complete. */
   flush(): void {
     for (const { row, position, items } of this.waiting.splice(0)) this.link(row, position, items);
     this.labels.clear();
@@ -101,7 +101,7 @@ function oneOf(names: readonly string[]): string {
   return `one of: ${names.slice(0, listedMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** For more unknown names than this, no nearest name is searched: each search reads all ids. */
+/** Only for so many unknown names the nearest is searched: each search reads all ids. */
 const nearestMax = 20;
 
 /**
@@ -145,7 +145,7 @@ class Chains {
     }
     return [...this.later].map(
       ([model, number]) =>
-        `${count(number, "item takes", "items take")} a later output of ${model} than the first: whether there is one shows when it is made`,
+        `${count(number, "item takes", "items take")} a later output of ${model} than the first: whether it exists shows only when it is made`,
     );
   }
 
@@ -282,7 +282,7 @@ class Order {
     for (const [position, open] of this.open.entries()) if (open > 0) yield position;
   }
 
-  /** From every item that was not reached, a way up ends in a circle. */
+  /** From every item that was not reached, the way from parent to parent ends in a circle. */
   *circles(): Generator<number[]> {
     const walks = new Map<number, number>();
     for (const start of this.unfinished()) {

@@ -11,7 +11,7 @@ import { nearest } from "../text/nearest.js";
 /** A row that was checked against the live models. */
 export interface CheckedRow {
   row: Row;
-  /** Null when the row names none that exists. */
+  /** Null if the row names no model that exists. */
   model: Model | null;
   /** The params to send, without defaults that the model does not accept. */
   params: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ function checkMedia(row: Row, localInputs: LocalInputs) {
   return { contents, problems };
 }
 
-/** As `www.example.com/cup.png`. */
+/** Such as `www.example.com/cup.png`. */
 const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
 
 type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
@@ -92,7 +92,7 @@ function contentOf(field: MediaField, value: string, localInputs: LocalInputs): 
     if (referenceIn(value) !== null) return { content: value };
     return {
       message: "not a usable reference to another item",
-      expected: "@ITEM, @STEP or @ROW.STEP, with [2] behind it for the second output",
+      expected: "@ITEM, @STEP or @ROW.STEP, followed by [2] for the second output",
     };
   }
   if (!isLocalPath(value)) {
@@ -108,7 +108,7 @@ function contentOf(field: MediaField, value: string, localInputs: LocalInputs): 
   if (!localInputs) {
     return {
       message: "the service cannot read a local path",
-      expected: "https://…, or --publish with where local files are to be put for it",
+      expected: "https://…, or --publish with a place where the service can read local files",
     };
   }
   const file = local ?? { wrong: "it was not read", expected: "a file" };
@@ -188,7 +188,7 @@ export function parameterOf(
   return others.length === 0 && Object.keys(params).filter(alike).length === 1 ? only : undefined;
 }
 
-/** A problem, wherever it is met. */
+/** A problem without its place. */
 export type Words = Omit<Problem, "place">;
 
 const keptMax = 1_000;

@@ -18,7 +18,7 @@ import type { Finding, Fit, ModelCost, Money, PlanInput, SpendingCaps, SpentAgai
 export interface PriceGroup {
   model: string;
   category: string;
-  /** As core names it. */
+  /** See `priceGroup`. */
   name: string;
 }
 
@@ -87,11 +87,11 @@ export interface Coverage {
   fit: Fit;
   /** The last covered item. */
   last: Ordered | null;
-  /** How many items of each price group are. */
+  /** How many items of each price group are covered. */
   made: ReadonlyMap<number, number>;
 }
 
-/** The same under the caps of models alone, under all caps, and with the balance too. */
+/** How many items the caps of models alone cover, all caps, and all caps with the balance. */
 export interface CoverageByCap {
   models: Coverage;
   caps: Coverage;
@@ -102,17 +102,17 @@ export function coverageByCap(draft: Draft, sums: readonly Sum[], budget: Budget
   const unlimited = Number.POSITIVE_INFINITY as Credits;
   const room = tightest(budget)?.room ?? unlimited;
   return {
-    models: reachOf(draft, sums, budget, unlimited),
-    caps: reachOf(draft, sums, budget, room),
-    all: reachOf(draft, sums, budget, Math.min(budget.balance ?? unlimited, room) as Credits),
+    models: coverageOf(draft, sums, budget, unlimited),
+    caps: coverageOf(draft, sums, budget, room),
+    all: coverageOf(draft, sums, budget, Math.min(budget.balance ?? unlimited, room) as Credits),
   };
 }
 
 /**
- * A model at its own cap is left out and the others continue; otherwise it ends at the first item that does not fit: a
- * cheaper one does not jump the queue. So does the run.
+ * Covers items as the run will make them. A model at its own cap is left out and the others continue. Otherwise the
+ * coverage ends at the first item that does not fit: a cheaper one does not jump the queue.
  */
-function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordable: Credits): Coverage {
+function coverageOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordable: Credits): Coverage {
   const rooms = modelBudgets(caps);
   const needed = sumOf(sums.map((group) => group.credits));
   const modelOf = new Map(sums.map(({ group, model }) => [group, model]));

@@ -46,7 +46,7 @@ interface Requested extends Pick<DraftItem, "prompt" | "contents"> {
   kind: Pick<DraftItem["kind"], "model" | "params">;
 }
 
-/** An item among others that ask for the very same thing. */
+/** One of several items with the same request. */
 interface Counted {
   price: Credits;
   row: Pick<Row, "number" | "repeat">;
@@ -162,7 +162,7 @@ export class Items {
     return null;
   }
 
-  /** Notes an item that the job has. All rows are in the draft by then. */
+  /** Records an item that the job has already. Call it when all rows are in the draft. */
   know(known: Existing): void {
     const { key, occurrence, prompt, model, params } = known;
     if (occurrence === 1 || this.draft.holds(key)) return;
@@ -179,7 +179,7 @@ export class Items {
 
   /**
    * A row id keeps the occurrence that it had before, so that its file stays its own if rows change places or one of
-   * them is deleted. The other rows get the remaining occurrences, first of all those that were made.
+   * them is deleted. The other rows get the remaining occurrences, those that were made first.
    */
   keepOccurrences(): void {
     const { draft } = this;
@@ -221,7 +221,7 @@ export class Items {
     for (const slot of slots) take(draft, slot, chosen.get(slot) ?? (rest.next().value as Occurrence));
   }
 
-  /** Findings on rows that ask for the very same thing. */
+  /** Findings on rows with the same request. */
   identical(): Finding[] {
     const { duplicates } = this.scope;
     if (duplicates === "error") return [];
@@ -378,7 +378,7 @@ function mostMade(free: readonly Occurrence[], count: number): Occurrence[] {
     .sort((a, b) => a.occurrence - b.occurrence);
 }
 
-/** What an item asks for, as its key is made of. */
+/** An item's request, in the form that `keyOf` takes. */
 function requestOf({ prompt, contents, kind: { model, params } }: Requested): GoodRow {
   return { row: { prompt }, model: { model_key: model }, params, contents } as GoodRow;
 }
@@ -386,7 +386,7 @@ function requestOf({ prompt, contents, kind: { model, params } }: Requested): Go
 function take(draft: Draft, { position, id, item }: DraftSlot, { key, occurrence }: Occurrence): void {
   if (item.occurrence === occurrence) return;
   const rowId = id === null ? shortId(key) : item.rowId;
-  // A name that was not given holds the id from the key.
+  // Without a given id, the name contains the id from the key.
   const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
   draft.rename(position, { key, occurrence, rowId, name });
 }

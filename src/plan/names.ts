@@ -12,9 +12,9 @@ import { Gathered } from "./findings.js";
  * so that all problems are reported together.
  */
 export class ItemNames {
-  /** Names with the numbers of their rows, doubled; and one more where the very same text is the row's id. */
+  /** Names, each with twice the number of its row, plus one if the same text is the row's id. */
   private readonly names = new CompactTextMap();
-  /** All other ids with the same, and one more where it is the id of a copy: in most sheets there are none. */
+  /** All other ids, each with twice the number of its row, plus one if it is the id of a copy. Most sheets have none. */
   private readonly ids = new CompactTextMap();
   private readonly changed = new Gathered();
 
@@ -37,7 +37,7 @@ export class ItemNames {
     return clash ? [...told, clash] : told;
   }
 
-  /** A row whose file is named by its id as it is, as in nearly all sheets: it is kept once for both. */
+  /** A row whose id is also its file's name, as in nearly all sheets: one entry serves for both. */
   private small(row: Row, id: string): Problem[] {
     const name = this.names.put(id, row.number * 2 + 1);
     const isId = name === null || name % 2 === 1;
@@ -50,8 +50,8 @@ export class ItemNames {
   }
 
   /**
-   * The first row with this id, doubled, and one more where it is the id of its copy; else the id is kept as this
-   * row's.
+   * Twice the number of the first row with this id, plus one if it is the id of that row's copy. Null for a new id, which
+   * is kept with `own`.
    */
   private idBefore(id: string, own: number): number | null {
     const kept = this.ids.find(id);
@@ -77,7 +77,7 @@ export class ItemNames {
     return clash;
   }
 
-  /** The form of a file's safe name that all names share which are the same file on some disk. */
+  /** A form of the safe name that is equal for all names that are the same file on some disk. */
   private folded(name: string, row: Row): string {
     if (isPlain.test(name)) return name.toLowerCase();
     const safe = safeName(name);

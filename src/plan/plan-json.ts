@@ -43,7 +43,7 @@ export interface PlanDocument
     /** The balance after that; negative when it does not suffice. */
     after: number | null;
     maxCredits: number | null;
-    /** What counts against the cap already, of a run that is continued. */
+    /** What already counts against the cap, if a run is continued. */
     spent: number;
   };
   requests: Omit<Requests, "finishAt"> & {

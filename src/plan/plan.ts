@@ -119,7 +119,7 @@ export interface Plan extends Comparison {
   sheet: Sheet;
   /** Archived items in the selection whose files are gone. */
   missing: { rowId: string; key: string }[];
-  /** How many items stand where. */
+  /** How many items have each standing. */
   standings: Partial<Record<ItemStanding, number>>;
   models: ModelCost[];
   /** The steps of the manifest; steps that use no output of others come first. */
@@ -224,8 +224,8 @@ export type Finding = { message: string } & (
 );
 
 /**
- * The blockers that a run does not begin with. A balance that does not cover all items is one with
- * `--on-insufficient refuse`; with `fit`, where it covers no item and there is nothing else to do.
+ * The blockers that keep a run from starting. A balance that does not cover all items does so with `--on-insufficient
+ * refuse`; with `fit`, only if it covers no item and there is nothing else to do.
  */
 export function refusalsOf(
   { blockers, items }: Pick<Plan, "blockers" | "items">,
@@ -244,7 +244,7 @@ function onlyBuys(items: Iterable<PlannedItem>): boolean {
   return true;
 }
 
-/** How a run ends that a blocker refuses. The others are about items that would be paid for again. */
+/** The exit of a run that a blocker refuses. All other blockers are about items that would be paid for again. */
 export function exitOfRefusal({ kind }: Finding): ExitName {
   if (kind === "no_subscription" || kind === "past_due") return "key";
   return kind === "insufficient_credits" ? "credits" : "usage";
@@ -272,7 +272,7 @@ export interface SpendingCaps {
   total: SpentAgainstCaps | null;
   /** Of single models; the other models continue. */
   models: ReadonlyMap<string, SpentAgainstCaps>;
-  /** The balance to keep, and what may still be taken from the balance. */
+  /** The balance to keep. */
   keep: Credits | null;
   /** Of the day, over all runs of the account. */
   daily: SpentAgainstCaps | null;
@@ -290,7 +290,7 @@ export interface Selection {
   onlyFailed: boolean;
   /** Row numbers as the spreadsheet shows them, both ends included. */
   range: { from: number; to: number } | null;
-  /** So many rows by lot; the same seed draws the same rows. */
+  /** How many rows are drawn by lot; the same seed draws the same rows. */
   sample: number | null;
   seed: string;
   first: number | null;

@@ -79,14 +79,14 @@ export function expectedFiles(made: readonly Sum[], sizes: readonly ModelSize[])
   return expected;
 }
 
-/** The average bytes of an item; null without history. */
+/** The average files and bytes of an item; null without history. */
 function each(sizes: readonly ModelSize[]): { files: number; bytes: number } | null {
   const sum = (of: "items" | "files" | "bytes") => sizes.reduce((total, size) => total + size[of], 0);
   const made = sum("items");
   return made === 0 ? null : { files: sum("files") / made, bytes: sum("bytes") / made };
 }
 
-/** A run waits when the disk is full; better to know before. */
+/** A run waits when the disk is full: warns before it starts. */
 export function diskWarning({ files, bytes, unknown }: ExpectedFiles, roomBytes: number | null): Finding[] {
   if (files === 0 || roomBytes === null || (roomBytes > 0 && bytes <= roomBytes)) return [];
   const room = roomBytes > 0 ? `${fileSize(roomBytes)} is free` : "nothing is free";

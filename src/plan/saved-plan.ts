@@ -12,6 +12,7 @@ import {
 } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
 import type { SavedItem, SavedItems } from "../store/saved-items.js";
+import { count } from "../text/amounts.js";
 import { type Listing, mapped, only } from "../text/listing.js";
 import { LineSplitter } from "../text/pieces.js";
 import type { Plan } from "./plan.js";
@@ -295,7 +296,7 @@ class RowLines {
 
   drift(what: string, refused: boolean): Drift[] {
     const more = this.count - this.lines.length;
-    const told = more > 0 ? [...this.lines, `${more} more rows differ`] : this.lines;
+    const told = more > 0 ? [...this.lines, count(more, "more row differs", "more rows differ")] : this.lines;
     return told.map((line) => ({ message: `${what}: ${line}`, refused }));
   }
 }

@@ -47,7 +47,7 @@ export function matcherOf({
     [...keys].every(([key, patterns]) => patterns.some((one) => one.test(values.get(key) ?? "")));
 }
 
-/** Finds out whether some row has the keys of the filters. */
+/** Finds the keys of filters that no row has. */
 export class KeyWatch {
   private readonly wanted: Map<string, string>;
   private readonly known = new Set<string>();

@@ -44,13 +44,13 @@ export class NotArchivedError extends PublishError {
 export interface PublishPlace {
   /** `s3://bucket/prefix`, or an address under which the files are already; null when a command is given. */
   to: string | null;
-  /** Prints the address of the file that is named by BULKGEN_FILE. */
+  /** A command that prints the address of the file in BULKGEN_FILE. */
   command: string | null;
-  /** How long an address has to be of use (ms). */
+  /** How long an address must stay valid (ms). */
   expiresMs: number;
 }
 
-/** What says where local inputs go. What a job file says comes before settings files, and after this call's flags. */
+/** The settings for where local inputs go. A job file overrides the settings files; flags and variables override it. */
 export interface PublishSettings {
   /** By a flag or a variable. */
   given: Partial<PublishPlace>;
@@ -90,7 +90,7 @@ export function isPublishTarget(text: string): boolean {
   return bucketTarget(text) !== null || folderAddress(text) !== null;
 }
 
-/** Throws PublishError when it cannot be used as it is set up. */
+/** Throws PublishError when the place cannot be used as it is set up. */
 export function openPublisher(settings: PublishPlace, surroundings: Surroundings): Publisher {
   const { to, command } = settings;
   if (command !== null) return byCommand(command, settings, surroundings);

@@ -42,7 +42,7 @@ export class Replacements {
   }
 }
 
-/** A row is known by its id, or without an id by its output name. */
+/** A row is known by its id and by its output name: either may have changed. */
 function rowsOf({ rowId, name, edition }: Named): string[] {
   return [`${edition}\nid ${rowId}`, `${edition}\nname ${name}`];
 }

@@ -10,8 +10,8 @@ import type { GatePorts } from "./gate/ports.js";
 import type { Publishing } from "./publishing.js";
 
 /**
- * After this many polls in a row whose URLs could not be used, this execution gives the parent up. It reports only once
- * that the service has no such task.
+ * After this many polls in a row without a usable URL, this execution polls the parent no more. A single poll is enough if
+ * the service states that it has no such task.
  */
 const renewalsMax = 4;
 
@@ -30,7 +30,7 @@ export class Chains {
   private readonly tries = new Map<number, number>();
   /** How often the archived files of a parent were published since one of their addresses was sent. */
   private readonly publishes = new Map<number, number>();
-  /** Parents that this execution has given up, with the reason that their children get. */
+  /** Parents that this execution polls no more, with the reason that their children get. */
   private readonly givenUp = new Map<number, string>();
   /** Parents whose publishing was postponed once, because their files were not archived yet. */
   private readonly putOff = new Set<number>();

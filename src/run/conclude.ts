@@ -59,7 +59,7 @@ export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spen
     const attempt = await store.attempt(item.id);
     if (!attempt) throw new Error(`item ${item.id} is submitting without an attempt`);
     const run = await store.run(attempt.runId);
-    if (!run) throw new Error(`item ${item.id} was submitted in run ${attempt.runId}, which there is not`);
+    if (!run) throw new Error(`item ${item.id} was submitted in run ${attempt.runId}, which does not exist`);
     const known = await receipts.answerTo(run, item, attempt);
     const lost = { message: "the process ended before the answer was read" };
     await conclude(ports, attempt, known ?? { event: "unanswered", outcome: lost });

@@ -11,7 +11,7 @@ import type { RunPorts, Session } from "./ports.js";
 /** After this many failed tries in a row, a fresh address is requested; after twice as many, a person has to decide. */
 const triesPerAddress = 4;
 export const triesMax = 2 * triesPerAddress;
-/** Items whose files are looked for at once. */
+/** How many items are checked at once. */
 const checksAtOnce = 16;
 
 interface Wanted {

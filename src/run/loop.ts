@@ -52,8 +52,8 @@ const downloadGraceMs = 5_000;
 /** The longest sleep (ms): other processes change what the account may do. */
 const sleepMsMax = 900_000;
 /**
- * The number of requests is saved before a longer sleep than this (ms), else no more often: each time costs the disk a
- * sync.
+ * The number of requests is saved before a sleep that is longer than this (ms), and otherwise no more often than this,
+ * because each save costs a sync.
  */
 const requestsMs = 60_000;
 /** Sleep after another process took the slot in the quota (ms). */
@@ -129,7 +129,7 @@ class Loop {
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
     this.lanesInUse = new LanesInUse(lanes, settings.savesLanes);
     this.requests = new PQueue({ concurrency: lanes + polls });
-    // Others that download keep to their own numbers.
+    // Workers elsewhere have limits of their own.
     this.downloads = new PQueue({
       concurrency: ports.offered ? Number.POSITIVE_INFINITY : settings.downloads,
     });
@@ -355,7 +355,7 @@ class Loop {
     const { clock, store } = this.session.ports;
     const over = new AbortController();
     if (this.gate.stopped("interrupted") || this.crash !== undefined) {
-      // Those that have not begun.
+      // Only downloads that have not begun.
       this.downloads.clear();
       void clock.sleep(downloadGraceMs, over.signal).then(() => this.cutDownloads.abort());
     }

@@ -101,7 +101,7 @@ export class Publishing {
         continue;
       }
       if (this.publisherOf(this.ports).byName)
-        throw new PublishError("--publish names a folder where archived files are not");
+        throw new PublishError("the folder that --publish names does not have the archived files");
       const archived = fileOf(file, await this.ports.archived(file));
       if (archived.sha256 !== sha256) throw new PublishError(`${file} has changed since it was archived`);
       addresses.push(
@@ -124,7 +124,7 @@ export class Publishing {
 
   private publisherOf(ports: PublishPorts): Publisher {
     if (ports.publisher === null)
-      throw new PublishError("nothing says where local files are to be put: add --publish");
+      throw new PublishError("there is no place for local files: name one with --publish");
     this.opened ??= ports.publisher();
     return this.opened;
   }

@@ -13,7 +13,7 @@ import type { Session } from "./ports.js";
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
  * the receipts before the request leaves. The request is sent once. Its answer is in the receipts and in the database
- * before anything else happens. Returns what it says of the service; null where nothing was sent.
+ * before anything else happens. Returns what the answer says about the service; null if nothing was sent.
  */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<LaneAnswer | null> {
   const { gate, settings, chains, publishing } = session;
@@ -103,7 +103,7 @@ async function callOff(
   session.gate.receiptWritten(error);
 }
 
-/** Writes the answer to the receipts. Where the disk refuses that, the database still has it. */
+/** Writes the answer to the receipts. If the disk refuses it, the database still has the answer. */
 async function writeReceipt(
   session: Session,
   item: Item,

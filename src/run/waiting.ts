@@ -58,7 +58,7 @@ export function claimantOf({
   return `${workspace} run ${run.id}`;
 }
 
-/** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in any workspace. */
+/** The day's requests that a run owes to its open tasks, and what it has told the account's other runs in any workspace. */
 export class Debt {
   private requests = 0;
   private reported: number | null = null;

@@ -25,8 +25,8 @@ interface ComparedItem {
 
 /**
  * The items of a saved plan, none at first, in the order of the plan. A million would take more than a gigabyte of memory,
- * so they are in a temporary database of SQLite: it has no name, lies on the disk as far as it is larger than its cache, and
- * goes with the process at the latest.
+ * so they are in a temporary database of SQLite: it has no name, uses the disk only beyond its cache, and ends with the
+ * process at the latest.
  */
 export class SavedItems {
   private readonly tables = openTables();

@@ -102,7 +102,7 @@ test("an output is saved when the bucket has it too", async () => {
   expect(await save(saved, await noBucket())).toEqual({
     kind: "disk",
     code: "BUCKET",
-    reason: expect.stringContaining("there is no bucket for s3://others"),
+    reason: expect.stringContaining("the bucket of s3://others does not exist"),
   });
   // What is no refusal of the bucket is a defect.
   const broken: Bucket = { ...bucket, put: () => Promise.reject(new TypeError("broken")) };
@@ -136,7 +136,7 @@ test("what a worker received moves to the bucket under a name of its lease alone
 
 test("what the bucket does not take leaves this disk too: it is downloaded again", async () => {
   const to = { disk: nodeDisk, bucket: await noBucket(), jobFolder: folder, lease: "job 0" };
-  await expect(handToBucket(to, received)).rejects.toThrow("there is no bucket");
+  await expect(handToBucket(to, received)).rejects.toThrow("does not exist");
   expect(readdirSync(join(folder, "sub"))).toEqual([]);
 });
 

@@ -31,7 +31,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     [
       "a misspelt column",
       "id,modell,prompt\na,plain-image,x",
-      /column "modell" is used by nothing; did you mean "model"/,
+      /column "modell" is not used; did you mean "model"/,
     ],
     [
       "an unknown parameter",

@@ -222,7 +222,7 @@ describe("P2: a parent whose task the service has no more", () => {
     const words = ["run", "set.csv", "--yes", "--publish", "https://cdn.example.com"];
     expect((await run(place, words, service)).code).toBe(10);
     const status = await run(place, ["status", "--json"], service);
-    expect(status.stdout).toContain("--publish names a folder where archived files are not");
+    expect(status.stdout).toContain("the folder that --publish names does not have the archived files");
     expect(service.made).toHaveLength(1);
   });
 });

@@ -83,7 +83,7 @@ describe("copies in a bucket", () => {
     const { code, stderr } = await run(place, wrong, { env });
     expect(code).toBe(2);
     expect(stderr).toContain(
-      "--archive: there is no bucket for s3://others/sandbox: make it, or correct its name",
+      "--archive: the bucket of s3://others/sandbox does not exist: create it, or correct its name",
     );
     expect((await run(place, runs, { env: {} })).stderr).toContain(
       "--archive: s3://inputs/campaign/sandbox cannot be used: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",

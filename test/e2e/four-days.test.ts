@@ -49,7 +49,7 @@ describe.concurrent("on a service of their own", () => {
     expect(wrong).toContain("Rows 1-2 above the header in row 3 were skipped");
     expect(wrong).toContain('row 4, id 1, column model: unknown model "plain-imag"');
     expect(wrong).toMatch(
-      /row 5, id 2, .* characters were lost.* row 6, id 3, .* wrong encoding.* row 7, id 4, .* error of a formula/,
+      /row 5, id 2, .* characters were lost.* row 6, id 3, .* wrong encoding.* row 7, id 4, .* formula error/,
     );
 
     const unmended = rows(

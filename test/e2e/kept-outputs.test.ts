@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived, indexOf } from "./archive.js";
@@ -43,6 +43,25 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
       ids(items + 1).map((id) => `a picture of ${id}`),
     );
     expectArchived(join(place.folder, "outputs", "set"), ids(items + 1));
+  });
+
+  test("is not paid for again either if the history is older and the sheet was renamed", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    const [state, copy] = [join(place.folder, ".bulkgen"), join(place.folder, "copy")];
+    place.write("set.csv", sheet(items, "plain-image"));
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    cpSync(state, copy, { recursive: true });
+    place.write("set.csv", sheet(items + 1, "plain-image"));
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    rmSync(state, { recursive: true });
+    renameSync(copy, state);
+    renameSync(join(place.folder, "set.csv"), join(place.folder, "renamed.csv"));
+    const refused = await command("run", "renamed.csv", "--yes");
+    expect(refused.code, refused.stdout).toBe(2);
+    expect(refused.stderr).toContain("1 of 4 items are in the archive");
+    expect(service.made).toHaveLength(items + 1);
   });
 
   test("is told by status and resume, with the command that restores its history", async () => {

@@ -65,7 +65,7 @@ test("a typing error in --model or in a field of a row is named, with what was m
   place.write("set.json", JSON.stringify({ prompt: "a bowl", rows: [row] }));
   const end = await run(place, ["plan", "set.json", "--model", "plain-imgae"], service);
   expect(end.stdout).toContain(
-    '- --model plain-imgae is no model of the service; did you mean "plain-image"?',
+    '- --model plain-imgae is not a model of the service; did you mean "plain-image"?',
   );
-  expect(end.stdout).toContain('- column "promt" is used by nothing; did you mean "prompt"?');
+  expect(end.stdout).toContain('- column "promt" is not used; did you mean "prompt"?');
 });

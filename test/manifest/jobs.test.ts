@@ -135,7 +135,7 @@ matrix: { lang: [en, de] }
     );
     expect(notes).toEqual([
       "nothing uses lang, so each of its 2 values makes the same thing",
-      'the variable "brand" is used by nothing',
+      'the variable "brand" is not used',
     ]);
   });
 });

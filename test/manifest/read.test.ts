@@ -43,7 +43,7 @@ test("a byte order mark is no text of the first column's name", async () => {
 test("columns that nothing uses share one note, and a word of another language is no slip", async () => {
   const { notes } = await sheet("prompt,Produkt,Preis,Notiz,a,b,c,e\nx,1,2,3,4,5,6,7\n");
   expect(notes).toEqual([
-    'columns "Produkt", "Preis", "Notiz", "a", "b" and 2 more are used by nothing (they are kept for the export)',
+    'columns "Produkt", "Preis", "Notiz", "a", "b" and 2 more are not used (they are kept for the export)',
   ]);
 });
 
@@ -51,9 +51,9 @@ test("a column that nothing uses is noted, with the nearest known name", async (
   const { notes, unusedColumns } = await sheet("promt,season,param.style\nx,y,z\n");
   expect(unusedColumns).toEqual(["promt", "season", "param.style"]);
   expect(notes).toEqual([
-    'column "promt" is used by nothing; did you mean "prompt"?',
-    'column "param.style" is used by nothing; did you mean "params.style"?',
-    'column "season" is used by nothing (it is kept for the export)',
+    'column "promt" is not used; did you mean "prompt"?',
+    'column "param.style" is not used; did you mean "params.style"?',
+    'column "season" is not used (it is kept for the export)',
   ]);
 });
 

@@ -130,7 +130,7 @@ describe("a webhook", () => {
     const hook = await startHook(200);
     await send([hook.url.replace("http:", "https:")]);
     expect(warnings).toEqual([
-      `the notification to ${new URL(hook.url).host} was not delivered: it does not speak HTTPS; use http:// in its address`,
+      `the notification to ${new URL(hook.url).host} was not delivered: the server does not speak HTTPS; use http:// in its address`,
     ]);
   });
 
@@ -232,7 +232,8 @@ describe("an unusable target is reported before anything is spent", () => {
     ["hooks", {}, "expected an address such as https://hooks.example/…"],
     ["ftp://x", {}, "got ftp://…"],
     ["$NOT_SET", {}, "expected NOT_SET in the environment, got nothing under that name"],
-    ["{", {}, "text that is no JSON"],
+    ["{", {}, "got text that is not JSON"],
+    ["https://ops%:secret@hooks.example", {}, "got an address with % in its user name or password"],
     ['{"on":["done"]}', {}, "expected an address (url or email), got none"],
     ['{"url":"https://x","on":["dome"]}', {}, /^--notify: expected "on" to have only done, .*, got "dome"\./],
     ['{"url":"https://x","kind":"teams"}', {}, 'expected "kind" to be json, slack or discord, got "teams"'],
@@ -247,5 +248,12 @@ describe("an unusable target is reported before anything is spent", () => {
     ["mailto:ops@example.org", { smtpUrl: "mail.example" }, "smtp://HOST:PORT"],
   ])("%s", (text, settings, message) => {
     expect(() => targetsOf({ notify: [text], ...settings }, {})).toThrow(message);
+  });
+
+  test("and a message never repeats text that may be a secret", () => {
+    const text = '{"headers": {"authorization": Bearer s3cret}}';
+    const told = () => targetsOf({ notify: [text] }, {});
+    expect(told).toThrow("got text that is not JSON");
+    expect(told).not.toThrow(/Bearer|s3cret/);
   });
 });

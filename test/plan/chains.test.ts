@@ -60,7 +60,7 @@ describe("a reference means", () => {
       d: ["image_url a[2]"],
     });
     expect(made.notes).toEqual([
-      "2 items take a later output of paint than the first: whether there is one shows when it is made",
+      "2 items take a later output of paint than the first: whether it exists shows only when it is made",
     ]);
   });
 
@@ -420,8 +420,8 @@ test("one item that takes a later output is noted as one, by the model that make
     "id,model,prompt,image_url\na,paint,x,\nb,animate,,@a[2]\nc,edit,y,@a\nd,animate,,@c[3]\n",
   );
   expect(made.notes).toEqual([
-    "1 item takes a later output of paint than the first: whether there is one shows when it is made",
-    "1 item takes a later output of edit than the first: whether there is one shows when it is made",
+    "1 item takes a later output of paint than the first: whether it exists shows only when it is made",
+    "1 item takes a later output of edit than the first: whether it exists shows only when it is made",
   ]);
 });
 

@@ -51,7 +51,7 @@ describe("a media input", () => {
       expect(await problemOf("image_url", "animate", value)).toEqual([
         {
           message: "the service cannot read a local path",
-          expected: "https://…, or --publish with where local files are to be put for it",
+          expected: "https://…, or --publish with a place where the service can read local files",
           got: value,
           nearest: undefined,
         },
@@ -109,7 +109,7 @@ describe("a media input", () => {
     expect(await problemOf("image_url", "animate", "@cup[x]")).toEqual([
       {
         message: "not a usable reference to another item",
-        expected: "@ITEM, @STEP or @ROW.STEP, with [2] behind it for the second output",
+        expected: "@ITEM, @STEP or @ROW.STEP, followed by [2] for the second output",
         got: "@cup[x]",
         nearest: undefined,
       },

@@ -42,7 +42,7 @@ test("in a prompt they are not known yet, and that is said", async () => {
     {
       place: { row: 2, column: "prompt" },
       message: 'the template names "category", which is known only when an item\'s file is named',
-      expected: "category and key in the field output alone",
+      expected: "category and key only in the field output",
     },
   ]);
 });
@@ -61,7 +61,7 @@ test("a column of that name is that column, in any field", async () => {
 test("a filter that fails on a late name is a problem with its place", async () => {
   const { problems } = await planOf('model,prompt,output\npaint,x,"{{ category | date: ""%Y"" }}"\n');
   expect(problems).toMatchObject([
-    { place: { row: 2, column: "output" }, message: "date has no valid date", got: "image" },
+    { place: { row: 2, column: "output" }, message: "the date filter needs a valid date", got: "image" },
   ]);
 });
 

@@ -178,6 +178,7 @@ describe("what has changed since a plan was saved", () => {
     const told = since(plan(), plan({ items: [...four, ...many(10)] }));
     expect(told).toHaveLength(9);
     expect(told.at(-1)).toBe("manifest: 2 more rows differ");
+    expect(since(plan(), plan({ items: [...four, ...many(9)] })).at(-1)).toBe("manifest: 1 more row differs");
   });
 
   test("names every field of a row, or its file if none differs", () => {

@@ -205,5 +205,5 @@ export const plan: Parameters<typeof planText>[0] = {
   ],
   blockers: [{ kind: "past_due", message: "The run needs 75 credits and the balance is 60." }],
   warnings: [{ kind: "partly_made_before", message: "Rows 4 and 5 are identical." }],
-  notes: ["column colour is used by nothing"],
+  notes: ["column colour is not used"],
 };

@@ -122,14 +122,14 @@ describe("the closing summary", () => {
 
   test("P6: lists lost requests whose items continued separately from open requests", () => {
     const { evidence } = runFacts.held[0]!;
-    const lost = [{ rowId: "cover-7", reason: "given up", evidence }];
+    const lost = [{ rowId: "cover-7", reason: "its item was skipped or cancelled", evidence }];
     const facts = { ...runFacts, lost, lostCredits: credits(2.5) };
     const text = summarise(facts, { width: 400, colour: false });
     expect(text).toContain(
       "112.5 spent, 4 for 1 task at the service, up to 4 for 1 request in doubt, up to 2.5 lost, 0.25 left",
     );
     expect(text).toMatch(/^lost +1 request, possibly charged, task id never received$/m);
-    expect(text).toMatch(/^ +1 × given up \(cover-7\)$/m);
+    expect(text).toMatch(/^ +1 × its item was skipped or cancelled \(cover-7\)$/m);
     expect(text).toMatch(/^ +cover-7: POST 2026-11-21 02:42:59 UTC, answer 502/m);
     expect(summaryJson(facts)).toMatchObject({
       credits: { pending: 8, lost: 2.5 },

@@ -122,7 +122,7 @@ describe("a plan", () => {
       - Rows 4 and 5 are identical.
 
       Notes:
-      - column colour is used by nothing"
+      - column colour is not used"
     `));
   test("that is not refused for its blockers has them among its warnings", () => {
     const [message, ...warnings] = [plan.blockers[0]!.message, ...plan.warnings];
@@ -159,7 +159,7 @@ describe("a plan", () => {
       - Rows 4 and 5 are identical.
 
       Notes:
-      - column colour is used by nothing"
+      - column colour is not used"
     `));
   test("with nothing wrong is three blocks", () => {
     const clean = {

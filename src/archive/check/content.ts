@@ -15,18 +15,18 @@ import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault } from "
  */
 type CheckLevel = "decoded" | "packets" | "type";
 
-/** A file of so many bytes is read once, whole. */
+/** A file up to this size is read once, whole. */
 export const smallBytes = 4 * 2 ** 20;
 
 export type MediaContent =
-  /** `because` says why no more than the type was checked of a format that is read otherwise. */
+  /** `because` says why only the type was checked, for a format that is normally read further. */
   | { kind: "media"; extension: string; mime: string; check: CheckLevel; because?: string }
   /** Not what was ordered: broken, truncated, of another category, or not media. */
   | { kind: "bad"; reason: string };
 
 /**
- * Checks the file at `path`. `category` is the task's; an unknown category accepts any media. With `typeBecause` only
- * its type is looked at, for that reason. Rejects with errors of the disk.
+ * Checks the file at `path`. `category` is the task's; an unknown category accepts any media. With `typeBecause`, only
+ * the type is checked, for that reason. Rejects with errors of the disk.
  */
 export async function inspect(
   disk: Disk,
@@ -64,12 +64,12 @@ export async function inspect(
   return { kind: "media", extension, mime, check: "type" };
 }
 
-/** How these begin: their type is found at once, and what decodes them works on another thread in any case. */
+/** First bytes of formats whose type is found at once, and whose decoder works on another thread anyway. */
 const beginnings = ["\x89PNG", "\xff\xd8\xff", "RIFF", "GIF8"];
 
 /**
- * Checks a file of so many bytes, at most `smallBytes`, as `inspect` does, if it is a whole picture that takes little to
- * decode: then nothing in it can hold up the thread that asks. Null for all else. Rejects with errors of the disk.
+ * Like `inspect`, for a file of `size` bytes (at most `smallBytes`), but only if it is an intact picture that is cheap to
+ * decode, so that it cannot block the calling thread. Null for any other file. Rejects with errors of the disk.
  */
 export async function inspectSmallPicture(
   disk: Disk,

@@ -6,7 +6,7 @@ import { inspect, type MediaContent } from "./content.js";
 export interface InspectorJob {
   path: string;
   category: string;
-  /** Only its type is to be looked at, for this reason. */
+  /** If given, only the type is checked, for this reason. */
   typeBecause?: string;
 }
 

@@ -6,11 +6,11 @@ import { inspectSmallPicture, type MediaContent, smallBytes } from "./content.js
 import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
 /**
- * Files are checked in worker threads, because a broken or hostile file may keep a decoder busy for ever or fill the
- * memory. That thread is then terminated, and only the type of the file is looked at: what cannot be read in time may
- * still be what was paid for. A thread that dies in another way refuses its file. Only a small picture needs no thread, which
- * would cost more than its check. The compiled worker is used even when this file runs from its TypeScript source, which
- * Node cannot start a thread from.
+ * Files are checked in worker threads, because a broken or hostile file may keep a decoder busy forever or fill the
+ * memory. Such a thread is terminated, and then only the file's type is checked: a file that cannot be read in time may
+ * still be what was paid for. If a thread dies in another way, its file is refused. A small picture is checked without a
+ * thread, which would cost more than the check. Node cannot start a thread from TypeScript, so the compiled worker is
+ * used even when this file runs from source.
  */
 const workerFile = packageFile("dist/archive/check/inspector-worker.js");
 
@@ -20,7 +20,7 @@ const heapMebibytesMax = 512;
 
 export interface InspectorSettings {
   clock: Clock;
-  /** Milliseconds for one file of any size, plus its bytes at this speed. */
+  /** The time for one file: so many milliseconds, plus the time to read its bytes at the lowest speed. */
   msMax?: number;
   bytesPerSecondMin?: number;
   /** For tests. */
@@ -53,7 +53,7 @@ export function openInspector(settings: InspectorSettings): Inspector {
   };
 }
 
-/** The content of a small picture; null for what needs a thread, also where it takes long against all expectation. */
+/** The content of a small picture; null if it needs a thread after all, or takes unexpectedly long. */
 async function withoutThread(
   path: string,
   bytes: number,
@@ -155,7 +155,7 @@ class Pool {
     return found?.job;
   }
 
-  /** With `typeBecause`, the file gets another look at its type alone. */
+  /** With `typeBecause`, the file is checked again, for its type alone. */
   private lose(worker: Worker, reason: string, typeBecause: string | null): void {
     const job = this.finish(worker);
     const at = this.idle.indexOf(worker);

@@ -5,7 +5,7 @@ import { wholeOf } from "../../text/pieces.js";
 import { keepPreview, previewName } from "./thumbnail.js";
 
 /**
- * The outline of a sound for the gallery. Of uncompressed sound it is the highest sample of each slice. An MP3 is not
+ * The outline of a sound for the gallery. For uncompressed sound it is the highest sample of each slice. An MP3 is not
  * decoded: each of its frames says how far its spectrum has to be amplified (`global_gain`), which follows the loudness
  * closely enough for a drawing. Other formats have no outline.
  */
@@ -15,7 +15,7 @@ const slices = 96;
 /** Longer files are not read whole for a drawing. */
 const bytesMax = 256 * 2 ** 20;
 
-/** From 0 to 100 for each slice; null if the format tells nothing. Rejects with errors of the disk. */
+/** From 0 to 100 for each slice; null if the format has no outline. Rejects with errors of the disk. */
 export async function loudnessOf(
   disk: Disk,
   jobFolder: string,
@@ -89,7 +89,7 @@ function sliceAt(share: number): number {
   return Math.min(slices - 1, Math.max(0, Math.floor(share * slices)));
 }
 
-/** The highest value of a packet between two shares of it. */
+/** The highest value in a stretch of a packet; `from` and `to` are fractions of its length. */
 type Loudest = (packet: DataView, from: number, to: number) => number;
 
 const sampleReaders: Readonly<Record<string, Loudest>> = {

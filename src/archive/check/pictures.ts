@@ -19,15 +19,15 @@ const decodedBytesMax = 512 * 2 ** 20;
 const wholeFormats = new Set(["webp", "heif"]);
 /** Beyond this sharp refuses to decode at all. */
 const pixelsMax = 268_402_689;
-/** A picture that takes more is shrunk while it is decoded, in strips: that takes more time, and hardly any memory. */
+/** A larger picture is shrunk while it is decoded, in strips: that takes more time, but hardly any memory. */
 const smallBytesMax = 32 * 2 ** 20;
-/** Of four bytes each, the usual most. */
+/** A pixel usually has at most four bytes. */
 const smallPixelsMax = smallBytesMax / 4;
 
 /** How much memory it takes to decode a picture whole: little, much, or more than a file may take. */
 export type DecodedSize = "small" | "large" | "too large";
 
-/** A picture's size when it is decoded, by its header. */
+/** How large a picture is when it is decoded, according to its header. */
 export async function decodedSize(bytes: Buffer): Promise<DecodedSize> {
   const { default: sharp } = await import("sharp");
   const facts = await sharp(bytes, { limitInputPixels: false })
@@ -55,8 +55,8 @@ export async function pictureFault(bytes: Buffer, mime: string, size: DecodedSiz
 }
 
 /**
- * Whether a picture is whole and has at most `smallPixelsMax`, all of its frames together; one decoding says both. False
- * also says no more than that it has to be looked at more closely.
+ * Whether a picture is intact and all its frames together have at most `smallPixelsMax`; one decoding answers both. False
+ * only means that it needs a closer check.
  */
 export async function isSmallAndWhole(bytes: Buffer, mime: string): Promise<boolean> {
   if (!hasEndMark(bytes, mime)) return false;

@@ -5,7 +5,7 @@ import { folderBelow, linked } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
 import { decodedSize } from "./pictures.js";
 
-/** What the gallery shows of files. Each is named after the hash of its file, so it is made once and never stale. */
+/** Previews for the gallery. Each is named after the hash of its file, so it is made once and never stale. */
 const previewFolder = "_gallery";
 
 const sideMax = 560;
@@ -56,12 +56,12 @@ async function measured(disk: Disk, path: string): Promise<{ width: number; heig
     .catch(() => null);
 }
 
-/** The path of what is shown of a file, relative to the job's folder. */
+/** The path of a file's preview, relative to the job's folder. */
 export function previewName(sha256: string, extension: string): string {
   return `${previewFolder}/${sha256.slice(0, 32)}.${extension}`;
 }
 
-/** Keeps what is shown of a file. An existing file of that name was made of the same content. */
+/** Saves a preview. An existing file of that name was made from the same content. */
 export async function keepPreview(
   disk: Disk,
   jobFolder: string,
@@ -73,7 +73,7 @@ export async function keepPreview(
   const temporary = await openTemporary(disk, folder, `preview ${path}`);
   try {
     await temporary.file.write(bytes);
-    // It is made once: an empty one after a power cut would stay.
+    // A preview is never made again, so one that a power cut left empty would stay empty.
     await temporary.file.sync();
     await linked(disk, temporary.path, path);
   } finally {

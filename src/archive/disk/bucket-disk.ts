@@ -3,10 +3,10 @@ import type { Bucket } from "../../bucket/bucket.js";
 import type { Disk } from "../../core/ports/disk.js";
 
 /**
- * A disk that keeps the files of a job's folder in a bucket, under the same names. What is written stays on this disk
- * until it gets its final name: then it is uploaded, and counts once the bucket has confirmed its size and hash. A name is
- * given to what is in the bucket already, such as what a worker has uploaded, by a copy within the bucket. Files of this
- * disk are found as before; the index, pages and previews are always here.
+ * A disk that keeps the files of a job's folder in a bucket, under the same names. A file stays on this disk until it gets
+ * its final name: then it is uploaded, and counts once the bucket has confirmed its size and hash. A file that is in the
+ * bucket already, because a worker uploaded it, gets its name by a copy within the bucket. Files on this disk are found
+ * as before; the index, pages and previews are always here.
  */
 export function bucketDisk(disk: Disk, bucket: Bucket, jobFolder: string, takesFiles: boolean): Disk {
   const keyOf = (path: string): string | null => {

@@ -79,8 +79,8 @@ export function numberedName(name: string, number: number, extension: string): s
 
 /**
  * Makes a folder below the job's folder, level by level, and returns its path. A symbolic link on the way is refused,
- * because it would lead files elsewhere; the job's folder itself may be a link. Where nothing is below it, it is left to
- * `openTemporary`, so that files cost no look at it. Rejects with ELOOP and errors of the disk.
+ * because it would lead files elsewhere; the job's folder itself may be a link. For the job's folder itself (`.`) nothing
+ * is done, to save the checks: `openTemporary` makes it. Rejects with ELOOP and errors of the disk.
  */
 export async function folderBelow(disk: Disk, jobFolder: string, below: string): Promise<string> {
   if (below === ".") return jobFolder;
@@ -103,7 +103,7 @@ export function jobFolder(run: Pick<Run, "outFolder" | "jobName">): string {
   return join(run.outFolder, safeName(run.jobName));
 }
 
-/** Removes a name, which may be gone already: on a filesystem without hard links, or by another process. */
+/** Removes a name. It may be gone already, on a filesystem without hard links or because of another process. */
 export async function removeName(disk: Disk, path: string): Promise<void> {
   try {
     await disk.unlink(path);
@@ -123,7 +123,7 @@ export async function linked(disk: Disk, from: string, to: string, content?: Fil
   }
 }
 
-/** Whether the file at `path` has that content. Of a file in a bucket the bucket's word counts: it was hashed when it came. */
+/** Whether the file at `path` has that content. For a file in a bucket, the hash from its upload is enough. */
 export async function holds(
   disk: Disk,
   path: string,

@@ -104,10 +104,10 @@ export async function renameToFreeName(from: string, to: string): Promise<void> 
   }
 }
 
-/** The folders that are being synced, and how many wait for it. */
+/** The folders that are being synced, and how many callers wait. */
 const syncing = new Map<string, { sync: () => Promise<void>; callers: number }>();
 
-/** A sync that is in progress may have missed a name that was just made; the next one has it. */
+/** A sync in progress may have missed a name that was just made, so a caller waits for the next one. */
 async function syncFolder(path: string): Promise<void> {
   const folder = syncing.get(path) ?? { sync: inBatches(() => syncNames(path)), callers: 0 };
   syncing.set(path, folder);

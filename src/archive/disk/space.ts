@@ -50,8 +50,8 @@ export function refusalOf(error: unknown, jobFolder: string): DiskRefusal {
 }
 
 /**
- * An error of a database with a file begins with its name. The index has none: it is in a temporary file as far as it is
- * larger than SQLite's cache.
+ * An error of a database begins with the name of its file. The index has no such file: SQLite moves what does not fit its
+ * cache to a temporary one.
  */
 function databaseFull(message: string): string {
   return message.includes(": ") ? message : `${message} (temporary files)`;

@@ -55,8 +55,10 @@ function reachOfParsed(address: IPv4 | IPv6): Reach {
 }
 
 export interface AddressRule {
-  /** Throws AddressRefused when the URL's scheme, user info or literal address is refused. */
+  /** Throws AddressRefused when the URL's scheme, user info or literal address is refused. May throw the error of a lookup. */
   check(url: URL): Promise<void>;
+  /** The same, and for a name that leads to no allowed address. One that cannot be resolved here passes. */
+  checkName(url: URL): Promise<void>;
   /** For the socket: resolves a name and returns only addresses that are allowed. */
   lookup: LookupFunction;
 }
@@ -73,15 +75,20 @@ export function addressRule(
   const plainAllowed = base.protocol === "http:" && isLoopbackHost(hostOf(base));
   let ownReach: Promise<ReadonlySet<Reach>> | undefined;
 
+  /** Rejects if the service's own name cannot be resolved now. */
   async function allows(address: string): Promise<boolean> {
     const reach = reachOf(address);
     if (reach === "public") return true;
     if (reach === "metadata" || reach === "reserved") return false;
     ownReach ??= reachOfHost(hostOf(base), lookup);
+    // An error of the name service says nothing about the address, and the next try may succeed.
+    ownReach.catch(() => {
+      ownReach = undefined;
+    });
     return (await ownReach).has(reach);
   }
 
-  return {
+  const rule: AddressRule = {
     async check(url) {
       if (url.protocol !== "https:" && !(plainAllowed && url.protocol === "http:"))
         throw new AddressRefused(`output address with ${url.protocol} refused; expected https:`);
@@ -90,26 +97,33 @@ export function addressRule(
       const host = hostOf(url);
       if (isIP(host) !== 0 && !(await allows(host))) throw refusal(host, [host]);
     },
+    async checkName(url) {
+      await rule.check(url);
+      const host = hostOf(url);
+      if (isIP(host) !== 0) return;
+      await new Promise<void>((pass, refuse) => {
+        rule.lookup(host, {}, (error) => (error instanceof AddressRefused ? refuse(error) : pass()));
+      });
+    },
     lookup(host, options, callback) {
       void addressesOf(host, options, lookup).then(async ({ error, found }) => {
         if (error !== null) return callback(error, "", 0);
-        const verdicts = await Promise.all(found.map(({ address }) => allows(address)));
-        const good = found.filter((_, index) => verdicts[index]);
+        const addresses = found.map(({ address }) => address);
+        const verdicts = await Promise.allSettled(addresses.map(allows));
+        const good = found.filter((_, index) => {
+          const verdict = verdicts[index];
+          return verdict?.status === "fulfilled" && verdict.value;
+        });
         const first = good[0];
+        const unresolved = verdicts.find((verdict) => verdict.status === "rejected");
         if (first === undefined)
-          return callback(
-            refusal(
-              host,
-              found.map(({ address }) => address),
-            ),
-            "",
-            0,
-          );
+          return callback(unresolved ? (unresolved.reason as Error) : refusal(host, addresses), "", 0);
         if (options.all === true) callback(null, good);
         else callback(null, first.address, first.family);
       });
     },
   };
+  return rule;
 }
 
 function refusal(host: string, addresses: string[]): AddressRefused {
@@ -135,7 +149,8 @@ function addressesOf(host: string, options: object, lookup: LookupFunction): Pro
 async function reachOfHost(host: string, lookup: LookupFunction): Promise<ReadonlySet<Reach>> {
   if (isLoopbackHost(host)) return new Set(["loopback"]);
   if (isIP(host) !== 0) return new Set([reachOf(host)]);
-  const { found } = await addressesOf(host, {}, lookup);
+  const { error, found } = await addressesOf(host, {}, lookup);
+  if (error !== null) throw error;
   return new Set(found.map(({ address }) => reachOf(address)));
 }
 

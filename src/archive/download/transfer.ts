@@ -140,7 +140,7 @@ function isRestOf(from: Partial, headers: Readonly<Record<string, string>>): boo
   );
 }
 
-/** The stated length of the body. For a range it is that of the range, because its Content-Length may be missing. */
+/** The stated length of the body. For a range, Content-Range states it, because Content-Length may be missing. */
 function statedBytes({ status, headers }: DownloadReply): number | null {
   const [, first, last] = /^bytes (\d+)-(\d+)\//.exec(headers["content-range"] ?? "") ?? [];
   if (status === 206) return Number(last) + 1 - Number(first);

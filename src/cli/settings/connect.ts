@@ -3,10 +3,9 @@ import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "../../job/workspace/account.js";
-import { checkedAddress, checkedKey, isThisMachine } from "../../job/workspace/connection.js";
+import { checkedAddress, checkedKey, checkedProxies } from "../../job/workspace/connection.js";
 import { forReading, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import type { Environment } from "../../text/environment.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
 import { toldWait } from "./told-wait.js";
@@ -75,23 +74,11 @@ function remote(
       `missing: ${missing.join(" and ")}. ${how}. Or add --sandbox to rehearse without a key.`,
     );
   }
-  const { origin, baseUrl: address } = checkedAddress(baseUrl.value);
-  const proxy = isThisMachine(new URL(address)) ? undefined : proxyIn(machine.env);
-  const connection: ServiceConnection = {
-    origin,
-    baseUrl: address,
-    key: checkedKey(key),
-    sandbox: false,
-    ...(proxy === undefined ? {} : { proxy }),
-  };
+  const proxies = checkedProxies(machine.env);
+  const connection = { ...checkedAddress(baseUrl.value), key: checkedKey(key), sandbox: false, proxies };
   const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
   if (foreign) warn(foreign);
   return connection;
-}
-
-/** The variable that names a proxy for https. */
-function proxyIn(env: Environment): string | undefined {
-  return ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].find((name) => env[name]);
 }
 
 /** Opens the account for a command that only reads, and closes it afterwards. */

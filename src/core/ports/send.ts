@@ -16,14 +16,14 @@ export interface ApiRequest {
   /** The slot reserved for it; without one the request waits for a slot. */
   ticket?: Ticket;
   /** Awaited once it has its slot, just before it is sent. */
-  onPlace?(): Promise<void>;
+  onSlot?(): Promise<void>;
 }
 
 export type Reply =
   | { kind: "answer"; status: number; headers: Readonly<Record<string, string>>; body: string }
   /** The request's headers never left this machine, so the service cannot have seen it. */
   | { kind: "not_sent"; reason: string }
-  /** It was, or may have been, sent; no complete answer came. */
+  /** The request was or may have been sent; no complete answer came. */
   | { kind: "no_answer"; reason: string; status?: number };
 
 export type Send = (request: ApiRequest, signal?: AbortSignal) => Promise<Reply>;

@@ -15,6 +15,7 @@ import type { NewItem, Run } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
+import { count } from "../../text/amounts.js";
 import { manifestProblems, mustBeManifest, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
 import { unfinishedOf } from "../run/run-owner.js";
@@ -171,7 +172,10 @@ async function take(
   try {
     for (const { item, path } of matches) {
       if (interrupt.aborted)
-        throw new EarlyExit("interrupted", `interrupted; ${taken.length} files were taken`);
+        throw new EarlyExit(
+          "interrupted",
+          `interrupted; ${count(taken.length, "file was", "files were")} adopted`,
+        );
       const result = await archive.save(requestOf(run, item, path), interrupt);
       if (result.kind === "disk")
         throw new EarlyExit("usage", `the archive cannot be written: ${result.reason}`);

@@ -28,7 +28,7 @@ export interface Pack {
 
 /**
  * Streams files and their index lines into a ZIP: media do not fit into memory. The ZIP gets its final name only when it
- * is complete. Throws EarlyExit, and writes nothing, when a file is missing or differs from what was archived.
+ * is complete. Throws EarlyExit, and writes nothing, when a file is missing or has another size than when it was archived.
  */
 export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
   const found = located(files, runs);

@@ -25,7 +25,7 @@ export interface PickOptions {
   cwd: string;
   /** Picks of the same row stay. */
   also: boolean;
-  /** Takes the marks away. */
+  /** Removes the marks. */
   undo: boolean;
 }
 

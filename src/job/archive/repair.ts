@@ -164,7 +164,7 @@ async function refetch(number: number, tasks: readonly Task[], options: JobOptio
   );
 }
 
-/** The order matters: after a crash, a file that was set aside must still be known as damaged. */
+/** The order matters: if a crash follows, a file that was set aside is still on record, and is found missing. */
 async function giveBack(store: Store, run: Run, each: PlacedOutput): Promise<void> {
   const broken = await brokenNow(store, each);
   if (broken === null) return;

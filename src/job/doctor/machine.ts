@@ -50,7 +50,7 @@ export function unchecked(name: string, expected: string, why: string): Check {
   return { name, state: "not checked", expected, got: why, todo: null, exit: null };
 }
 
-/** Free bytes below which the next films may not fit, and below which a run stops at once. */
+/** Free bytes below which the next videos may not fit, and below which a run stops at once. */
 const scarceBytes = 2_000_000_000;
 const fullBytes = 50_000_000;
 
@@ -254,7 +254,7 @@ export async function examineMachine(options: MachineOptions): Promise<Check[]> 
   }
 }
 
-/** Whether the bucket of the latest run's files answers; no check where it has none. */
+/** Whether the bucket of the latest run's files answers; no check if the run has none. */
 async function bucketOfLatest({ workspace, clock, environment }: MachineOptions): Promise<Check[]> {
   if (workspace.database === null && !existsSync(workspace.stateFile)) return [];
   const latest = async (store: Store) => (await store.runs()).at(-1);
@@ -305,7 +305,7 @@ function sqlite(folder: string): Check {
   }
 }
 
-/** Tried by another process, because a file system without real locks refuses nothing to anybody else. */
+/** Another process tries the lock: without real locks, a file system refuses it only to the same process. */
 function lock(folder: string, locks: (folder: string) => string | null): Check {
   const expected = "a second process is refused the lock of the first";
   const got = locks(folder);
@@ -313,7 +313,7 @@ function lock(folder: string, locks: (folder: string) => string | null): Check {
   return problem("lock", { expected, got, todo: "keep the workspace on a local disk" });
 }
 
-/** Whether what accounts share, in a database beside no workspace, can be read and written. */
+/** Whether the accounts' data, which all workspaces share, can be read and written. */
 async function accountsData(
   { accountsFile, stateFile, database }: Pick<Workspace, "accountsFile" | "stateFile" | "database">,
   clock: Clock,
@@ -327,7 +327,7 @@ async function accountsData(
     const todo =
       folder === dirname(stateFile)
         ? writableState
-        : `to keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
+        : `to keep it elsewhere from now on: ${sharedElsewhere(stateFile)}`;
     return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
   }
   try {

@@ -9,7 +9,7 @@ import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
-import { type ServiceConnection, unusedProxy } from "../workspace/account.js";
+import type { ServiceConnection } from "../workspace/account.js";
 import { type AccountsPlace, openSharedData } from "../workspace/state.js";
 import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
@@ -43,16 +43,16 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
     const { origin, key } = options.connection;
     const account = await accounts.accountOf(origin, fingerprint(key));
     const caller = { accountId: account.id, fingerprint: fingerprint(key) };
-    const place = await accounts.reserve(caller, "me");
-    if (!place.ticket) {
-      const until = new Date(place.waitUntil).toISOString().slice(0, 16).replace("T", " ");
+    const slot = await accounts.reserve(caller, "me");
+    if (!slot.ticket) {
+      const until = new Date(slot.waitUntil).toISOString().slice(0, 16).replace("T", " ");
       const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
       return [
         warning("limits", spent),
-        ...rest(["service", "key", "subscription", "clock"], "no request is left"),
+        ...rest(["service", "key", "subscription", "credits", "clock"], "no request is left"),
       ];
     }
-    const asked = await ask(options, accounts, caller, place.ticket);
+    const asked = await ask(options, accounts, caller, slot.ticket);
     return [
       ...judge(options.connection, asked.reply),
       ...(await details(accounts, account.id, asked.reply)),
@@ -84,6 +84,7 @@ async function ask(
   const { service, close } = connectService(connection.baseUrl, {
     accounts,
     key: connection.key,
+    proxies: connection.proxies ?? null,
     caller: () => caller,
     clock,
     log,
@@ -100,18 +101,13 @@ async function ask(
 }
 
 /** Whether the service answered, and whether it accepts the key. */
-function judge(connection: ServiceConnection, reply: Reply): Check[] {
-  const { baseUrl } = connection;
+function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
   const reach = (got: string, todo: string) => [
     problem("service", { expected: expectations.service, got, todo }, "unreachable"),
     unchecked("key", expectations.key, "the service was not reached"),
   ];
   if (reply.kind !== "answer") {
-    const direct = unusedProxy(connection);
-    return reach(
-      `${reply.reason} (${baseUrl})`,
-      `check the network and the base URL${direct && `; ${direct}`}`,
-    );
+    return reach(`${reply.reason} (${baseUrl})`, "check the network, the proxy and the base URL");
   }
   const said = answerText(reply);
   const reached = fine("service", expectations.service, baseUrl);

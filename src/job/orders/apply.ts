@@ -15,7 +15,7 @@ import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import type { Offered } from "./request.js";
 import { adopt, mustBeHeld, mustHaveTask, refetch } from "./resolve.js";
 
-/** The run has something to do again. */
+/** Marks the run as interrupted, because it has something to do again. */
 export function* leaveOpen(
   changes: Changes,
   clock: Clock,
@@ -65,7 +65,7 @@ function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run)
   if (owed === 0) return said;
   return atWork
     ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the running process`
-    : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which are or may be paid for`;
+    : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which ${owed === 1 ? "is" : "are"} or may be paid for`;
 }
 
 const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
@@ -77,7 +77,7 @@ function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): Transact
 
 export interface ItemWork {
   store: Store;
-  /** Null without an account, which only skipping an item does not need. */
+  /** Null without an account: only skipping, approving and rejecting items need none. */
   spendLog: SpendLog | null;
   facts: Facts;
   /** The highest charges seen, by price group. */
@@ -94,18 +94,18 @@ export function pricesNow<Priced extends Offered>(
   return items.map((item) => ({ ...item, price: offeredPrice(item, item.price, charges) }));
 }
 
-/** What an order to items has changed, in a few words. */
+/** What an order about items has changed, in a few words. */
 export interface AppliedOrder {
   /** The run that continues with the items: theirs, or the one started for them. */
   run: Run;
   done: string;
-  /** It has yet to continue with them. */
+  /** The run still has to continue with the items. */
   continues: boolean;
 }
 
 /**
- * Checks an order to items and returns what applies it. Throws EarlyExit, and nothing is changed, if the items changed since
- * the person saw them.
+ * Checks an order about items and returns a function that applies it. Throws EarlyExit, and changes nothing, if the items
+ * have changed since the person saw them.
  */
 export async function checkedOrder(
   work: ItemWork,

@@ -29,7 +29,7 @@ interface AttendOptions {
   store: Store;
   clock: Clock;
   session: Session;
-  /** Answers what orders depend on. */
+  /** Looks up at the service what orders depend on. */
   account: ServiceLookup;
 }
 
@@ -104,8 +104,8 @@ class OrderRound {
   }
 
   /**
-   * Nothing is done while the service is being asked about it, or its items have a request in flight. Throws EarlyExit if
-   * refused.
+   * Does nothing while the service is being asked about the order, or an item of it has a request in flight. Throws
+   * EarlyExit if the order is refused.
    */
   private async onItems(run: Run, order: ItemOrder, given: GivenOrder): Promise<void> {
     const { store, session } = this;

@@ -12,7 +12,7 @@ export function needsFacts(order: ItemOrder): boolean {
   return order.do === "adopt" || order.do === "redo";
 }
 
-/** Answers what an order depends on. */
+/** Looks up at the service what an order depends on. */
 export type ServiceLookup = Pick<OpenAccount, "service" | "models">;
 
 /** Asks the service what the order depends on. Throws EarlyExit. */
@@ -53,7 +53,7 @@ export class OrderFacts {
   /** Asks what an order depends on, unless it is known or being asked. */
   async ask({ id, order }: GivenOrder): Promise<void> {
     if (isRunOrder(order) || !needsFacts(order) || this.known.has(id) || this.asking.has(id)) return;
-    if (!(await this.hasPlace())) return;
+    if (!(await this.hasSlot())) return;
     this.asking.set(id, this.read(id, order));
   }
 
@@ -69,7 +69,7 @@ export class OrderFacts {
     await Promise.all(this.asking.values());
   }
 
-  private async hasPlace(): Promise<boolean> {
+  private async hasSlot(): Promise<boolean> {
     const { accounts, accountId, clock, store } = this.session.ports;
     const quota = await accounts.quota(accountId, claimantOf(this.session));
     const owed = owedRequests(await store.counts(this.session.settings.run.id));

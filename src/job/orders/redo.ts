@@ -85,7 +85,7 @@ export async function newestRunOf(store: Store, items: readonly Item[]): Promise
   if (other) {
     throw new EarlyExit(
       "usage",
-      `${terminalText(other.rowId)} belongs to another job or edition than ${terminalText(first?.rowId ?? "")}; redo them one after the other`,
+      `${terminalText(other.rowId)} belongs to another job or edition than ${terminalText(first?.rowId ?? "")}; give one command for each`,
     );
   }
   const run = (await store.runs()).findLast(

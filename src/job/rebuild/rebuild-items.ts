@@ -83,7 +83,7 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
     const ofItem = history.outputs.get(line.key) ?? [];
     // If several folders have the file, as in a copy of the archive, the first counts.
     if (ofItem.some((known) => known.folder === folder && identityOf(known) === identityOf(line))) continue;
-    // `verify` looks into buckets.
+    // Only `verify` reads buckets.
     const isIntact =
       line.bucket !== undefined || (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
     if (isIntact) history.outputs.set(line.key, [...ofItem, { ...line, outFolder, folder }]);

@@ -177,11 +177,6 @@ function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid):
   };
 }
 
-/**
- * The state in which an item is written back: its task is known → processing; its files are all there → archived;
- * refused → planned; rejected → failed; else unknown, because it may have been charged. Its earlier attempts are kept
- * as they ended: one without an answer may have been charged as well.
- */
 interface RestoreOptions {
   /** UTC ms. */
   now: number;
@@ -192,13 +187,18 @@ interface RestoreOptions {
   owners: Map<string, string>;
 }
 
+/**
+ * The state in which an item is written back: its task is known → processing; its files are all there → archived;
+ * refused → planned; rejected → failed; else unknown, because it may have been charged. Its earlier attempts are kept
+ * as they ended: one without an answer may have been charged as well.
+ */
 async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<RestoredItem> {
   const { item } = found;
   const attempts = attemptsOf(found, options);
   const lines = archivedLines(found, attempts, options);
   const task = lines[0]?.task;
   if (task) collect(lines, attempts, { price: item.price, now: options.now });
-  await giveUp(attempts.slice(0, -1), options.verdicts);
+  await closeEarlier(attempts.slice(0, -1), options.verdicts);
   const last = attempts.at(-1);
   const events: ItemEvent[] = last?.outcome ? ["intended", last.outcome] : [];
   if (lines.length > 0) events.push(...(task ? (["completed", "saved"] as const) : (["supplied"] as const)));
@@ -319,10 +319,10 @@ function collect(
 }
 
 /**
- * Another request followed these. A task that was given up had failed, for 0 credits. Without its verdict an unanswered
- * request would count neither against what may be paid again nor as lost.
+ * Closes attempts that another request followed. A request follows an accepted one only if its task failed, for 0 credits.
+ * An unanswered request needs its verdict: without one it would count neither against what may be paid again nor as lost.
  */
-async function giveUp(
+async function closeEarlier(
   attempts: readonly RestoredAttempt[],
   verdicts: Pick<LoggedVerdicts, "on">,
 ): Promise<void> {

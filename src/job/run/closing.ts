@@ -139,7 +139,7 @@ interface Left {
   waiting: RunGroup[];
   /** Archived items that wait for a person's approval. */
   awaiting: number;
-  /** Blocked items that nobody has kept from being made by a rejection. */
+  /** Blocked items that no rejection keeps from being made. */
   undecided: number;
 }
 

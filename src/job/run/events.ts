@@ -91,7 +91,7 @@ export interface Events {
   waiting(what: WaitReason, until: number): void;
   /** Resolves when everything is reported. Rejects if the steps could not be read. */
   finish(end: RunEnd): Promise<void>;
-  /** Also for a run that ends without `finish`. */
+  /** Call it also for a run that ends without `finish`. */
   close(): Promise<void>;
 }
 
@@ -129,7 +129,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
   const report = (work: (now: number) => Promise<void> | void) => {
     const now = clock.now();
     reported = reported.then(() => work(now));
-    // It is `finish` that tells of it.
+    // `finish` reports the error.
     reported.catch(() => undefined);
   };
   const emitAt = (at: number, { event, ...facts }: RunEventFacts) =>

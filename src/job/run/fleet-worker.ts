@@ -14,6 +14,7 @@ import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
+import { checkedProxies } from "../workspace/connection.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
@@ -34,7 +35,7 @@ export interface WorkerJob {
   takeOver(run: Run): Promise<void>;
 }
 
-/** Milliseconds between two looks for a run whose process is gone. */
+/** Milliseconds between two checks for a run whose process is gone. */
 const watchMs = 3_000;
 /** The longest pause after a run could not be continued, e.g. because the database or the service is away (ms). */
 const watchMsMax = 30_000;
@@ -42,13 +43,14 @@ const watchMsMax = 30_000;
 /** Works until it is stopped. Throws EarlyExit if it can do nothing here. */
 export async function runWorker(job: WorkerJob): Promise<void> {
   const { workspace, clock, log, stop } = job;
+  const proxies = checkedProxies(job.environment);
   const queue = await queueOf(workspace, clock);
   const inspector = openInspector({ clock });
   const archives = new Map<string, { archive: Archive; close(): Promise<void> }>();
   const archiveFor = (baseUrl: string): Archive => {
     let found = archives.get(baseUrl);
     if (found === undefined) {
-      const downloads = undiciDownloads({ baseUrl });
+      const downloads = undiciDownloads({ baseUrl, proxies });
       const { download } = downloads;
       const { inspect } = inspector;
       const archive = openArchive({ disk: nodeDisk, download, clock, inspect, version: ownVersion() });
@@ -134,7 +136,7 @@ async function untilStopped(
         await worker.drain();
         throw error;
       }
-      // Another one was faster.
+      // Another worker was faster.
       if (error instanceof EarlyExit && error.exit === "locked") continue;
       pauseMs = Math.min(2 * pauseMs, watchMsMax);
       log.warn({ error: (error as Error).message }, "no run can be continued for now");
@@ -153,7 +155,7 @@ async function orphanedRun(workspace: Workspace, clock: Clock): Promise<Run | nu
   return (await running()) ?? null;
 }
 
-/** What there is of a fleet. */
+/** The workers of a fleet, its downloads, and the process that has the workspace's lock. */
 export async function fleetOf(workspace: Workspace, clock: Clock) {
   const fleet = await openFleet(workspace, clock);
   try {
@@ -173,7 +175,7 @@ export async function rebuildQueue(workspace: Workspace, clock: Clock): Promise<
   await queue.close();
 }
 
-/** A fleet for those who go on looking at it. */
+/** Reads a fleet as often as wanted. */
 export interface FleetReader {
   read(): Promise<{ workers: SeenWorker[] } & QueueLoad>;
   close(): Promise<void>;

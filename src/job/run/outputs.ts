@@ -34,7 +34,7 @@ export interface OutputsOptions {
 
 /** How a run saves outputs: by itself, or by all workers that share its database. */
 export interface Saves extends Pick<Archive, "save"> {
-  /** Downloads that others do at once. */
+  /** How many downloads others do at once. */
   offered?(): number;
   close(): Promise<void>;
 }
@@ -51,16 +51,17 @@ export interface Outputs extends Saves, Pick<Archive, "refusal"> {
 }
 
 /**
- * Opens them, and removes partial downloads of crashed runs. `onOffer` is called when others have taken or returned
+ * Opens the outputs, and removes partial downloads of crashed runs. `onOffer` is called when others have taken or returned
  * downloads. Throws EarlyExit if a bucket cannot be used, or if downloads are left to others and none can do them.
  */
 export async function openOutputs(options: OutputsOptions, onOffer: () => void): Promise<Outputs> {
   const { opened, run, clock, log } = options;
   const folder = jobFolder(run);
-  const downloads = undiciDownloads({ baseUrl: opened.connection.baseUrl });
+  const { baseUrl, proxies = null } = opened.connection;
+  const downloads = undiciDownloads({ baseUrl, proxies });
   const inspector = openInspector({ clock });
   const copies = await openCopies(run.options, options.environment);
-  // Then the bucket alone keeps the outputs.
+  // The bucket that alone keeps the outputs.
   const only = run.options.archiveOnly === true ? (copies?.bucket ?? null) : null;
   const disk = only === null ? nodeDisk : bucketDisk(nodeDisk, only, folder, true);
   const archive = openArchive({

@@ -96,7 +96,8 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   if (note !== null) {
     options.draft.clear();
     const other = await planAs(asked, await openedFor(options), name, runs);
-    return { plan: { ...other, notes: [note, ...other.notes] }, ...reading };
+    const continued = { ...other, notes: [note, ...other.notes] };
+    return { plan: await withPaid(continued, options), ...reading };
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
@@ -198,7 +199,7 @@ function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manif
   return publish !== undefined && publishPlace(publish, manifest.publish ?? {}) !== null;
 }
 
-/** A job file's place that looks right and cannot be used. */
+/** The problem of a job file that names a place where nothing can be published. */
 export function publishProblem({ publish, file }: Manifest): Problem[] {
   if (publish === undefined || isPublishTarget(publish.to)) return [];
   const place = { file, row: null, column: "publish", ...publish.mark };
@@ -207,7 +208,7 @@ export function publishProblem({ publish, file }: Manifest): Problem[] {
   ];
 }
 
-/** A mistyped default model, which perhaps no row needs. If a row needs it, that row has a problem. */
+/** A note about a mistyped default model that no row may need. If a row needs it, that row has a problem. */
 function unknownDefault(named: string | undefined, models: readonly Model[]): string[] {
   if (named === undefined || models.some(({ model_key: key }) => key === named)) return [];
   const near = nearest(
@@ -215,7 +216,7 @@ function unknownDefault(named: string | undefined, models: readonly Model[]): st
     models.map(({ model_key: key }) => key),
   );
   const hint = near === undefined ? "" : `; did you mean "${near}"?`;
-  return [`--model ${named} is no model of the service${hint}`];
+  return [`--model ${named} is not a model of the service${hint}`];
 }
 
 /** Free bytes where the files go; null if the system does not report it. */
@@ -245,7 +246,7 @@ async function timingOf(
   return { pace, usedToday: day.used, usedNow: minute.used };
 }
 
-/** The refusal of a manifest, with all its problems, and the notes that may say how they came about. */
+/** The refusal of a manifest, with all its problems, and the notes that may explain them. */
 export function manifestProblems(problems: Iterable<Problem>, notes: readonly string[] = []): EarlyExit {
   const digest = digestOf(problems);
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
@@ -253,7 +254,7 @@ export function manifestProblems(problems: Iterable<Problem>, notes: readonly st
   return new EarlyExit("usage", `${count}; nothing was submitted${hints.join("")}`, digest);
 }
 
-/** Before anything is made for a manifest. Throws EarlyExit if there is no file at its path. */
+/** Throws EarlyExit if there is no file at the path of a manifest. Call it before anything is made. */
 export async function mustBeManifest(path: string): Promise<void> {
   const problem = await whyNoManifest(path);
   if (problem !== null) throw manifestProblems([problem]);
@@ -265,7 +266,7 @@ export async function missingFiles(store: Store, jobName: string): Promise<Map<s
   const folders = [...new Set(runs.map(jobFolder))].reverse();
   const missing = new Map<string, number[]>();
   for (const { key, number, file, bucket } of await store.files(jobName)) {
-    // `verify` looks into buckets.
+    // Only `verify` reads buckets.
     if (bucket != null || folders.some((folder) => existsSync(join(folder, file)))) continue;
     missing.set(key, [...(missing.get(key) ?? []), number]);
   }

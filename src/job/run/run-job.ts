@@ -140,7 +140,7 @@ interface Enrolled extends AccountReading {
   inOrder: boolean;
 }
 
-/** Plans, asks for consent, and records the items to make; the plan is discarded then. */
+/** Plans, asks for consent, and records the items to make. Discards the plan. */
 async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Promise<Enrolled> {
   const draft = openDraft();
   try {
@@ -156,7 +156,7 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
     const skipped = plan.problems.length > 0 ? await skipInvalid(plan, options) : null;
     if (plan.items.length === 0 && options.selection.onlyFailed) {
-      throw new EarlyExit("done", `nothing to do: no row of ${plan.job} that is selected has failed`);
+      throw new EarlyExit("done", `nothing to do: no selected row of ${plan.job} has failed`);
     }
     refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
@@ -208,7 +208,7 @@ async function enroll(
   return run;
 }
 
-/** What the settings files say is not kept: every execution reads them itself. */
+/** Settings files are not recorded with the run: every execution reads them itself. */
 function publishOf({ publish: { given } }: RunJobOptions, { publish }: Plan): Partial<RunOptions> {
   const to = given.to ?? publish?.to;
   const expiresMs = given.expiresMs ?? publish?.expiresMs ?? null;
@@ -246,7 +246,7 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
   throw new EarlyExit(exitOfRefusal(refusal), `${text}${otherWay(plan, refusal)}`);
 }
 
-/** What submits items that the balance covers. */
+/** The end of the message: how to submit the items that the balance covers. */
 function otherWay(plan: Plan, refusal: Finding): string {
   if (refusal.kind !== "insufficient_credits") return ".";
   if (refusal.coverage.items > 0) return "; --on-insufficient fit submits what the balance covers.";

@@ -218,7 +218,7 @@ export async function migrateToFiles({
       accounts
         .transaction(() => finish(joinAccounts(staged, sqliteQueries(accounts), renamed, null)))
         .immediate();
-      // All is in the file itself then.
+      // From here on everything is in the file itself.
       state.pragma("journal_mode = DELETE");
       state.close();
       renameSync(part, file);
@@ -271,7 +271,7 @@ function refuseSubmitting(items: number): void {
   if (items === 0) return;
   throw refused(
     `${count(items, "item is", "items are")} being submitted: a run ended in the middle of a paid request`,
-    "Run `bulkgen resume` first, so that it is on record what became of it.",
+    "Run `bulkgen resume` first, which finds out whether it was charged.",
   );
 }
 

@@ -13,6 +13,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Lanes, WaitReason } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { type OpenLanes, openLanes } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
@@ -26,13 +27,7 @@ export interface ServiceConnection {
   baseUrl: string;
   key: string;
   sandbox: boolean;
-  /** The variable that names a proxy for this address. bulkgen uses no proxy. */
-  proxy?: string;
-}
-
-/** What to add when the service cannot be reached; empty if no proxy is set. */
-export function unusedProxy({ proxy }: ServiceConnection): string {
-  return proxy === undefined ? "" : `bulkgen connects directly: it does not use the proxy of ${proxy}`;
+  proxies?: Proxies | null;
 }
 
 export interface AccountOptions {
@@ -80,7 +75,7 @@ async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
 /** Why the folder that all workspaces share cannot be used, and what to do. */
 export function noSharedFolder(folder: string, code: string | undefined, stateFile: string): string {
   const verb = existsSync(folder) ? "written" : "made";
-  return `${folder} cannot be ${verb} (${code}): bulkgen keeps there what all your workspaces share. Nothing was sent. To keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
+  return `${folder} cannot be ${verb} (${code}): bulkgen keeps the data there that all your workspaces share. Nothing was sent. To keep it elsewhere from now on: ${sharedElsewhere(stateFile)}`;
 }
 
 /** The command that keeps what all workspaces share beside this workspace. */
@@ -130,6 +125,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const { service, close } = connectService(connection.baseUrl, {
     accounts,
     key: connection.key,
+    proxies: connection.proxies ?? null,
     caller,
     clock,
     log,
@@ -229,23 +225,17 @@ function refuseOther(error: unknown, sandbox: boolean): never {
 }
 
 /** The same failure as a message that says what to do next. */
-function explain(error: unknown, connection: ServiceConnection): never {
+function explain(error: unknown, { baseUrl }: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
-  const [exit, message] = explained(error.kind, reason, connection);
+  const [exit, message] = explained(error.kind, reason, baseUrl);
   throw new EarlyExit(exit, message, null, { cause: error });
 }
 
-function explained(
-  kind: ServiceError["kind"],
-  reason: string,
-  connection: ServiceConnection,
-): [ExitName, string] {
-  const { baseUrl } = connection;
-  const direct = unusedProxy(connection);
+function explained(kind: ServiceError["kind"], reason: string, baseUrl: string): [ExitName, string] {
   switch (kind) {
     case "key":
       return ["key", `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`];
@@ -254,7 +244,7 @@ function explained(
     case "unreachable":
       return [
         "unreachable",
-        `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.${direct && ` Note that ${direct}.`}`,
+        `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.`,
       ];
     case "interrupted":
       return ["interrupted", "interrupted; nothing was submitted"];

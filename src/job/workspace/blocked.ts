@@ -87,7 +87,7 @@ function causeOf({ rowId, state, approval, note, url, outputs, output }: ParentO
     case "blocked":
       return { name, cause: "which is blocked itself" };
     case "unknown":
-      return { name, cause: "of which it is not known yet whether it was charged" };
+      return { name, cause: "whose charge is not settled yet" };
     case "overdue":
       return { name, cause: "whose task takes longer than expected" };
     case "ready":

@@ -16,8 +16,8 @@ import { EarlyExit } from "../../core/exit.js";
 import { syncNames } from "../../store/open.js";
 
 /**
- * `.bulkgen/workspace.json`: which workspace a folder is, and where its state is if not beside this file. Then it is the
- * only file in the folder, which must never be taken for "no history here".
+ * `.bulkgen/workspace.json`: which workspace a folder is, and where its state is if not beside this file. If the state is
+ * elsewhere, this is the only file in the folder, and that must not be taken for "no history here".
  */
 export interface WorkspaceIdentity {
   id: string;
@@ -156,7 +156,7 @@ function hasId(markerFolder: string, id: string): boolean {
   }
 }
 
-/** Whether the paths are not two names of one folder. */
+/** Whether the paths lead to different folders, not to one under two names. */
 export function isOther(path: string, root: string): boolean {
   const [one, other] = [path, root].map((folder) => statSync(folder, { throwIfNoEntry: false }));
   return !one || !other || one.dev !== other.dev || one.ino !== other.ino;

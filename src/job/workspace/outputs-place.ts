@@ -29,7 +29,7 @@ export function outputsPlace(run: Pick<Run, "outFolder" | "jobName" | "options">
 /** Throws BucketError if the environment does not say how to reach it. */
 export function bucketNamed(name: string, environment: Environment, signal?: AbortSignal): Bucket {
   const target = bucketTarget(name);
-  if (target === null) throw new BucketError(`${name} is no bucket`, { isForGood: true });
+  if (target === null) throw new BucketError(`${name} is not a bucket`, { isForGood: true });
   return openBucket(target, environment, signal);
 }
 

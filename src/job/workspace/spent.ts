@@ -8,10 +8,10 @@ export interface SpentIn {
   spent: Credits;
   /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Of these, for tasks that the service accepted, and how many they are. */
+  /** The part of `pending` for tasks that the service accepted, and the number of these tasks. */
   atService: Credits;
   tasks: number;
-  /** How many requests may have been charged, or may not. */
+  /** How many requests may or may not have been charged. */
   inDoubt: number;
   /**
    * Requests that were or may have been charged, and whose items were submitted again or skipped, in this run or later.
@@ -31,7 +31,7 @@ export async function spentIn(
   let ownLost = 0;
   for (const orphan of await store.orphans({ run: runId })) {
     const { rowId, state } = await store.item(orphan.itemId);
-    const fate = state === "dropped" ? "given up" : "its item was submitted again";
+    const fate = state === "dropped" ? "its item was skipped or cancelled" : "its item was submitted again";
     const isOwn = orphan.runId === runId;
     const reason = isOwn ? fate : `${fate}; run ${orphan.runId} sent it and counts its credits`;
     lost.push({ rowId, reason, evidence: evidenceIn(orphan) });

@@ -94,7 +94,7 @@ async function progressOf(
   return {
     counts: await store.counts(id),
     quota,
-    // That the minute is full is shown by its quota alone.
+    // The quota itself shows that the minute is full.
     waiting: blockedUntil !== null ? "service" : day.nextFreeAt > now ? "day" : null,
     until: blockedUntil ?? day.nextFreeAt,
     stops: [],

@@ -65,8 +65,8 @@ const tooDeep = "values nested hundreds deep";
 const depthMax = 200;
 
 /**
- * Whether values nest deeper than any manifest needs. The parser follows them on the stack, and where that ends, Node may
- * abort instead of throwing an error. So it is asked of the lexer, which has no stack.
+ * Whether values nest deeper than any manifest needs. The parser recurses into them, and when the stack overflows, Node
+ * may abort instead of throwing an error. So the lexer, which does not recurse, looks first.
  */
 function isTooDeep(text: string): boolean {
   let brackets = 0;

@@ -11,8 +11,9 @@ export interface HeaderRow {
 const titleRowsMax = 30;
 
 /**
- * Finds the header: the first row that is neither blank nor a comment, unless it has no known name and one below it does.
- * That one is below titles: it has two known names, nothing else, or more cells than any row above it.
+ * Finds the header: the first row that is neither blank nor a comment, unless it is a title. It is one if it has no known
+ * name and a row below it looks like a header: that row has two known names, or one and either no other cells or more
+ * cells than any row above it.
  */
 export function headerOf(records: readonly (readonly string[])[]): HeaderRow {
   const filledRows = records.slice(0, titleRowsMax).flatMap((record, index) => {

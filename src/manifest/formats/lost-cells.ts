@@ -4,7 +4,7 @@ import { columnOf, entriesOf, pieces } from "./unpacked.js";
 /** Cells of a sheet whose value the reader of workbooks leaves out, by row and column, both counted from 1. */
 export type LostCells = ReadonlyMap<number, ReadonlyMap<number, LostCell>>;
 
-/** What the reader of workbooks does not say of a sheet. */
+/** What the reader of workbooks does not say about a sheet. */
 export interface OfSheet {
   lost: LostCells;
   /** Numbers of rows that the spreadsheet does not show. */
@@ -118,7 +118,7 @@ function formulasIn(text: string, add: (row: number, column: number, cell: LostC
     const value = /<(?:\w+:)?v(?:\s[^>]*)?>([^<]*)</.exec(cell)?.[1] ?? null;
     if (type === "e") add(Number(row), columnOf(letters), { kind: "error", text: value ?? "" });
     else if (!/<(?:\w+:)?f[\s/>]/.test(cell)) continue;
-    // A formula may well have an empty text as its result, but no empty number.
+    // The result of a formula may be an empty text, but not an empty number.
     else if (value === null || (value === "" && type !== "str"))
       add(Number(row), columnOf(letters), { kind: "unsaved", text: "" });
   }

@@ -79,7 +79,7 @@ export class SheetReader {
     return [...titleNotes(this.titles, this.at.row), ...commentNotes(this.comments, this.commentCount)];
   }
 
-  /** Why there is no header, if there is none although one was named or seems to be further down. */
+  /** The problem if the header is not where --header-row says, or seems to be further down. */
   missingHeader(): Problem[] {
     const { file, header, records, at } = this;
     const place = { file, row: null };

@@ -3,7 +3,7 @@ import { crc32, inflateRawSync } from "node:zlib";
 /**
  * A small workbook may unpack to any size, and a single cell far away makes a reader fill in all the rows and columns
  * before it. So a workbook is measured before it is read: in the order of its entries, as the reader unpacks them, and
- * not by the sizes that it states of itself.
+ * not by the sizes that it states.
  */
 const unpackedBytesMax = 500_000_000;
 
@@ -17,8 +17,8 @@ interface Measured {
   /** What is too large about it. */
   large: { what: string; expected: string } | null;
   /**
-   * Its bytes without any that follow its end; null where its files are not as they were packed. The reader waits for ever for
-   * what it misses in some damaged ones, and after the end.
+   * The workbook's bytes without any that follow its end; null if its files are damaged. The reader would wait forever for
+   * what is missing in some damaged workbooks, and for more after the end.
    */
   whole: Uint8Array | null;
 }
@@ -46,8 +46,8 @@ export function measure(bytes: Uint8Array, bytesMax = unpackedBytesMax): Measure
 }
 
 /**
- * The files of a workbook, up to the first that is damaged. The last has more than is left of `bytesMax`, if they have.
- * Returns where the workbook ends; null where one is damaged, or the directory that follows does not name just these.
+ * The files of a workbook, up to the first that is damaged or with which they exceed `bytesMax`. Returns where the workbook
+ * ends; null if a file is damaged, or if the directory that follows does not list exactly these files.
  */
 export function* entriesOf(
   bytes: Uint8Array,

@@ -113,7 +113,7 @@ function squared(records: readonly string[][]): string[][] {
 
 function otherSheets([first, ...others]: readonly string[], isHidden: boolean): string {
   const hidden = isHidden ? ", which is hidden" : "";
-  return `of the workbook the first sheet was read, "${first}"${hidden}; --sheet names another (${others.join(", ")})`;
+  return `the first sheet of the workbook was read, "${first}"${hidden}; --sheet names another (${others.join(", ")})`;
 }
 
 const rowsShown = 5;

@@ -28,7 +28,7 @@ const fields = {
       text("an address, @ITEM or @STEP for the output of another item, or a local file"),
     ]),
   ),
-  repeat: text("make it so many times"),
+  repeat: text("make it this many times"),
   priority: text("higher goes first"),
 };
 const optional = Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, shape.optional()]));

@@ -38,7 +38,7 @@ export function isKnown(column: string): boolean {
   return (knownColumns as readonly string[]).includes(column) || paramKey(column) !== null;
 }
 
-/** What an export calls a column of ours in a sheet that has its own column of that name. */
+/** The name of a column that an export adds, in a sheet that already has a column of that name. */
 export function prefixedName(filled: string): string {
   return `bulkgen_${filled}`;
 }
@@ -58,7 +58,7 @@ export function unusedNotes(columns: readonly string[]): string[] {
   const slips: string[] = [];
   for (const column of columns) {
     const near = nearest(column, knownColumns) ?? nearestParam(column);
-    if (near) slips.push(`column "${column}" is used by nothing; did you mean "${near}"?`);
+    if (near) slips.push(`column "${column}" is not used; did you mean "${near}"?`);
     else kept.push(`"${column}"`);
   }
   if (kept.length === 0) return slips;
@@ -66,8 +66,8 @@ export function unusedNotes(columns: readonly string[]): string[] {
   const named = kept.slice(0, keptShown).join(", ") + more;
   const told =
     kept.length === 1
-      ? `column ${named} is used by nothing (it is kept for the export)`
-      : `columns ${named} are used by nothing (they are kept for the export)`;
+      ? `column ${named} is not used (it is kept for the export)`
+      : `columns ${named} are not used (they are kept for the export)`;
   return [...slips, told];
 }
 

@@ -28,17 +28,17 @@ const damages = [
   },
   {
     find: lostAt,
-    message: "characters were lost: the text has question marks for them",
+    message: "characters were lost: the text has question marks in their place",
     expected: saveAgain,
   },
   {
     find: mixedUpAt,
-    message: "the text was read in a wrong encoding",
+    message: "the text was read in the wrong encoding",
     expected: saveAgain,
   },
   {
     find: (text: string) => text.search(formulaError),
-    message: "the text has the error of a formula",
+    message: "the text has a formula error",
     expected: `${formulaResult}, ${orAllow}`,
   },
   {
@@ -59,7 +59,7 @@ const formulaError =
 export function lostCellProblem({ kind, text }: LostCell): Omit<Problem, "place"> {
   switch (kind) {
     case "error":
-      return { message: "the cell has the error of a formula", expected: formulaResult, got: text };
+      return { message: "the cell has a formula error", expected: formulaResult, got: text };
     case "unsaved":
       return {
         message: "the cell has a formula that was saved without its result",

@@ -18,11 +18,11 @@ export interface Manifest {
   parts(): AsyncGenerator<Part, End>;
 }
 
-/** Where a job file says that local inputs are put. */
+/** Where a job file publishes local inputs. */
 export interface JobPublish {
   /** A bucket or an address. */
   to: string;
-  /** How long its addresses have to be good (ms); null for what the settings say. */
+  /** How long the addresses must stay valid (ms); null if the settings decide. */
   expiresMs: number | null;
   mark: Mark;
 }
@@ -86,7 +86,7 @@ export interface Mark {
   lineColumn: number;
 }
 
-/** What rows take when they say nothing themselves. */
+/** Values for fields that a row leaves empty. */
 export interface Defaults {
   model?: string;
   prompt?: string;

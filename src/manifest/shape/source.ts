@@ -48,7 +48,7 @@ export interface SourceRow {
 }
 
 export interface LostCell {
-  /** The error of a formula, a formula that was saved without its result, or one of merged cells that is not the first. */
+  /** A formula error, a formula that was saved without its result, or a merged cell that is not the first. */
   kind: "error" | "unsaved" | "merged";
   /** The error, or the address of the first of the merged cells. */
   text: string;

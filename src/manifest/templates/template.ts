@@ -7,7 +7,7 @@ const renderedCharactersMax = 1_000_000;
 /** The allowed tags. Without loops and files every rendering ends soon. */
 const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "unless", "#"];
 
-/** A Liquid engine for texts of anybody: a rendering ends soon, reads no file, and names nothing that is not there. */
+/** A Liquid engine for untrusted texts: a rendering ends soon, reads no file, and fails on an unknown name. */
 export function boundedLiquid(options: LiquidOptions = {}): Liquid {
   const engine = new Liquid({
     strictVariables: true,
@@ -54,15 +54,15 @@ export class LateName extends Error {
   get fault(): TemplateProblem {
     return {
       message: `the template names "${this.named}", which is known only when an item's file is named`,
-      expected: "category and key in the field output alone",
+      expected: "category and key only in the field output",
       got: this.named,
     };
   }
 }
 
 /**
- * The filters of templates. Of Liquid's own only those whose result depends on the text alone, not on the clock, chance
- * or time zone: a prompt that changes without an edit would be paid for again.
+ * The filters of templates. Of Liquid's own filters, only those whose result depends on the text alone, not on the clock,
+ * chance or time zone: a prompt that changes without an edit would be paid for again.
  */
 const taken = [
   "append",
@@ -141,7 +141,11 @@ function pad(value: unknown, width: unknown): string {
   const wanted = Number(width);
   if (!Number.isInteger(wanted) || wanted < 1 || wanted > padMax) {
     const expected = `a width from 1 to ${padMax}, such as pad: 3`;
-    throw new TemplateFault({ message: "pad has no valid width", expected, got: textOf(width) || "none" });
+    throw new TemplateFault({
+      message: "the pad filter needs a valid width",
+      expected,
+      got: textOf(width) || "none",
+    });
   }
   return textOf(value).padStart(wanted, "0");
 }
@@ -158,7 +162,7 @@ function dateFilter(engine: Liquid): (value: unknown, format: unknown) => string
     const at = Date.parse(`${day}T${time}Z`);
     if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(day)) {
       throw new TemplateFault({
-        message: "date has no valid date",
+        message: "the date filter needs a valid date",
         expected: "a date such as 2026-04-05",
         got: text,
       });
@@ -319,7 +323,7 @@ function put(scope: Record<string, unknown>, name: string, values: Pick<Values, 
 
 /**
  * Renders templates that only name values without the engine, which would take most of the time for a million rows.
- * Null for all other templates. The engine has parsed the names before.
+ * Null for all other templates. The engine has already checked the names.
  */
 function plainTemplate(text: string, named: Segments): Template | null {
   const pieces = text.split(/\{\{\s*(\w+)\s*\}\}/);

@@ -61,7 +61,7 @@ export class Reachability {
   private lasts: (() => number) | null = null;
   outage: Outage | null = null;
 
-  /** The service is given up after `unreachableMs`. */
+  /** An outage is too long after `unreachableMs`. */
   constructor(
     private readonly ports: Pick<GatePorts, "clock" | "log">,
     private readonly time: ServiceClock,

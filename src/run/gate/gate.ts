@@ -112,14 +112,14 @@ export class Gate {
     return this.disk.reason ?? this.receipts.reason;
   }
 
-  /** When the gate's answer may change although nothing happens (UTC ms). */
+  /** When the gate's answer may change by itself (UTC ms). */
   get wakeTimes(): number[] {
     const { balance, receipts, disk, settling, reach, settings } = this;
     const times = [balance.wakeAt, receipts.wakeAt, disk.wakeAt, settling.wakeAt, settings.deadline];
     return [...times.filter((at) => at !== null), reach.silentUntil];
   }
 
-  /** Reads the balance where that is waited for. */
+  /** Reads the balance if the run waits for credits. */
   readBalance(): Promise<void> {
     return this.balance.readIfDue(this.parked);
   }
@@ -174,7 +174,7 @@ export class Gate {
     if (this.reach.missed(reason)) this.stop("unreachable", `the service cannot be reached (${reason})`);
   }
 
-  /** What a poll says of the service, whatever it says of its task. */
+  /** What a poll says about the service, whatever it says about its task. */
   polled(outcome: TaskOutcome): void {
     if (outcome.kind === "unclear" && !outcome.reached) this.missed(outcome.reason);
     else this.reached();

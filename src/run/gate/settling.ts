@@ -54,7 +54,7 @@ export class Settling {
   /** Until a reading that is due and could not be taken is tried again. */
   private retry: Wait | null = null;
   /** Until the quota has a slot for a reading that is due. */
-  private place: Wait | null = null;
+  private slot: Wait | null = null;
   private unread: Unread | null = null;
   private again: Wait | null = null;
   /** Until polls may have the spend log judged again. */
@@ -107,10 +107,10 @@ export class Settling {
 
   /** When the next step is due (UTC ms); null if none is. */
   get wakeAt(): number | null {
-    const { nextReadingAt, place, again, rest } = this;
+    const { nextReadingAt, slot, again, rest } = this;
     const times = [
       ...(this.owesPolls && rest !== null ? [rest.until] : []),
-      ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, place?.until ?? 0)]),
+      ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, slot?.until ?? 0)]),
       ...(again === null ? [] : [again.until]),
     ];
     return times.length === 0 ? null : Math.min(...times);
@@ -127,16 +127,16 @@ export class Settling {
     if (!this.isDue && this.again?.isOver) await this.judgeNews();
     let made = 0;
     // A request that ended long ago needs two readings, and one may follow the other at once.
-    while (this.isDue && (await this.hasPlace())) made += await this.read();
+    while (this.isDue && (await this.hasSlot())) made += await this.read();
     return made;
   }
 
-  private async hasPlace(): Promise<boolean> {
+  private async hasSlot(): Promise<boolean> {
     const { accounts, accountId, clock } = this.ports;
     const quota = await accounts.quota(accountId);
     const now = clock.now();
     const isFree = freeSlots(quota, now) >= 1;
-    this.place = isFree ? null : this.time.wait(nextSendAt(quota, now) - now);
+    this.slot = isFree ? null : this.time.wait(nextSendAt(quota, now) - now);
     return isFree;
   }
 

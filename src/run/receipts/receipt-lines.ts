@@ -7,7 +7,7 @@ import type { Attempt, AttemptOutcome, Conclusion } from "../../core/ports/attem
 import type { Item, Parent, Run } from "../../core/ports/store.js";
 import { keptPath } from "../../store/workspace/own-paths.js";
 
-/** What the receipts know of one paid request. */
+/** What the receipts know about one paid request. */
 export interface KnownAttempt {
   job: string;
   key: string;

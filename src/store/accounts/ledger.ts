@@ -32,7 +32,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
   let forgotAt = Number.NEGATIVE_INFINITY;
   /** If nothing limits an account, no reservation depends on the others. */
   let wasUnlimited = false;
-  /** No query counts the lines that it deletes. */
+  /** Deletes lines that no query counts. */
   function* forget(accountId: number, now: number): Script<void> {
     if (Math.abs(now - forgotAt) < forgetMs) return;
     forgotAt = now;

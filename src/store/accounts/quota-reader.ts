@@ -4,13 +4,13 @@ import type { Database } from "../script.js";
 import { timeBlockMs } from "./accounts-schema.js";
 import { quotaOf } from "./windows.js";
 
-/** The quota of an account for those who only look. */
+/** Reads the quota of an account, and changes nothing. */
 export interface QuotaReader {
   /** Null if the account is not known, or if its requests have times in the future. */
   read(now: number): Promise<Quota | null>;
   /**
    * Requests sent since then (UTC ms), counted per interval; requests older than a day are deleted. None if nothing
-   * limits the account, because not all requests are kept there.
+   * limits the account, because then not all requests are kept.
    */
   requests(since: number, stepMs: number): Promise<Amount[]>;
   /** Credits of paid requests since then, in millionths, per `spentStepMs`. */

@@ -56,7 +56,7 @@ const fileColumns = `
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}
   WHERE o.file IS NOT NULL`;
 
-/** The browser of a workspace in an open database of either kind; paths are told from its folder `root`. */
+/** The browser of a workspace in an open database of either kind; stored paths are relative to its folder `root`. */
 export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: string): Browser {
   const asRun = (row: object) => {
     const { counts, ending, outFolder, manifest, ...rest } = row as BrowsedRun & {
@@ -190,7 +190,7 @@ function* storyOf(
        charged, created_at AS createdAt, completed_at AS completedAt
      FROM attempts WHERE item_id = ? ORDER BY number`,
   ).all(itemId);
-  // The first ones, should there be very many.
+  // At most the first 500.
   const events = yield* sql(
     `SELECT e.at, e.from_state AS "from", e.event, t.to_state AS "to", e.attempt, e.run_id AS run
      FROM events e JOIN transitions t USING (from_state, event) WHERE e.item_id = ? ORDER BY e.id LIMIT 500`,

@@ -4,7 +4,7 @@ import type { DraftItem, GroupSum, ItemKind, Totals } from "../../core/ports/dra
 
 /** The tables of a plan in the making. */
 export const draftTables = `
-  -- What many items have in common; an item whose like was not kept brings one of its own.
+  -- What many items have in common; beyond the kinds that are kept in memory, each item has one of its own.
   CREATE TABLE kinds (
     id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,
@@ -42,7 +42,7 @@ export const draftTables = `
     approve INTEGER NOT NULL DEFAULT 0,
     priority INTEGER NOT NULL DEFAULT 0,
     kind INTEGER,
-    -- Null where it is the id, and where the name is the row's id in turn.
+    -- row_id is null if it is the id; name is null if it is the row id.
     row_id TEXT,
     name TEXT,
     prompt TEXT,
@@ -127,7 +127,7 @@ export interface DraftProgress {
   tally: Tally;
 }
 
-/** A row of an item. */
+/** An item's record in the view `planned`. */
 export interface DraftPlanned {
   position: number;
   row: number;
@@ -210,7 +210,7 @@ export class Tally {
     }
   }
 
-  /** Inserted records are changed. */
+  /** To be called when inserted records are changed. */
   spoil(): void {
     this.holds = false;
   }

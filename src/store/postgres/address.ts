@@ -22,7 +22,7 @@ export function databaseAddress(text: string, { sandbox }: { sandbox: boolean })
   const isCut = url !== null && (url.hash !== "" || `${url.pathname}${url.search}`.includes("@"));
   if (url === null || isCut || !/^postgres(ql)?:$/.test(url.protocol))
     throw new Error(
-      "expected postgres://USER:PASSWORD@HOST/DATABASE, with the signs of the password that are no letters or digits encoded (@ as %40, / as %2F, # as %23, ? as %3F)",
+      "expected postgres://USER:PASSWORD@HOST/DATABASE, with each character of the password that is not a letter or digit encoded (@ as %40, / as %2F, # as %23, ? as %3F)",
     );
   const schema = url.searchParams.get("schema") ?? defaultSchema;
   if (!schemaPattern.test(schema))

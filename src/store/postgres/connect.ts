@@ -34,7 +34,7 @@ const connectMs = 10_000;
  * of an hour.
  */
 const patienceMs = 20_000;
-/** Milliseconds between two looks whether answers come. */
+/** Milliseconds between two checks whether answers come. */
 const checkMs = 5_000;
 
 /** Milliseconds that a server is given to end a connection. On a network that was cut it never does. */
@@ -142,7 +142,7 @@ export async function lockPostgres(
         });
       }),
     ),
-    // Others reconnect by themselves. A process that waits only for them would not notice that its lock is gone.
+    // The pool's connections reconnect by themselves, so a process that only reads would not notice that its lock is gone.
     async read(script) {
       if (lost !== null) throw explained(lost, address);
       return pooled(pool, opened, beginReading, (line) => drive(line, script()));
@@ -373,7 +373,7 @@ async function within<Result>(
       if (shown?.rows[0] !== undefined) clock.follow?.(shown.rows[0].now, clock.monotonic() - asked);
       opened.isInStep = true;
     });
-    // Who only reads asks on, unless the time is not known yet; and nobody waits for the end of reading.
+    // A reader asks on at once, unless the server's time is not known yet, and does not wait for its transaction to end.
     if (begin !== beginReading || !opened.isInStep) await line.allAnswered();
     const result = await work(line);
     if (begin === beginReading) line.tell("COMMIT");
@@ -404,7 +404,7 @@ class Line {
 
   constructor(private readonly client: Pick<Client, "query">) {}
 
-  /** Waits for the answer. Where a question before it has failed, it rejects with that error. */
+  /** Waits for the answer. If an earlier question failed, rejects with its error. */
   ask(text: string, values?: unknown[]): Promise<PgResult> {
     return this.send(text, values).catch((error: unknown) => {
       throw this.failure ?? error;
@@ -418,7 +418,7 @@ class Line {
     });
   }
 
-  /** Resolves when all that was told is answered; rejects where some of it has failed. */
+  /** Resolves when all that was told is answered; rejects if some of it has failed. */
   async allAnswered(): Promise<void> {
     await this.told;
     if (this.failure !== null) throw this.failure;
@@ -429,7 +429,7 @@ class Line {
     await this.send("ROLLBACK");
   }
 
-  /** No more queries are sent: everybody who waits was told that the connection is lost. */
+  /** Sends no more queries: all callers were told that the connection is lost. */
   end(cut: NetworkCut): void {
     this.cut = cut;
   }
@@ -466,7 +466,7 @@ function isSaidByServer(error: unknown): boolean {
   return (error as { severity?: string } | undefined)?.severity !== undefined;
 }
 
-/** Rejects with NetworkCut where a question stays without an answer, and the server cannot be reached any more. */
+/** Rejects with NetworkCut if a question stays without an answer, and the server cannot be reached any more. */
 async function unlessCut<Result>(
   line: Line,
   work: Promise<Result>,
@@ -551,7 +551,7 @@ async function runGroup(line: Line, group: readonly WaitingScript[]): Promise<()
         const result = await drive(line, script(), turns).finally(() => turns?.leave());
         ends.push(() => resolve(result));
       });
-      // One that failed does not keep the others from asking on, so all have ended before the transaction does.
+      // If one fails, the others still ask on: wait for all of them before the transaction ends.
       const failed = (await Promise.allSettled(running)).find(({ status }) => status === "rejected");
       if (failed?.status === "rejected") throw failed.reason;
     }

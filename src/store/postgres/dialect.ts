@@ -1,6 +1,6 @@
 /**
  * The store's queries are written in the words that SQLite and PostgreSQL share. Where they have different words for the
- * same thing, the texts use SQLite's, and this file says PostgreSQL's.
+ * same thing, the texts use SQLite's, and this file translates them for PostgreSQL.
  */
 
 /** A query as PostgreSQL reads it: the text around its values, and which value comes after each piece. */
@@ -21,9 +21,9 @@ const words: readonly (readonly [RegExp, string])[] = [
   ],
   [/\bjson_group_array\((\w+)\)/g, "coalesce(CAST(json_agg($1) AS TEXT), '[]')"],
   [/\binstr\(/g, "strpos("],
-  // Of ASCII letters SQLite ignores the case, as this does of text in the order of its bytes.
+  // SQLite's LIKE ignores the case of ASCII letters, as ILIKE does for text that is compared byte by byte.
   [/\bLIKE\b/g, "ILIKE"],
-  // It plans by itself: SQLite is told the order of joins, and which condition is not for an index.
+  // PostgreSQL plans by itself: only SQLite is told the order of joins, and which condition is not for an index.
   [/\bCROSS JOIN\b/g, "JOIN"],
   [/(?<=[\s(])\+(?=[a-z])/g, ""],
   // Unquoted names would become lower case.
@@ -46,7 +46,7 @@ export function translated(text: string): Translation {
   return { pieces, values };
 }
 
-/** `max` and `min` of several values; of one, they are sums over rows in both. */
+/** `max` and `min` of several values. With one value they are aggregates over rows in both. */
 function extremes(text: string): string {
   return text.replace(/\b(max|min)\(/g, (call, name: string, at: number) => {
     const isOfSeveral = hasComma(text, at + call.length);

@@ -28,7 +28,7 @@ export async function openSharedAccounts(options: PostgresOptions): Promise<Acco
   return { ...accountMethods(database), close: () => database.close() };
 }
 
-/** A workspace for those who only look, and go on looking. */
+/** Reads a workspace again and again, and changes nothing. */
 export interface SharedBrowser extends Browser {
   /** Differs from the answer before if something was committed since, in any workspace of the server. */
   version(): Promise<string>;

@@ -22,7 +22,7 @@ const words: readonly (readonly [RegExp, string])[] = [
 /** What the codes of PostgreSQL and of connections mean; the first match counts. */
 const meanings: readonly (readonly [RegExp, string])[] = [
   [/^(28P01|28000)$/, "check the user and the password of its address"],
-  [/^3D000$/, "make that database, or correct its name in the address"],
+  [/^3D000$/, "create that database, or correct its name in the address"],
   [/^42501$/, "give its user the right to create and use the schema"],
   [/^25006$/, "use the server that takes writes: this one is read-only"],
   [/^53100$/, "free some space on its disk"],

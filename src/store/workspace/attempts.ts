@@ -159,7 +159,7 @@ export function attemptMethods(connection: Database): AttemptMethods {
              created_at = ?, completed_at = ?, closed = 1
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
           ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-          // Those of an earlier task of the item: its files stay in the archive, under their own lines of the index.
+          // Outputs of an earlier task of the item. Its files stay in the archive, under their own lines of the index.
           yield* sql("DELETE FROM outputs WHERE item_id = ?").run(itemId);
           yield* keepUrls(connection, itemId, facts);
           if (hasChildren) yield* releaseChildren(connection, itemId);

@@ -127,7 +127,7 @@ export function itemMethods(connection: Database): ItemMethods {
         return found;
       }),
 
-    // The items may come from where they come only once.
+    // The items may be readable only once.
     enroll: async (runId, items, unselected, onlyRows) =>
       atomic(() => enroll(connection, runId, items, unselected, onlyRows), "once"),
 

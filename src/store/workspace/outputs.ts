@@ -4,7 +4,7 @@ import { selectAttempts } from "./attempts.js";
 import { toldPath } from "./own-paths.js";
 import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transition.js";
 
-/** How many outputs are read at a time where all are. */
+/** How many outputs are read at a time. */
 const pageOutputs = 1_000;
 
 /** The workspace's archived outputs. The folder belongs to the run that paid; a later run may have another folder. */

@@ -94,7 +94,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
 
     startRun: async (...given) => atomic(() => changes.startRun(...given)),
 
-    // The items may come from where they come only once.
+    // The items may be readable only once.
     beginRun: async (jobId, start, ...items) =>
       atomic(function* () {
         const run = yield* changes.startRun(jobId, start);

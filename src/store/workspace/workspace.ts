@@ -73,7 +73,7 @@ export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close
     ...archivedMethods(connection),
     ...orderMethods(connection),
     ...sheetMethods(connection),
-    // What the parts ask are queries: callers have no others.
+    // Callers can only combine `changes`, which are scripts of queries, so their work is one too.
     together: async <Result>(work: (changes: Changes) => TransactionPart<Result>) =>
       connection.atomic(() => work(changes) as Script<Result>),
   };

@@ -48,10 +48,11 @@ test.each([
   expect(reachOf(address)).toBe(reach);
 });
 
-/** A name service that knows only what it is told. */
+/** A name service that knows `service`, and what it is told. */
 function names(table: Record<string, string[]>): LookupFunction {
   return (host, options, callback) => {
-    const found = (table[host] ?? []).map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+    const known: Record<string, string[]> = { "api.example.com": ["93.184.216.1"], ...table };
+    const found = (known[host] ?? []).map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
     const first = found[0];
     if (first === undefined) callback(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }), "", 0);
     else if (options.all === true) callback(null, found);
@@ -59,7 +60,7 @@ function names(table: Record<string, string[]>): LookupFunction {
   };
 }
 
-function check(base: string, url: string, lookup?: LookupFunction): Promise<string> {
+function check(base: string, url: string, lookup = names({})): Promise<string> {
   return addressRule(base, lookup)
     .check(new URL(url))
     .then(
@@ -106,14 +107,15 @@ describe("what a URL says of itself", () => {
     ["https://user@cdn.example.net/a", "output address with a user name or password in it refused"],
     ["https://10.0.0.1/a", "output address 10.0.0.1 refused: it leads to a private address"],
   ])("%s is refused with the reason", async (url, message) => {
-    const refused = addressRule(service).check(new URL(url));
+    const refused = addressRule(service, names({})).check(new URL(url));
     await expect(refused).rejects.toMatchObject({ name: "AddressRefused", message });
   });
 
   test("P22: a service known by a name in a private network may have its outputs there", async () => {
     const lookup = names({ "service.intern": ["10.0.0.5"] });
     expect(await check("https://service.intern", "https://10.0.0.9/a", lookup)).toBe("allowed");
-    expect(await check("https://service.intern", "https://192.168.0.9/a", names({}))).toBe("refused");
+    const elsewhere = names({ "service.intern": ["93.184.216.2"] });
+    expect(await check("https://service.intern", "https://192.168.0.9/a", elsewhere)).toBe("refused");
   });
 });
 
@@ -157,6 +159,20 @@ describe("what a name leads to", () => {
     const table = { "cdn.example.net": ["10.0.0.1", "169.254.169.254"] };
     for (const all of [true, false])
       expect(await resolve(service, "cdn.example.net", table, all)).toBeInstanceOf(AddressRefused);
+  });
+
+  test("while the service's own name cannot be resolved, nothing is refused for good", async () => {
+    const table: Record<string, string[]> = { "cdn.intern": ["10.0.0.9"] };
+    const rule = addressRule("https://service.intern", (host, ...asked) => names(table)(host, ...asked));
+    const socket = () =>
+      new Promise((done) => {
+        rule.lookup("cdn.intern", {}, (error, address) => done(error ?? address));
+      });
+    expect(await socket()).toMatchObject({ code: "ENOTFOUND" });
+    await expect(rule.check(new URL("https://10.0.0.9/a"))).rejects.toMatchObject({ code: "ENOTFOUND" });
+    table["service.intern"] = ["10.0.0.5"];
+    expect(await socket()).toBe("10.0.0.9");
+    await rule.check(new URL("https://10.0.0.9/a"));
   });
 
   test("an unknown host name is an error of the name service, and may be retried", async () => {

@@ -46,7 +46,7 @@ test("another sheet is read by its name; without one, a note names those that we
   const first = await readManifest(path);
   expect(first.rows).toMatchObject([{ id: "a" }]);
   expect(first.notes).toEqual([
-    'of the workbook the first sheet was read, "Cups"; --sheet names another (Bowls)',
+    'the first sheet of the workbook was read, "Cups"; --sheet names another (Bowls)',
   ]);
   expect((await readManifest(path, { sheet: "Bowl" })).problems).toMatchObject([
     { message: 'the workbook has no sheet "Bowl"', expected: "one of: Cups, Bowls", nearest: "Bowls" },
@@ -136,11 +136,11 @@ test("a cell that shows a value which the file does not have is a problem where 
   const { problems, rows } = await readManifest(path, { sheet: "Data" });
   expect(rows.map(({ prompt }) => prompt)).toEqual(["a photo of jug"]);
   expect(problems.map(({ place, message, got }) => [place.row, place.column, message, got])).toEqual([
-    [2, "product", "the cell has the error of a formula", "#N/A"],
-    [3, "params.style", "the cell has the error of a formula", "#REF!"],
+    [2, "product", "the cell has a formula error", "#N/A"],
+    [3, "params.style", "the cell has a formula error", "#REF!"],
     [4, "prompt", "the cell has a formula that was saved without its result", "no result"],
     [5, "product", "the cell has a formula that was saved without its result", "no result"],
-    [7, "prompt", "the cell has the error of a formula", "#NAME?"],
+    [7, "prompt", "the cell has a formula error", "#NAME?"],
   ]);
 });
 
@@ -155,7 +155,7 @@ test("rows and a first sheet that the spreadsheet hides are read, and a note say
   expect(shown.notes).toEqual([]);
   const first = await readManifest(await dataWorkbook(rows(""), "", ' state="hidden"'));
   expect(first.notes).toContain(
-    'of the workbook the first sheet was read, "First", which is hidden; --sheet names another (Data)',
+    'the first sheet of the workbook was read, "First", which is hidden; --sheet names another (Data)',
   );
 });
 

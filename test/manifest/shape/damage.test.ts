@@ -71,19 +71,19 @@ test.each([
   ["20Â°C", "wrong encoding"],
   ["a mug â€“ red", "wrong encoding"],
   ["Gr√∂√üe", "wrong encoding"],
-  ["#REF!", "error of a formula"],
+  ["#REF!", "formula error"],
   [" #### ", "a column is too narrow"],
-  ["a mug, #NAME?", "error of a formula"],
-  ["#N/A", "error of a formula"],
-  ["#VALUE!", "error of a formula"],
-  ["#DIV/0!", "error of a formula"],
-  ["#WERT!", "error of a formula"],
-  ["a photo of #NV on oak", "error of a formula"],
-  ["#ZAHL!", "error of a formula"],
-  ["#ÜBERLAUF!", "error of a formula"],
-  ["#NOMBRE!", "error of a formula"],
-  ["#NUL!", "error of a formula"],
-  ["#SPILL!", "error of a formula"],
+  ["a mug, #NAME?", "formula error"],
+  ["#N/A", "formula error"],
+  ["#VALUE!", "formula error"],
+  ["#DIV/0!", "formula error"],
+  ["#WERT!", "formula error"],
+  ["a photo of #NV on oak", "formula error"],
+  ["#ZAHL!", "formula error"],
+  ["#ÜBERLAUF!", "formula error"],
+  ["#NOMBRE!", "formula error"],
+  ["#NUL!", "formula error"],
+  ["#SPILL!", "formula error"],
 ])("damaged text is found: %s", (text, why) => {
   expect(damageIn(text)?.message).toContain(why);
 });
@@ -127,7 +127,7 @@ test("damaged text of a row is a problem where it is sent, and --allow-damaged-t
     [3, "params.mood"],
   ]);
   expect(problems[0]).toMatchObject({
-    message: "characters were lost: the text has question marks for them",
+    message: "characters were lost: the text has question marks in their place",
     expected: expect.stringContaining("--allow-damaged-text"),
     got: "????",
   });

@@ -127,7 +127,11 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     ["a tag that reads files", "{% include 'x' %}", { message: 'unknown template tag "include"' }],
     ["a loop", "{% for i in (1..9) %}{% endfor %}", { message: 'unknown template tag "for"' }],
     ["braces that do not close", "a {{ colour", { message: "the template cannot be rendered" }],
-    ["a date that is none", '{{ colour | date: "%Y" }}', { message: "date has no valid date", got: "blue" }],
+    [
+      "a date that is none",
+      '{{ colour | date: "%Y" }}',
+      { message: "the date filter needs a valid date", got: "blue" },
+    ],
     ["the clock", '{{ "now" | date: "%Y" }}', { got: "now" }],
     ["a width that is none", "{{ colour | pad: 1000000 }}", { got: "1000000" }],
     ["a column that a value names", "{{ prompt_{{colour}} }}", { got: "prompt_blue" }],

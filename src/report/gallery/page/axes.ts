@@ -6,9 +6,9 @@ import { preview, unload } from "./media.js";
 import { brief, visible } from "./text.js";
 import type { Facet, GalleryView } from "./view.js";
 
-/** More columns or rows than these are no sheet to look at. */
+/** A sheet with more columns or rows is too large to look at. */
 const axisMax = 60;
-/** Of more files in one cell the rest is counted. */
+/** A cell shows this many files, and counts the rest. */
 const cellMax = 8;
 
 /** A contact sheet with what differs from column to column, and from row to row. */
@@ -201,7 +201,7 @@ export class AxesSheet {
     return button;
   }
 
-  /** Shows all of a cell as a grid. */
+  /** Shows all of a cell as a grid. Rows of the sheet are no facet of the filter, so on that axis nothing is narrowed. */
   private narrowTo(across: string, down: string): void {
     for (const [facet, value] of [
       [this.x, across],
@@ -221,7 +221,7 @@ function rowFacet(cards: readonly GalleryCard[]): Facet {
   return { key: "row", label: "row", of: nameOf, values: [...values] };
 }
 
-/** The two whose sheet has the most cells, and the fewest empty ones. */
+/** The two facets whose sheet has the most filled cells and the fewest empty ones. */
 function fullestPair(facets: readonly Facet[], cards: readonly GalleryCard[]): [Facet | null, Facet | null] {
   let best: [Facet | null, Facet | null] = [facets[0] ?? null, facets[1] ?? null];
   let bestScore = 0;

@@ -2,7 +2,7 @@ import { el, icon } from "./dom.js";
 import { brief } from "./text.js";
 import { type GalleryView, noFilter, type StateName, stateNames } from "./view.js";
 
-/** Search, states and values to filter by, each with how many cards it has among those that pass the rest. */
+/** Search, states and values to filter by. Each has the number of its cards that pass all other filters. */
 export class FilterBar {
   readonly element: HTMLElement;
   private readonly search: HTMLInputElement;

@@ -4,13 +4,13 @@ export type FileChoice = "pick" | "reject" | "redo";
 
 interface Kept {
   choice: FileChoice;
-  /** How many items the row had then: once a redo has made another, it is carried out. */
+  /** How many items the row had then: once there is another, a redo has been carried out. */
   takes: number;
 }
 
 /**
  * What a person chose on this page. It stays in the browser until it is exported as `review.csv` and carried out by
- * commands; what the workspace has on record by then is no longer kept here.
+ * commands. A choice that the workspace has on record is no longer kept here.
  */
 export class Choices {
   private readonly kept = new Map<string, Kept>();

@@ -10,7 +10,7 @@ export class Dialog {
   constructor(kind: string, label: string) {
     this.element = el("dialog", { class: kind, "aria-label": label, tabindex: -1 });
     this.element.addEventListener("close", () => {
-      // It was opened again before this was told.
+      // It was opened again before this event came.
       if (this.element.open) return;
       unload(this.element);
       this.element.replaceChildren();
@@ -33,7 +33,7 @@ export class Dialog {
     this.closed = closed;
     this.element.replaceChildren(...content);
     if (!this.element.open) this.element.showModal();
-    // Keys are about what is shown; the first button is one Tab away.
+    // Keys act on what is shown; the first button is one Tab away.
     this.element.focus();
   }
 

@@ -9,7 +9,7 @@ export const sizeSteps = widths.length;
 const gap = 12;
 /** On a screen that is touched, the choices are below the caption. */
 const captionHeight = matchMedia("(hover: none)").matches ? 88 : 50;
-/** Rows that are there above and below what can be seen. */
+/** Rows that stay in the document above and below the visible ones. */
 const rowsAround = 2;
 
 /**
@@ -53,7 +53,7 @@ export class Grid {
     return this.view.shown[this.focus] ?? null;
   }
 
-  /** Other cards are shown now. */
+  /** Call it when other cards are to be shown; the focus stays on `keep`, if it is among them. */
   restart(keep: GalleryCard | null): void {
     for (const card of this.made.values()) {
       card.close();
@@ -64,7 +64,7 @@ export class Grid {
     this.arrange();
   }
 
-  /** Moves the focus by so many cards, or by rows of them. */
+  /** Moves the focus by so many cards, rows or pages. */
   move(by: number, unit: "card" | "row" | "page" = "card"): void {
     const perPage = Math.max(1, Math.floor((innerHeight - this.headHeight()) / this.rowHeight));
     const steps = by * (unit === "card" ? 1 : this.columns * (unit === "page" ? perPage : 1));
@@ -142,7 +142,7 @@ export class Grid {
     const shown = cardElement(this.view, card, position, { ...this.actions, focused });
     this.place(position, shown.element);
     this.made.set(position, shown);
-    // In the document in their own order, for those who read it without seeing it.
+    // The document has the cards in their order, for screen readers.
     const after = [...this.made.keys()].filter((other) => other > position);
     const next = after.length === 0 ? undefined : this.made.get(Math.min(...after));
     this.element.insertBefore(shown.element, next?.element ?? null);

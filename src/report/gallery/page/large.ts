@@ -198,7 +198,7 @@ function stageOf(card: GalleryCard): HTMLElement {
   return el("a", { class: "bare", href: address(file.path) }, preview(card));
 }
 
-/** A click shows the picture's own pixels, and again the whole. */
+/** A click shows the picture at full size; another click fits it to the window. */
 function pictureStage(file: GalleryFile): HTMLElement {
   const picture = el("img", { src: address(file.path), alt: "", draggable: "false" });
   const frame = el(

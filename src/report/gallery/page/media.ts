@@ -39,7 +39,7 @@ function clipElement(file: GalleryFile): HTMLVideoElement {
   return orTrouble(clip, file);
 }
 
-/** Without it, a clip that has left the page goes on loading. */
+/** Without this, a clip that was removed from the page goes on loading. */
 export function unload(place: Element): void {
   for (const media of place.querySelectorAll<HTMLMediaElement>("video, audio")) {
     media.pause();
@@ -158,7 +158,7 @@ export function isSounding(place: HTMLElement): boolean {
   return playing?.place === place;
 }
 
-/** What stands for a file where it is small. */
+/** What stands for a file on a card or in a list. */
 export function preview(card: GalleryCard): HTMLElement {
   const { file, trouble, state } = card;
   if (file === null)

@@ -55,7 +55,7 @@ export class Review {
             el(
               "p",
               { class: "quiet" },
-              "Your choices stay in this browser until you carry them out: save review.csv, move it to the folder in which you use bulkgen, and type what you want done.",
+              "Your choices stay in this browser until you carry them out: save review.csv, move it to the folder where you use bulkgen, and type the commands that you want.",
             ),
             el(
               "div",

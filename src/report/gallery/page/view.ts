@@ -33,7 +33,7 @@ export interface CardFilter {
 
 export const noFilter: CardFilter = { text: "", state: "all", values: new Map() };
 
-/** More values than these are found by searching for them. */
+/** A facet with more values is left out: use the search for them. */
 const valuesMax = 200;
 
 type Change = "shown" | "choices" | "marked";
@@ -79,7 +79,7 @@ export class GalleryView {
     this.setFilter({ values });
   }
 
-  /** Whether a card passes the filter, but for one facet or the state (the empty text). */
+  /** Whether a card passes the filter without the facet of the key `except`, or without the state if that is empty. */
   passes(card: GalleryCard, except?: string): boolean {
     if (except !== "" && !this.isIn(card, this.filter.state)) return false;
     for (const facet of this.facets) {
