@@ -54,6 +54,24 @@ test("the page is written at once, again when something has changed and time has
   expect(said).toEqual(["gallery: outputs/demo/gallery.html"]);
 });
 
+test("a last writing that takes long says how far it is: the summary is there, and the command seems to hang", async () => {
+  for (const id of ["a", "b", "c"]) await place.archive(id, [await media.png()]);
+  let now = 0;
+  const slow = {
+    now: () => 0,
+    monotonic: () => (now += 4_000),
+    sleep: () => new Promise<void>(() => {}),
+    alarm: () => () => {},
+  };
+  gallery = openLiveGallery(place.workspace, { clock: slow, cwd: place.workspace.root }, (line) =>
+    said.push(line),
+  );
+  gallery.begin(place.run);
+  await shown(3);
+  await gallery.ended();
+  expect(said).toEqual(["writing the gallery: 2 of 3 files", "gallery: outputs/demo/gallery.html"]);
+});
+
 test("what keeps the page from being written is said once, and the run does not hear of it", async () => {
   rmSync(place.workspace.stateFile);
   gallery.begin({ id: 77 });

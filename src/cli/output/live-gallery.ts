@@ -18,6 +18,8 @@ const leastMs = 5_000;
  * The pause between two writes is this many times as long as a write: at most a fiftieth of the run is spent on them.
  */
 const restTimes = 50;
+/** How often the last writing says how far it is (ms): it makes the previews of all files that are new. */
+const tellMs = 10_000;
 
 export function openLiveGallery(
   workspace: Workspace,
@@ -34,7 +36,10 @@ export function openLiveGallery(
   let timer: AbortController | null = null;
   let trouble: string | null = null;
 
-  const write = async ({ id }: { id: number }): Promise<string | null> => {
+  const write = async (
+    { id }: { id: number },
+    onProgress: (done: number, all: number) => void = () => {},
+  ): Promise<string | null> => {
     written = seen;
     const beganAt = clock.monotonic();
     try {
@@ -44,7 +49,7 @@ export function openLiveGallery(
         clock,
         // An interrupted run still ends with a page of what it made.
         signal: new AbortController().signal,
-        onProgress() {},
+        onProgress,
         picked: false,
         prices: false,
         previews,
@@ -95,7 +100,12 @@ export function openLiveGallery(
       run = null;
       await writing;
       if (last === null) return;
-      const page = await write(last);
+      let toldAt = clock.monotonic();
+      const page = await write(last, (done, all) => {
+        if (clock.monotonic() - toldAt < tellMs) return;
+        toldAt = clock.monotonic();
+        say(`writing the gallery: ${done} of ${all} files`);
+      });
       if (page !== null) say(`gallery: ${shownPath(page, cwd)}`);
     },
   };
