@@ -22,7 +22,7 @@ export interface HttpHandlers {
   sleep(ms: number): Promise<void>;
 }
 
-/** Requests over a socket bring it along; those of a test do not. */
+/** Requests over a socket have these; those of a test do not. */
 type Env = { Bindings: Partial<HttpBindings> };
 
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
@@ -172,7 +172,7 @@ async function deliver(
   const end = breaksAfter ?? bytes.byteLength;
   outgoing.writeHead(status, { ...headers, "Content-Length": String(bytes.byteLength) });
   outgoing.flushHeaders();
-  const steps = [pause?.after ?? 0, end].filter((to) => to > 0 && to <= end);
+  const steps = [pause?.after ?? 0, end].filter((to) => to <= end);
   let sent = 0;
   for (const step of steps) {
     while (sent < step) {
