@@ -108,7 +108,7 @@ function totalsOf(runs: readonly RunLine[]) {
   };
 }
 
-/** Items of which it is not known, or not decided by a person, whether they are to be paid for again. */
+/** Items that may be paid for again: it is not known yet whether they were charged, or a person has to decide. */
 function undecidedIn({ held, unknown }: RunLine): number {
   return held + unknown;
 }
