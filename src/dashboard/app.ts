@@ -44,7 +44,7 @@ export interface DashboardAppOptions {
   fleet: FleetWatch;
   commands: Commands;
   page: PageFiles;
-  /** Null where the workspace has no schedules. */
+  /** Null if the workspace has no schedules. */
   schedules(): Schedules | null;
   /** How buckets are reached. */
   environment: Environment;
@@ -54,12 +54,12 @@ export interface DashboardAppOptions {
 
 const sheetBytesMax = 200 * 1024 * 1024;
 const jsonBytesMax = 16 * 1024 * 1024;
-/** How often a stream looks for changes (ms), and sends the time in any case. */
+/** How often a stream checks for changes (ms), and sends the time in any case. */
 const refreshMs = 400;
 const atLeastMs = 10_000;
 /** How long to wait for an act before the page is told that it is still in progress (ms). */
 const patienceMs = 2_000;
-/** So many steps of time at most in a chart, none shorter than this (ms). */
+/** The most steps of time in a chart, and the shortest step (ms). */
 const stepsMax = 300;
 const stepMsMin = 5_000;
 const accountMs = 7 * dayMs;
