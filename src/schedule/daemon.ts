@@ -135,8 +135,12 @@ export class Daemon {
 
   /** Handles the due times of a schedule since the last turn. */
   private async handleDue(schedule: Schedule): Promise<void> {
-    const now = this.ports.clock.now();
-    const [newest, ...older] = dueBetween(schedule, schedule.seenUntil, now, missedMax);
+    const { schedules, clock } = this.ports;
+    const { name, seenUntil } = schedule;
+    const now = clock.now();
+    // The clock was ahead and was set back. Due times come again; the claim of each keeps it from starting twice.
+    if (seenUntil > now) await this.writing.write(schedule, seenUntil, () => schedules.seen(name, now));
+    const [newest, ...older] = dueBetween(schedule, seenUntil, now, missedMax);
     if (newest === undefined) return;
     await this.writing.write(schedule, newest, () => this.dealWith(schedule, [newest, ...older], now));
   }

@@ -6,7 +6,7 @@ import { duration } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { iso, isoOrNull } from "../text/times.js";
 import { localText, nextDue, timeIn } from "./due.js";
-import { scheduledEdition, scheduledEnd } from "./scheduled-run.js";
+import { flagOf, scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 
 /** A setting of the scheduled run, and where it comes from. */
 interface ScheduleSetting {
@@ -55,7 +55,7 @@ export function upcomingText(
     lines.push(["makes", editionText(schedule, next)], ["ends", whenItEnds(schedule, next, value)]);
   }
   lines.push(
-    ["spends", capText(value)],
+    ["spends", capText(value, isOneEdition(schedule))],
     ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
     ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],
     ["failures", failureText(value)],
@@ -71,6 +71,11 @@ export function upcomingText(
 
 function settingText({ name, value, from }: ScheduleSetting): string {
   return `  ${name}${value === "" ? "" : ` ${value}`} (${from})`;
+}
+
+/** Whether a scheduled run continues the job's run if that is unfinished, rather than making everything again. */
+function isOneEdition(schedule: Schedule): boolean {
+  return flagOf(schedule, "--fresh") === null && flagOf(schedule, "--edition") === null;
 }
 
 function editionText(schedule: Schedule, dueAt: number): string {
@@ -96,9 +101,10 @@ function creditsSet(value: string): string {
   return amount === null ? `${value} credits` : inCredits(amount);
 }
 
-function capText(value: (name: string) => string | null): string {
+function capText(value: (name: string) => string | null, oneEdition: boolean): string {
+  const shared = oneEdition ? ", also when a later scheduled run continues it" : "";
   const caps = [
-    ["max-credits", (most: string) => `at most ${creditsSet(most)} a run`],
+    ["max-credits", (most: string) => `at most ${creditsSet(most)} a run${shared}`],
     ["max-credits-per-model", (most: string) => `by model at most ${most}`],
     ["keep-credits", (least: string) => `never below ${creditsSet(least)} of balance`],
     [

@@ -68,7 +68,7 @@ export interface Schedules {
     change: ScheduledRunChange & { state: ScheduledRunState },
   ): Promise<boolean>;
   change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<void>;
-  /** Marks due times up to here as handled. */
+  /** Marks due times up to here as handled, and later ones as not: the clock may have been set back. */
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
   scheduledRuns(schedule: string, limit: number): Promise<ScheduledRun[]>;
@@ -118,8 +118,6 @@ export function openSchedules(path: string, clock: Clock): Schedules {
   const db = openDatabase(path, migrations);
   const sql = statements(db);
   const atomic = transactions(db);
-  const seen = (name: string, until: number) =>
-    sql("UPDATE schedules SET seen_until = max(seen_until, ?) WHERE name = ?").run(until, name);
 
   return {
     add: async ({ flags, ...schedule }) =>
@@ -142,7 +140,8 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         const { changes } = sql(
           "INSERT INTO scheduled_runs (schedule, due_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         ).run(schedule, dueAt, change.state);
-        seen(schedule, Math.min(dueAt, clock.now()));
+        const until = Math.min(dueAt, clock.now());
+        sql("UPDATE schedules SET seen_until = max(seen_until, ?) WHERE name = ?").run(until, schedule);
         if (changes === 1) update(sql, schedule, dueAt, change);
         return changes === 1;
       }),
@@ -150,7 +149,7 @@ export function openSchedules(path: string, clock: Clock): Schedules {
     change: async (schedule, dueAt, change) => update(sql, schedule, dueAt, change),
 
     async seen(schedule, until) {
-      seen(schedule, until);
+      sql("UPDATE schedules SET seen_until = ? WHERE name = ?").run(until, schedule);
     },
 
     scheduledRuns: async (schedule, limit) =>

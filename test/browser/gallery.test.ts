@@ -416,6 +416,24 @@ describe("files that a bucket has instead of this disk", () => {
   });
 });
 
+describe("a page without the files of its folder", () => {
+  it("says in the place of each picture that it cannot be loaded, and what to do", async () => {
+    const card = cardOf(0);
+    const thumbnail = { file: "_gallery/cup.webp", width: 40, height: 40 };
+    const file = { ...card.file, path: "cup.png", mime: "image/png", thumbnail } as GalleryCard["file"];
+    await open(written({ cards: [{ ...card, file }] }));
+    const message = "cup.png cannot be loaded. Keep this page in the folder with its files.";
+    const inGrid = page.locator(".card .no-file");
+    await inGrid.waitFor();
+    expect(await inGrid.innerText()).toBe(message);
+    await page.locator(".card .preview").click();
+    const large = page.locator("dialog .no-file");
+    await large.first().waitFor();
+    expect(await large.first().innerText()).toBe(message);
+    await expectAccessible();
+  });
+});
+
 describe("a job of 5,000 files", () => {
   it("keeps only what can be seen in the document, however far it is scrolled", async () => {
     const cards = Array.from({ length: 5_000 }, (_, at) => cardOf(at));

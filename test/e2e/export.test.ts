@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { createReadStream, existsSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, createReadStream, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
@@ -206,6 +206,23 @@ describe.concurrent("bulkgen export", () => {
     expect(place.files().filter((file) => file.includes("again"))).toEqual([]);
   });
 
+  test("--zip names the command that mends missing and changed files", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(2));
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    rmSync(join(place.folder, "sandbox-outputs/s/a01.png"));
+    appendFileSync(join(place.folder, "sandbox-outputs/s/a02.png"), "more");
+    const zip = () => run(place, ["export", "--sandbox", "--zip", "all.zip"]);
+    const broken = await zip();
+    expect(broken).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("2 files are missing or changed"),
+    });
+    const [, ...command] = /`(bulkgen .*?)`/.exec(broken.stderr)?.[1]?.split(" ") ?? [];
+    expect((await run(place, command)).code).toBe(0);
+    expect(await zip()).toMatchObject({ code: 0, stderr: "all.zip: 2 files, index.jsonl, sheet.csv\n" });
+  });
+
   test("shows a variant after its item, and an older run as its sheet was", slow, async () => {
     const place = newPlace();
     place.write("s.csv", sheet(2));
@@ -248,6 +265,8 @@ describe.concurrent("bulkgen export", () => {
     await exported(place, "--to", "x.csv");
     expect(await says("--to", "x.csv")).toContain("x.csv exists. Choose another file, or add --force");
     expect(await says("--zip", "x.zip", "--to", "x.csv")).toContain("x.csv exists");
+    for (const flag of ["--to", "--zip"]) expect(await says(flag, "-")).toContain("expected a file name");
+    expect(place.files()).not.toContain("-");
     expect(place.files()).not.toContain("here/x.zip");
     await exported(place, "--to", "x.csv", "--force");
     expect(place.read("s.csv")).toBe(sheet(1));

@@ -95,14 +95,47 @@ describe.concurrent("schedules of the built command", () => {
     expect(stdout).toMatch(/^next +\w{3} \d{4}-\d\d-\d\d 02:00 CES?T, in /m);
     expect(stdout).toMatch(/^makes +all items again, once, as edition /m);
     expect(stdout).toMatch(/^ends +submits nothing after 06:00/m);
-    expect(stdout).toMatch(/^spends +at most 9 credits a run/m);
+    expect(stdout).toMatch(/^spends +at most 9 credits a run$/m);
     expect(stdout).toMatch(/^credits +if the balance does not cover the plan, the items it covers are made/m);
     expect(stdout).toMatch(/^day limit +waits when the day's requests are used up/m);
     expect((await run(place, ["schedule", "list"])).stdout).toMatch(/^nightly +set.csv +0 2 \* \* \*/m);
     const again = await run(place, ["schedule", "add", "nightly", "set.csv", ...flags]);
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("a schedule nightly exists") });
+    const growing = await run(place, [
+      "schedule",
+      "add",
+      "growing",
+      "set.csv",
+      ...yearly,
+      "--max-credits",
+      "9",
+    ]);
+    expect(growing.stdout).toMatch(
+      /^spends +at most 9 credits a run, also when a later scheduled run continues it$/m,
+    );
     expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
     expect((await run(place, ["schedule", "show", "nightly"])).code).toBe(2);
+  });
+
+  test("remove says what happens with a run that is not over", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const removed = async (state: string, more: readonly string[]) => {
+      await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly, ...more]);
+      withSchedules(place, (db) =>
+        db.exec(
+          `INSERT OR REPLACE INTO scheduled_runs (schedule, due_at, state) VALUES ('nightly', 0, '${state}')`,
+        ),
+      );
+      return (await run(place, ["schedule", "remove", "nightly"])).stdout;
+    };
+    expect(await removed("ended", [])).toBe("removed nightly\n");
+    expect(await removed("running", ["--sandbox"])).toBe(
+      "removed nightly; its run of Thu 1970-01-01 00:00 UTC goes on until it ends: `bulkgen status --sandbox` shows it, `bulkgen pause --sandbox` stops it\n",
+    );
+    expect(await removed("waiting", [])).toBe(
+      "removed nightly; its run of Thu 1970-01-01 00:00 UTC is not over, and no longer continues automatically: `bulkgen resume` continues it\n",
+    );
   });
 
   test("a workspace without schedules has an empty list, before the first and after the last one", async () => {

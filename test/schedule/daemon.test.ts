@@ -184,6 +184,30 @@ describe("missed runs", () => {
     ]);
   });
 
+  test("of a clock that was years ahead do not keep the schedule waiting, and none begins twice", async () => {
+    const years = 5 * 365 * 24 * hour;
+    clock.set(years);
+    await add();
+    start();
+    const ends = async () => {
+      began.at(-1)?.end(fine);
+      await settle();
+    };
+    await passes(24 * hour);
+    await ends();
+    clock.set(-years);
+    await passes(60_000);
+    await passes(24 * hour);
+    expect(began).toHaveLength(2);
+    await ends();
+    clock.set(-24 * hour);
+    await passes(60_000);
+    await passes(24 * hour);
+    expect(began).toHaveLength(2);
+    await passes(24 * hour);
+    expect(began).toHaveLength(3);
+  });
+
   test("that the clock jumps over in a sleeping laptop are seen within half a minute of waking", async () => {
     await add();
     start();

@@ -156,6 +156,11 @@ interface Target {
 
 /** Existing files are replaced only with --force, and the run's own manifest never. Returns the absolute path. */
 function checkTarget(file: string, { run }: Export, { force }: ExportFlags, { cwd }: Machine): string {
+  if (file === "-")
+    throw new EarlyExit(
+      "usage",
+      "-: expected a file name. Leave out --to to print the sheet on stdout; a ZIP needs a file. Nothing was written.",
+    );
   const path = resolve(cwd, file);
   if (!existsSync(path)) return path;
   if (existsSync(run.manifest) && realpathSync(path) === realpathSync(run.manifest)) {

@@ -31,7 +31,7 @@ export interface Pack {
  * is complete. Throws EarlyExit, and writes nothing, when a file is missing or has another size than when it was archived.
  */
 export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
-  const found = located(files, [...new Set(runs.map(jobFolder))].toReversed());
+  const found = located(files, runs);
   const { ZipFile: NewZip } = await import("yazl");
   const archive = new NewZip();
   const part = `${zip}.part`;
@@ -91,7 +91,8 @@ interface FoundFile {
 }
 
 /** The path of each file. */
-function located(files: Pack["files"], folders: readonly string[]): FoundFile[] {
+function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
+  const folders = [...new Set(runs.map(jobFolder))].toReversed();
   const missing: string[] = [];
   let inBucket: string | null = null;
   const found = files.flatMap(({ file, bucket = null, bytes }) => {
@@ -112,10 +113,11 @@ function located(files: Pack["files"], folders: readonly string[]): FoundFile[] 
       `${count(missing.length, "file is", "files are")} in ${inBucket} and not on this disk: ${named}${more}. ` +
         `Nothing was packed. Download the folder first, such as with \`aws s3 sync ${bucketAddress(inBucket, own, "")} ${shellWord(own)}\`.`,
     );
+  const sandbox = runs.at(-1)?.options.sandbox ? " --sandbox" : "";
   throw new EarlyExit(
     "usage",
     `${count(missing.length, "file is", "files are")} missing or changed: ${named}${more}. ` +
-      "Nothing was packed. `bulkgen run MANIFEST --missing fetch` downloads lost files again, free of charge.",
+      `Nothing was packed. \`bulkgen verify${sandbox} --repair\` downloads them again, free of charge.`,
   );
 }
 

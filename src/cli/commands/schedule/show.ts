@@ -3,7 +3,9 @@ import { EarlyExit } from "../../../core/exit.js";
 import { historyOf } from "../../../job/workspace/status.js";
 import { workspaceExists } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
+import { localText } from "../../../schedule/due.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
+import { flagOf } from "../../../schedule/scheduled-run.js";
 import { asItStands } from "../../../schedule/standing.js";
 import {
   listedSchedule,
@@ -11,7 +13,7 @@ import {
   type UpcomingRun,
   upcomingText,
 } from "../../../schedule/upcoming.js";
-import type { Schedule, Schedules } from "../../../store/schedules.js";
+import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
 import type { TerminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
@@ -67,10 +69,23 @@ export async function removeSchedule({
 }: Call<ScheduleFlags, { name: string }>): Promise<undefined> {
   const { name } = args;
   await withSchedules(flags, machine, async (schedules) => {
-    await scheduleNamed(schedules, name);
+    const schedule = await scheduleNamed(schedules, name);
+    const [last] = await schedules.scheduledRuns(name, 1);
     await schedules.remove(name);
-    print(flags, machine, "schedule-remove", { removed: name }, () => `removed ${name}`);
+    const left = last === undefined ? "" : openRunText(last, schedule);
+    print(flags, machine, "schedule-remove", { removed: name }, () => `removed ${name}${left}`);
   });
+}
+
+/** What happens with the last run of a schedule that was removed; empty if the run is over. */
+function openRunText({ dueAt, state }: ScheduledRun, schedule: Schedule): string {
+  const run = `; its run of ${localText(dueAt, schedule.zone)}`;
+  const sandbox = flagOf(schedule, "--sandbox") === null ? "" : " --sandbox";
+  if (state === "running")
+    return `${run} goes on until it ends: \`bulkgen status${sandbox}\` shows it, \`bulkgen pause${sandbox}\` stops it`;
+  if (state === "waiting")
+    return `${run} is not over, and no longer continues automatically: \`bulkgen resume${sandbox}\` continues it`;
+  return "";
 }
 
 /** A schedule with its last runs and the settings that apply to the next one. */

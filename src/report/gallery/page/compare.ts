@@ -2,7 +2,7 @@ import type { GalleryCard } from "../../../job/archive/gallery.js";
 import { choiceButtons } from "./card.js";
 import { Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";
-import { kindOf, preview, waveform } from "./media.js";
+import { kindOf, orTrouble, preview, waveform } from "./media.js";
 import { address, brief } from "./text.js";
 import type { GalleryView } from "./view.js";
 
@@ -141,7 +141,10 @@ function mediaOf(card: GalleryCard): HTMLElement {
   switch (kindOf(file)) {
     case "picture":
       if (file.thumbnail === null) break;
-      return el("img", { src: address(file.path), alt: brief(card.rowId, 120), draggable: "false" });
+      return orTrouble(
+        el("img", { src: address(file.path), alt: brief(card.rowId, 120), draggable: "false" }),
+        file,
+      );
     case "clip": {
       const clip = el("video", { src: address(file.path), playsinline: true, loop: true, preload: "auto" });
       clip.muted = true;

@@ -3,7 +3,7 @@ import { fileSize } from "../../../text/amounts.js";
 import { choiceButtons, marksOf } from "./card.js";
 import { commandLine, copy, copyButton, Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";
-import { kindOf, preview, waveform } from "./media.js";
+import { kindOf, orTrouble, preview, waveform } from "./media.js";
 import { address, visible } from "./text.js";
 import type { GalleryView } from "./view.js";
 
@@ -185,7 +185,7 @@ function stageOf(card: GalleryCard): HTMLElement {
         autoplay: true,
       });
       clip.muted = true;
-      return clip;
+      return orTrouble(clip, file);
     }
     case "sound":
       return soundStage(file);
@@ -219,6 +219,7 @@ function pictureStage(file: GalleryFile): HTMLElement {
     },
     picture,
   );
+  orTrouble(picture, file, frame);
   return frame;
 }
 
@@ -229,6 +230,7 @@ function soundStage(file: GalleryFile): HTMLElement {
   const show = () =>
     place.style.setProperty("--at", String(sound.duration > 0 ? sound.currentTime / sound.duration : 0));
   sound.addEventListener("timeupdate", show);
+  orTrouble(sound, file);
   wave.addEventListener("click", (event) => {
     const { left, width } = wave.getBoundingClientRect();
     if (sound.duration > 0) sound.currentTime = sound.duration * ((event.clientX - left) / width);

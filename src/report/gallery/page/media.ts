@@ -14,6 +14,19 @@ export function kindOf({ mime, address }: GalleryFile): MediaKind {
 /** The first frame of many clips is black. */
 const posterSeconds = 0.1;
 
+/** Puts words in the place of a file that does not load: it is gone, or the page was sent without its folder. */
+export function orTrouble<Media extends HTMLElement>(
+  media: Media,
+  { path }: GalleryFile,
+  place: HTMLElement = media,
+): Media {
+  media.addEventListener("error", () => {
+    const words = `${visible(path)} cannot be loaded. Keep this page in the folder with its files.`;
+    place.replaceWith(el("span", { class: "no-file" }, icon("warning"), el("span", { dir: "auto" }, words)));
+  });
+  return media;
+}
+
 function clipElement(file: GalleryFile): HTMLVideoElement {
   const clip = el("video", {
     src: `${address(file.path)}#t=${posterSeconds}`,
@@ -23,7 +36,7 @@ function clipElement(file: GalleryFile): HTMLVideoElement {
     tabindex: -1,
   });
   clip.muted = true;
-  return clip;
+  return orTrouble(clip, file);
 }
 
 /** Without this, a clip that was removed from the page goes on loading. */
@@ -158,14 +171,17 @@ export function preview(card: GalleryCard): HTMLElement {
   switch (kindOf(file)) {
     case "picture":
       if (file.thumbnail === null) break;
-      return el("img", {
-        src: address(file.thumbnail.file),
-        width: file.thumbnail.width,
-        height: file.thumbnail.height,
-        alt: "",
-        decoding: "async",
-        draggable: "false",
-      });
+      return orTrouble(
+        el("img", {
+          src: address(file.thumbnail.file),
+          width: file.thumbnail.width,
+          height: file.thumbnail.height,
+          alt: "",
+          decoding: "async",
+          draggable: "false",
+        }),
+        file,
+      );
     case "clip":
       return clipElement(file);
     case "sound":
