@@ -231,7 +231,7 @@ function* shownChanges({
   for (const item of vanished) if (isTold(item)) yield vanishedText(item);
 }
 
-/** An item of a row that went back to another version is told only where something was made for it. */
+/** An item whose row went back to another version is shown only if something was made for it. */
 function isTold({ replacedBy, hasRow, state }: VanishedItem): boolean {
   return replacedBy === null && (!hasRow || state === "archived");
 }

@@ -125,7 +125,7 @@ const columns: readonly Column[] = [
   { title: "ended" },
 ];
 
-/** One line a run, or a few where the terminal is too narrow. */
+/** One line a run, or a few if the terminal is too narrow. */
 function runsText(runs: readonly RunLine[], style: TerminalStyle): string {
   const rows = runs.map((facts): Cell[] => {
     const { run, archived, failed } = facts;
