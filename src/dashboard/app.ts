@@ -8,7 +8,7 @@ import { dayMs } from "../core/quota/quota.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { shownValue } from "../schedule/shown-value.js";
-import { spentStepMs } from "../store/accounts/quota-reader.js";
+import { type QuotaReader, spentStepMs } from "../store/accounts/quota-reader.js";
 import type { Schedules } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
 import { shellWord } from "../text/shell.js";
@@ -167,9 +167,11 @@ async function progressOf(
   const lasted = (run.endedAt ?? now) - run.startedAt;
   const stepMs = Math.max(stepMsMin, Math.ceil(lasted / stepsMax / stepMsMin) * stepMsMin);
   const { archived, credits } = await browser.progress(id, stepMs);
-  const quota = await watch.quotaOf(run);
-  const requests = (await quota?.requests(run.startedAt, stepMs)) ?? [];
-  await quota?.close();
+  const requests = await withQuota(
+    watch,
+    run,
+    async (quota) => (await quota?.requests(run.startedAt, stepMs)) ?? [],
+  );
   return {
     stepMs,
     startedAt: run.startedAt,
@@ -187,15 +189,26 @@ async function progressOf(
 
 async function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): Promise<AccountOverTime> {
   const [newest] = await browser.runs(null, 1);
-  const quota = newest === undefined ? null : await watch.quotaOf(newest);
   const since = now - accountMs;
-  const over = {
+  return withQuota(watch, newest, async (quota) => ({
     stepMs: spentStepMs,
     spent: ((await quota?.spent(since)) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
     requests: (await quota?.requests(now - dayMs, spentStepMs)) ?? [],
-  };
-  await quota?.close();
-  return over;
+  }));
+}
+
+/** Opens the quota of a run's account, and closes it again; null without a run, or if it cannot be opened. */
+async function withQuota<Result>(
+  watch: WorkspaceWatch,
+  run: Parameters<WorkspaceWatch["quotaOf"]>[0] | undefined,
+  use: (quota: QuotaReader | null) => Promise<Result>,
+): Promise<Result> {
+  const quota = run === undefined ? null : await watch.quotaOf(run);
+  try {
+    return await use(quota);
+  } finally {
+    await quota?.close();
+  }
 }
 
 async function schedulesOf({ schedules: open, clock }: DashboardAppOptions): Promise<ScheduleEntry[]> {
