@@ -6,9 +6,11 @@ import api from "undici/lib/api/index.js";
 import errors from "undici/lib/core/errors.js";
 import Agent from "undici/lib/dispatcher/agent.js";
 import Dispatcher from "undici/lib/dispatcher/dispatcher.js";
+import EnvHttpProxyAgent from "undici/lib/dispatcher/env-http-proxy-agent.js";
 import Pool from "undici/lib/dispatcher/pool.js";
 
-Object.assign(Dispatcher.prototype, { request: api.request });
+// `connect` is what asks a proxy for a tunnel.
+Object.assign(Dispatcher.prototype, { request: api.request, connect: api.connect });
 
 /** A part of its own, for buckets alone. */
 async function fetch(...request) {
@@ -16,4 +18,4 @@ async function fetch(...request) {
   return web.fetch(...request);
 }
 
-export { Agent, errors, fetch, Pool };
+export { Agent, EnvHttpProxyAgent, errors, fetch, Pool };

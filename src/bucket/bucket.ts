@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
 import type { RequestInit as UndiciRequest } from "undici";
+import { type Proxies, proxiesIn } from "../proxy/variables.js";
 import type { Environment } from "../text/environment.js";
 
 /**
@@ -89,10 +90,12 @@ export function openBucket(
   const name = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
   const access = accessTo(name, environment);
   const endpoint = `${endpointOf(environment)}/${bucket}`;
+  const proxies = proxiesIn(environment);
   let opened: Promise<S3mini> | undefined;
   const client = () => {
     opened ??= open(
       { ...access, endpoint, minPartSize: partBytes, requestAbortTimeout: requestMsMax },
+      proxies,
       signal,
     );
     return opened;
@@ -227,12 +230,17 @@ async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   if (bytes > 0) yield Buffer.concat(pieces);
 }
 
-async function open(config: S3Config, signal?: AbortSignal): Promise<S3mini> {
+async function open(config: S3Config, proxies: Proxies | null, signal?: AbortSignal): Promise<S3mini> {
   // Loaded late: many commands need only the name of a bucket.
-  const [{ S3mini: Client }, { fetch }] = await Promise.all([import("s3mini"), import("undici")]);
+  const [{ S3mini: Client }, { fetch }, { proxied }] = await Promise.all([
+    import("s3mini"),
+    import("undici"),
+    import("../proxy/tunnel.js"),
+  ]);
+  const by = proxies === null ? {} : { dispatcher: proxied(proxies, {}) };
   const send = (url: RequestInfo, init: RequestInit = {}) => {
     const signals = [init.signal, signal].filter((each) => each instanceof AbortSignal);
-    return fetch(url as string, { ...init, signal: AbortSignal.any(signals) } as UndiciRequest);
+    return fetch(url as string, { ...init, ...by, signal: AbortSignal.any(signals) } as UndiciRequest);
   };
   return new Client({ ...config, fetch: send as unknown as NonNullable<S3Config["fetch"]> });
 }

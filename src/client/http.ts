@@ -2,6 +2,8 @@ import diagnostics from "node:diagnostics_channel";
 import { errors, Pool } from "undici";
 import type { Clock } from "../clock.js";
 import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
+import { proxied } from "../proxy/tunnel.js";
+import type { Proxies } from "../proxy/variables.js";
 
 /**
  * One request over HTTP, once: no retry, no redirect, no pipelining. Whether a failed request had left this machine is
@@ -13,6 +15,7 @@ export interface HttpOptions {
   baseUrl: string;
   key: string;
   clock: Clock;
+  proxies?: Proxies | null;
 }
 
 /** The largest answer that is read, in bytes. A list of many thousands of models is smaller. */
@@ -20,14 +23,20 @@ const bodyBytesMax = 32 * 1024 * 1024;
 const connectMsMax = 10_000;
 
 /** Opens the connections to a service. `close` ends them; requests in flight are aborted. */
-export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; close(): Promise<void> } {
+export function openHttp({ baseUrl, key, clock, proxies = null }: HttpOptions): {
+  send: Send;
+  close(): Promise<void>;
+} {
   // A paid request gets a connection of its own. On a reused one it could meet the server closing it, and then nobody
   // knows whether it was charged. A recent answer and a stated `Keep-Alive: timeout` only rule out the server's idle
   // timer: one that restarts, or a proxy that reloads, closes all idle connections at once and without notice, but lets
   // a request on a new connection end. test/bench/README.md says what a new connection costs.
   const { origin, pathname } = new URL(baseUrl);
-  const paid = new Pool(origin, { pipelining: 0, connect: { timeout: connectMsMax } });
-  const free = new Pool(origin, { pipelining: 1, connect: { timeout: connectMsMax } });
+  const connections = (pipelining: number) => {
+    const options = { pipelining, connect: { timeout: connectMsMax } };
+    return proxies === null ? new Pool(origin, options) : proxied(proxies, options);
+  };
+  const [paid, free] = [connections(0), connections(1)];
   const prefix = pathname.replace(/\/$/, "");
 
   const send: Send = async (request, signal) => {
@@ -39,6 +48,7 @@ export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; cl
     try {
       const pending = watched(watch, () =>
         (request.method === "POST" ? paid : free).request({
+          origin,
           path: prefix + request.path,
           method: request.method,
           headers: headersOf(request, key),
@@ -113,14 +123,15 @@ interface Watch {
 }
 
 /**
- * undici creates its request object while `request()` runs, before any await, so the object announced during the call is
- * ours. Later undici announces that the headers of this object were sent.
+ * undici creates its request object while `request()` runs, before any await, so the first object announced during the
+ * call is ours; a second one asks a proxy for a tunnel. Later undici announces that the headers of our object were sent.
  */
 const watches = new WeakMap<object, Watch>();
 let starting: Watch | null = null;
 
 diagnostics.subscribe("undici:request:create", (message) => {
   if (starting) watches.set((message as { request: object }).request, starting);
+  starting = null;
 });
 diagnostics.subscribe("undici:client:sendHeaders", (message) => {
   const watch = watches.get((message as { request: object }).request);

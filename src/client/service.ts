@@ -17,6 +17,7 @@ import type { Accounts, Past } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { timeoutMs } from "../core/quota/quota.js";
+import type { Proxies } from "../proxy/variables.js";
 import {
   answerText,
   type GenerateOutcome,
@@ -98,6 +99,7 @@ export interface ServiceOptions extends PacingOptions {
   accounts: PacingOptions["accounts"] & Pick<Accounts, "past">;
   /** The API key, which is removed from every answer. */
   key: string;
+  proxies?: Proxies | null;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests. A paid request in flight is always awaited. */
@@ -113,7 +115,8 @@ export function connectService(
   baseUrl: string,
   options: ServiceOptions,
 ): { service: Service; close(): Promise<void> } {
-  const { send, close } = openHttp({ baseUrl, key: options.key, clock: options.clock });
+  const { key, clock, proxies = null } = options;
+  const { send, close } = openHttp({ baseUrl, key, clock, proxies });
   return { service: openService(send, options), close };
 }
 

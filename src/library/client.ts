@@ -66,7 +66,7 @@ export interface ClientOptions {
 /** Throws EarlyExit. */
 export async function openClient(on: Host, options: ClientOptions): Promise<Client> {
   const { service, signal = new AbortController().signal, log = silentLog, onDailyLimit = "stop" } = options;
-  const connection = connectionOf(service);
+  const connection = connectionOf(service, on.env);
   const sharedFolder = sharedFolderOf(on.env);
   const account = await openAccount({
     connection,

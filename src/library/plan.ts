@@ -50,7 +50,7 @@ export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
 
 /** Throws EarlyExit if nothing of the manifest can be planned, or if the service cannot be reached. */
 export async function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
-  const connection = connectionOf(settings.service);
+  const connection = connectionOf(settings.service, on.env);
   const { sandbox } = connection;
   const found = findWorkspace(hintsOf(on, manifest, settings, sandbox));
   refuseUnusable(found);

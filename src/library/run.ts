@@ -56,7 +56,7 @@ export async function* runManifest(
       "usage",
       "a run spends credits: name the most with maxCredits, or agree to its plan with agree. Nothing was sent.",
     );
-  const connection = connectionOf(settings.service);
+  const connection = connectionOf(settings.service, on.env);
   const { clock, env } = on;
   const run = { ...runOptionsOf(settings, connection.sandbox), ...ownRunOptions(settings) };
   const workspace = placeWorkspace({

@@ -1,8 +1,9 @@
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/ports/send.js";
 import type { ServiceConnection } from "../job/workspace/account.js";
-import { checkedAddress, checkedKey, isThisMachine } from "../job/workspace/connection.js";
+import { checkedAddress, checkedKey, checkedProxies, isThisMachine } from "../job/workspace/connection.js";
 import { sandboxKey } from "../sandbox/state/state.js";
+import type { Environment } from "../text/environment.js";
 
 /** The service to use, with a key. The result of `createSandbox` is a ServiceAddress too. */
 export interface ServiceAddress {
@@ -18,10 +19,13 @@ export interface ServiceAddress {
 }
 
 /** Throws EarlyExit if the address or the key is not valid. */
-export function connectionOf({ baseUrl, apiKey, sandbox = false }: ServiceAddress): ServiceConnection {
+export function connectionOf(
+  { baseUrl, apiKey, sandbox = false }: ServiceAddress,
+  environment: Environment,
+): ServiceConnection {
   const where = checkedAddress(baseUrl);
   const key = checkedKey({ value: apiKey, from: "apiKey" });
-  if (!sandbox) return { ...where, key, sandbox };
+  if (!sandbox) return { ...where, key, sandbox, proxies: checkedProxies(environment) };
   if (key !== sandboxKey || !isThisMachine(new URL(where.baseUrl)))
     throw new EarlyExit(
       "usage",

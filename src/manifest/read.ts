@@ -42,6 +42,14 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   };
 }
 
+/** The path of the file that a job names for its rows; null for any other manifest, and for one that cannot be read. */
+export async function rowsFileOf(path: string): Promise<string | null> {
+  const bytes = await openBytes(path);
+  if ("problem" in bytes) return null;
+  const { rowsFile } = await sourceOf(path, bytes, {});
+  return rowsFile === undefined ? null : join(dirname(path), rowsFile);
+}
+
 async function openRows(file: string, options: SourceOptions): Promise<Source> {
   const bytes = await openBytes(file);
   if ("problem" in bytes) return unreadSource(bytes.problem);

@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
+import { rowsFileOf } from "../manifest/read.js";
 import { leaves } from "../text/within.js";
 import { type Tool, tools } from "./tools.js";
 
@@ -20,9 +21,9 @@ export interface AgentTools {
 /** What every tool answers. */
 const answer = z.object({
   command: z.string().describe("the command that was run, as it would be typed"),
-  exit: z.number().nullable().describe("its exit code; null while it goes on"),
+  exit: z.number().nullable().describe("its exit code; null while it is still running"),
   document: z.unknown().describe("what the command prints with --json; null if it printed nothing"),
-  message: z.string().describe("what it said besides: progress, warnings, or why it was refused"),
+  message: z.string().describe("what else it said: progress, warnings, or why it was refused"),
 });
 
 type Answer = z.infer<typeof answer>;
@@ -31,13 +32,13 @@ type Answer = z.infer<typeof answer>;
 const patienceMs = 20_000;
 const messageCharactersMax = 4_000;
 
-/** The tools of a workspace. Commands go on when the server ends, so that nothing that was paid for is lost. */
+/** The tools of a workspace. Commands keep running when the server ends, so that nothing that was paid for is lost. */
 export function agentServer(options: AgentTools): McpServer {
   const { sandbox, version } = options;
   const server = new McpServer(
     { name: "bulkgen", version },
     {
-      instructions: `bulkgen generates images, video and audio in bulk from a sheet in ${options.root}, and pays for each item in credits${sandbox ? " (sandbox: nothing is really paid)" : ""}. Call plan before run; what spends takes a cap, and nothing above it is spent.`,
+      instructions: `bulkgen generates images, video and audio in bulk from sheets in ${options.root}, and pays for each item in credits${sandbox ? " (sandbox: nothing is really paid)" : ""}. Call plan before run. Every tool that spends credits needs a cap and never spends more. Messages name shell commands: call the tool of that name instead.`,
     },
   );
   for (const tool of tools)
@@ -76,7 +77,7 @@ async function done(
   try {
     const manifest = given["manifest"];
     words = tool.words(
-      manifest === undefined ? given : { ...given, manifest: manifestIn(options.root, manifest) },
+      manifest === undefined ? given : { ...given, manifest: await manifestIn(options.root, manifest) },
     );
   } catch (error) {
     return {
@@ -97,9 +98,16 @@ async function done(
   return { ...ending, said: { ...ending.said, document: without(ending.said.document, tool.leavesOut) } };
 }
 
-/** The path of a manifest, as a word. Throws for one that is not a file in the workspace. */
-function manifestIn(root: string, given: unknown): string {
-  const path = resolve(root, String(given));
+/** The path of a manifest, as a word. Throws for one that is not a file in the workspace, or whose rows are not. */
+async function manifestIn(root: string, given: unknown): Promise<string> {
+  const path = fileIn(root, String(given));
+  const rows = await rowsFileOf(path);
+  if (rows !== null) fileIn(root, rows);
+  return path;
+}
+
+function fileIn(root: string, given: string): string {
+  const path = resolve(root, given);
   let real: string;
   try {
     real = realpathSync(path);
@@ -113,7 +121,7 @@ function manifestIn(root: string, given: unknown): string {
 
 function goesOn(words: readonly string[], { stderr }: LaunchedCommand): Done {
   const last = stderr().trim().split("\n").at(-1) ?? "";
-  const message = `It goes on; follow it with status. ${last}`.trim();
+  const message = `The command is still running; follow it with status. ${last}`.trim();
   return {
     said: {
       command: lineOf(words),

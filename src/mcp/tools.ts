@@ -90,14 +90,11 @@ export const tools: readonly Tool[] = [
     name: "run",
     title: "Run a sheet",
     describe:
-      "Makes what a sheet asks for and archives the files; spends credits. Plan first. No more than max_credits is spent: what does not fit stays planned, and the run ends with exit 6. Items that were made before are not paid again. A long run is answered while it goes on: follow it with status.",
+      "Makes what a sheet asks for and archives the files; spends credits. Plan first. No more than max_credits is spent: what does not fit stays planned, and the run ends with exit 6. Items that were made before are not paid for again. A long run is answered while it is still running: follow it with status.",
     input: z.strictObject({
       ...sheet,
       max_credits: cap("the run"),
-      canary: z
-        .boolean()
-        .optional()
-        .describe("make one item of each model and params first, the rest after it"),
+      canary: z.boolean().optional().describe("make one item of each model and params first, then the rest"),
     }),
     takesLong: true,
     words: (given) => [
@@ -112,7 +109,7 @@ export const tools: readonly Tool[] = [
     name: "resume",
     title: "Resume a run",
     describe:
-      "Continues an unfinished run: collects what was submitted, and submits the rest. Spends at most max_credits in the whole run, what it has spent already included.",
+      "Continues an unfinished run: collects what was submitted, and submits the rest. Spends at most max_credits in the whole run, including what it has already spent.",
     input: z.strictObject({ run: runNumber.optional(), max_credits: cap("the whole run") }),
     takesLong: true,
     words: (given) => ["resume", ...runWords(given), "--yes", `--max-credits=${given["max_credits"]}`],
@@ -121,7 +118,7 @@ export const tools: readonly Tool[] = [
     name: "status",
     title: "Show a run",
     describe:
-      "Shows how a run stands: items by state, credits, why it ended, and what to do next. Works offline.",
+      "Shows the status of a run: items by state, credits, why it ended, and what to do next. Works offline.",
     input: z.strictObject({ run: runNumber.optional() }),
     looks: true,
     words: (given) => ["status", ...runWords(given)],
@@ -146,7 +143,7 @@ export const tools: readonly Tool[] = [
     name: "resolve",
     title: "Decide about held items",
     describe:
-      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which submits the items that are still planned: that is refused unless max_price covers them.",
+      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which also submits its planned items: this is refused unless max_price covers them.",
     input: z.strictObject({
       items,
       action: z.enum(["adopt", "refetch", "skip", "resubmit"]),
@@ -163,7 +160,7 @@ export const tools: readonly Tool[] = [
   {
     name: "pause",
     title: "Pause a run",
-    describe: "Pauses a run in progress. Tasks at the service go on; resume collects them.",
+    describe: "Pauses a run in progress. Its tasks keep running at the service; resume collects them.",
     input: z.strictObject({ run: runNumber.optional() }),
     words: (given) => ["pause", ...runWords(given)],
   },

@@ -1,5 +1,7 @@
 import { Agent } from "undici";
 import type { Clock } from "../clock.js";
+import { proxied } from "../proxy/tunnel.js";
+import { proxiesIn } from "../proxy/variables.js";
 import { runShell } from "../shell.js";
 import type { Environment } from "../text/environment.js";
 import type { Notification } from "./facts.js";
@@ -33,7 +35,7 @@ export async function deliver(
 }
 
 async function deliverTo(target: Target, facts: Notification, delivery: Delivery): Promise<void> {
-  const { clock, warn } = delivery;
+  const { clock, environment, warn } = delivery;
   const ended = new AbortController();
   const over = new AbortController();
   void clock.sleep(notifyMsMax, ended.signal).then(() => {
@@ -44,14 +46,14 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
       const { trouble } = await runShell({
         command: target.command,
         cwd: delivery.cwd ?? ".",
-        environment: delivery.environment,
+        environment,
         facts: environmentOf(facts),
         signal: over.signal,
       });
       if (trouble !== null) warn(`--notify-command ${trouble}`);
       return;
     }
-    const trouble = await tried(() => send(target, facts, clock, over.signal), clock, over.signal);
+    const trouble = await tried(() => send(target, facts, delivery, over.signal), clock, over.signal);
     if (trouble !== null) warn(`the notification to ${nameOf(target)} was not delivered: ${trouble}`);
   } finally {
     ended.abort();
@@ -82,7 +84,7 @@ async function tried(
 async function send(
   target: Sent,
   facts: Notification,
-  clock: Clock,
+  { clock, environment }: Delivery,
   over: AbortSignal,
 ): Promise<Failure | null> {
   const ended = new AbortController();
@@ -90,12 +92,14 @@ async function send(
   void clock.sleep(tryMsMax, ended.signal).then(() => late.abort());
   const signal = AbortSignal.any([late.signal, over]);
   try {
-    return await (target.kind === "webhook" ? post(target, facts, signal) : mail(target, facts, signal));
+    if (target.kind === "email") return await mail(target, facts, signal);
+    return await post(target, facts, environment, signal);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
       return { reason: "the server does not speak HTTPS; use http:// in its address", again: false };
-    return { reason: signal.aborted ? "no answer in time" : (code ?? message), again: true };
+    const reason = code ?? message;
+    return { reason: signal.aborted ? "no answer in time" : reason, again: true };
   } finally {
     ended.abort();
   }
@@ -104,10 +108,12 @@ async function send(
 async function post(
   { url, headers, shape }: Extract<Target, { kind: "webhook" }>,
   facts: Notification,
+  environment: Environment,
   signal: AbortSignal,
 ): Promise<Failure | null> {
   const { body, type } = shape(facts);
-  const agent = new Agent();
+  const proxies = proxiesIn(environment);
+  const agent = proxies === null ? new Agent() : proxied(proxies, {});
   try {
     const { statusCode } = await agent.request({
       origin: url.origin,

@@ -100,6 +100,9 @@ describe.concurrent("commands that look after an archive", () => {
     expect(JSON.parse(back.stdout)).toMatchObject([
       { rowId: "a01", rowNumber: 2, prompt: "a picture of a01" },
     ]);
+    // A whole prompt is longer than any name of a file.
+    const prompt = Array.from({ length: 200 }, () => "picture").join(" ");
+    expect(await run(place, ["find", prompt, "--sandbox"])).toMatchObject({ code: 0, stderr: "" });
     expect(await run(place, ["find", "nobody", "--sandbox"])).toMatchObject({
       code: 0,
       stdout: "nothing found\n",

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { startHook, startMailServer } from "../notify/receivers.js";
+import { canaryKey } from "./canary.js";
 import { newPlace, type Place, type Running, run, spawned, start } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
 import { sheet } from "./sheet.js";
@@ -136,6 +137,21 @@ describe.concurrent("schedules of the built command", () => {
     expect(await removed("waiting", [])).toBe(
       "removed nightly; its run of Thu 1970-01-01 00:00 UTC is not over, and no longer continues automatically: `bulkgen resume` continues it\n",
     );
+  });
+
+  test("print names the settings that are only in this shell, which a service and cron do not have", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly]);
+    const env = { BULKGEN_BASE_URL: "https://service.invalid", BULKGEN_API_KEY: canaryKey, BULKGEN_RPM: "5" };
+    const printed = async () => (await run(place, ["schedule", "print"], { env })).stdout;
+    expect(await printed()).toContain(
+      "# Set in this shell, and not for systemd and cron: BULKGEN_API_KEY, BULKGEN_BASE_URL, BULKGEN_RPM.\n",
+    );
+    place.write(".env", `BULKGEN_BASE_URL=https://service.invalid\nBULKGEN_API_KEY=${canaryKey}\n`);
+    expect(await printed()).toContain("# Set in this shell, and not for systemd and cron: BULKGEN_RPM.\n");
+    expect(await printed()).not.toContain(canaryKey);
+    expect((await run(place, ["schedule", "print"])).stdout).not.toContain("this shell");
   });
 
   test("a workspace without schedules has an empty list, before the first and after the last one", async () => {

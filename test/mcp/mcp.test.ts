@@ -161,10 +161,19 @@ test("words that look like flags, and files that are not in the workspace, reach
   sheet(place, "..draft.csv");
   expect((await call("plan", { manifest: "..draft.csv" })).isError).toBe(false);
   symlinkSync(join(place.root, "elsewhere", "secret.csv"), join(place.folder, "link.csv"));
+  for (const [job, rows] of [
+    ["out.yaml", "../elsewhere/secret.csv"],
+    ["linked.json", "link.csv"],
+    ["own.yaml", "..draft.csv"],
+  ] as const)
+    writeFileSync(join(place.folder, job), JSON.stringify({ name: "job", rows }));
+  expect((await call("plan", { manifest: "own.yaml" })).isError).toBe(false);
   for (const manifest of [
     "../elsewhere/secret.csv",
     join(place.root, "elsewhere", "secret.csv"),
     "link.csv",
+    "out.yaml",
+    "linked.json",
     ".",
     "none.csv",
   ]) {
@@ -175,7 +184,16 @@ test("words that look like flags, and files that are not in the workspace, reach
   expect(flag.isError).toBe(true);
 });
 
-test("a run that takes long is answered while it goes on, and status follows it", async () => {
+test("a workspace without a run is told in words, not by an empty answer", async () => {
+  const { call } = await agent();
+  for (const tool of ["status", "runs"]) {
+    const { isError, structuredContent } = await call(tool);
+    expect([isError, structuredContent.exit]).toEqual([false, 0]);
+    expect(structuredContent.message).toMatch(/^no runs in .* yet\./);
+  }
+});
+
+test("a run that takes long is answered while it is still running, and status follows it", async () => {
   let answerAll = () => {};
   const answered = new Promise<void>((resolve) => {
     answerAll = resolve;
@@ -191,7 +209,7 @@ test("a run that takes long is answered while it goes on, and status follows it"
   clock.advance(20_000);
   const answer = await asked;
   expect(answer.structuredContent).toMatchObject({ exit: null, document: null });
-  expect(answer.structuredContent.message).toMatch(/^It goes on; follow it with status/);
+  expect(answer.structuredContent.message).toMatch(/^The command is still running; follow it with status/);
   answerAll();
 });
 

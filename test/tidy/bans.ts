@@ -133,6 +133,7 @@ function secondClients(file: SourceFile): Finding[] {
 /** Who opens connections, and to what. Only the first speaks to the service; the sandbox, which is one, stands aside. */
 const connecting: Readonly<Record<string, string>> = {
   "src/client/http.ts": "the service",
+  "src/proxy/tunnel.ts": "proxies, for the others",
   "src/archive/download/download.ts": "the addresses of outputs",
   "src/bucket/bucket.ts": "S3-compatible stores",
   "src/notify/deliver.ts": "webhooks",

@@ -5,6 +5,7 @@ import { type Finding, finding, type Import, importsOf, type SourceFile } from "
 export const ranks: Readonly<Record<string, number>> = {
   api: 0,
   text: 0,
+  proxy: 0,
   "sqlite.ts": 0,
   "clock.ts": 0,
   "package-file.ts": 0,

@@ -57,6 +57,8 @@ function reachOfParsed(address: IPv4 | IPv6): Reach {
 export interface AddressRule {
   /** Throws AddressRefused when the URL's scheme, user info or literal address is refused. May throw the error of a lookup. */
   check(url: URL): Promise<void>;
+  /** The same, and for a name that leads to no allowed address. One that cannot be resolved here passes. */
+  checkName(url: URL): Promise<void>;
   /** For the socket: resolves a name and returns only addresses that are allowed. */
   lookup: LookupFunction;
 }
@@ -86,7 +88,7 @@ export function addressRule(
     return (await ownReach).has(reach);
   }
 
-  return {
+  const rule: AddressRule = {
     async check(url) {
       if (url.protocol !== "https:" && !(plainAllowed && url.protocol === "http:"))
         throw new AddressRefused(`output address with ${url.protocol} refused; expected https:`);
@@ -94,6 +96,14 @@ export function addressRule(
         throw new AddressRefused("output address with a user name or password in it refused");
       const host = hostOf(url);
       if (isIP(host) !== 0 && !(await allows(host))) throw refusal(host, [host]);
+    },
+    async checkName(url) {
+      await rule.check(url);
+      const host = hostOf(url);
+      if (isIP(host) !== 0) return;
+      await new Promise<void>((pass, refuse) => {
+        rule.lookup(host, {}, (error) => (error instanceof AddressRefused ? refuse(error) : pass()));
+      });
     },
     lookup(host, options, callback) {
       void addressesOf(host, options, lookup).then(async ({ error, found }) => {
@@ -113,6 +123,7 @@ export function addressRule(
       });
     },
   };
+  return rule;
 }
 
 function refusal(host: string, addresses: string[]): AddressRefused {

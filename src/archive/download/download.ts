@@ -1,6 +1,7 @@
 import type { LookupFunction } from "node:net";
-import type { Agent } from "undici";
+import type { Dispatcher } from "undici";
 import type { Download, DownloadOptions, DownloadReply } from "../../core/ports/send.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { AddressRefused, type AddressRule, addressRule } from "./address.js";
 
 /** Redirects followed for one output. */
@@ -21,16 +22,20 @@ export interface DownloadSettings {
   baseUrl: string;
   /** Resolves names; the system's resolver when absent. */
   lookup?: LookupFunction;
+  proxies?: Proxies | null;
 }
 
 export function undiciDownloads(settings: DownloadSettings): Downloads {
   const rule = addressRule(settings.baseUrl, settings.lookup);
-  let agent: Promise<Agent> | undefined;
+  const { proxies = null } = settings;
+  let agent: Promise<Dispatcher> | undefined;
   return {
     async download(url, options) {
       if (!URL.canParse(url)) throw new AddressRefused("the output address is not a URL");
-      agent ??= openAgent(rule);
-      return follow(new URL(url), options, rule, await agent);
+      agent ??= openAgent(rule, proxies);
+      // A proxy resolves names itself.
+      const check = proxies === null ? rule.check : rule.checkName;
+      return follow(new URL(url), options, check, await agent);
     },
     async close() {
       await (await agent)?.close();
@@ -38,22 +43,23 @@ export function undiciDownloads(settings: DownloadSettings): Downloads {
   };
 }
 
-async function openAgent(rule: AddressRule): Promise<Agent> {
+async function openAgent(rule: AddressRule, proxies: Proxies | null): Promise<Dispatcher> {
   // Loaded late: it is slow to load, and most commands download nothing.
-  const { Agent } = await import("undici");
+  const [{ Agent }, { proxied }] = await Promise.all([import("undici"), import("../../proxy/tunnel.js")]);
   // The caller sets all timeouts through `signal`.
-  return new Agent({ connect: { lookup: rule.lookup }, headersTimeout: 0, bodyTimeout: 0 });
+  const options = { connect: { lookup: rule.lookup }, headersTimeout: 0, bodyTimeout: 0 };
+  return proxies === null ? new Agent(options) : proxied(proxies, options);
 }
 
 async function follow(
   first: URL,
   options: DownloadOptions,
-  rule: AddressRule,
-  agent: Agent,
+  check: AddressRule["check"],
+  agent: Dispatcher,
 ): Promise<DownloadReply> {
   let url = first;
   for (let redirects = 0; ; redirects++) {
-    await rule.check(url);
+    await check(url);
     const reply = await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,

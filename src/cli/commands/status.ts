@@ -32,7 +32,7 @@ async function oneRun(
   flags: StatusFlags,
   machine: Machine,
 ): Promise<void> {
-  const { clock, cwd } = machine;
+  const { clock, cwd, stderr } = machine;
   const facts = workspaceExists(workspace) ? await statusOf(workspace, which ?? "newest", clock) : null;
   if (facts === null && which !== undefined) {
     const sandbox = flags.sandbox ? " --sandbox" : "";
@@ -41,6 +41,7 @@ async function oneRun(
       `there is no run ${which} in ${workspace.root}. \`bulkgen status --all${sandbox}\` lists the runs.`,
     );
   }
+  if (flags.json && facts === null) stderr.write(`${noRunsText(workspace)}\n`);
   print(flags, machine, "status", facts && statusJson(facts), (style) =>
     facts === null
       ? noRunsText(workspace)
@@ -49,10 +50,11 @@ async function oneRun(
 }
 
 async function everyRun(workspace: Workspace, flags: StatusFlags, machine: Machine): Promise<void> {
-  const { clock, cwd } = machine;
+  const { clock, cwd, stderr } = machine;
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock) : [];
   const { root } = workspace;
   const document = { workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) };
+  if (flags.json && runs.length === 0) stderr.write(`${noRunsText(workspace)}\n`);
   print(flags, machine, "runs", document, (style) =>
     runs.length === 0
       ? noRunsText(workspace)

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "../../job/workspace/account.js";
-import { checkedAddress, checkedKey } from "../../job/workspace/connection.js";
+import { checkedAddress, checkedKey, checkedProxies } from "../../job/workspace/connection.js";
 import { forReading, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import type { SharedFlags } from "../flags/shared.js";
@@ -74,7 +74,8 @@ function remote(
       `missing: ${missing.join(" and ")}. ${how}. Or add --sandbox to rehearse without a key.`,
     );
   }
-  const connection = { ...checkedAddress(baseUrl.value), key: checkedKey(key), sandbox: false };
+  const proxies = checkedProxies(machine.env);
+  const connection = { ...checkedAddress(baseUrl.value), key: checkedKey(key), sandbox: false, proxies };
   const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
   if (foreign) warn(foreign);
   return connection;

@@ -26,6 +26,8 @@ export function fileTrouble(error: unknown, file?: string): string {
       return `this user has no permission for ${named}`;
     case "EROFS":
       return `${named} is on a read-only file system`;
+    case "ENAMETOOLONG":
+      return `the name ${named} is too long`;
     case "ENOSPC":
       return `there is no space left for ${named}`;
     default:

@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
@@ -100,7 +100,8 @@ interface NamedFile {
 /** A file is recognised by its content, so a renamed copy is found too. Null when the text names no file. */
 async function fileNamed(cwd: string, text: string): Promise<NamedFile | null> {
   const path = resolve(cwd, text);
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return null;
+  // A prompt may be longer than any path, which statSync alone would report as an error.
+  if (!existsSync(path) || !statSync(path).isFile()) return null;
   return { path, sha256: await sha256Of(createReadStream(path)) };
 }
 

@@ -84,6 +84,7 @@ async function ask(
   const { service, close } = connectService(connection.baseUrl, {
     accounts,
     key: connection.key,
+    proxies: connection.proxies ?? null,
     caller: () => caller,
     clock,
     log,

@@ -14,6 +14,7 @@ import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
+import { checkedProxies } from "../workspace/connection.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
@@ -42,13 +43,14 @@ const watchMsMax = 30_000;
 /** Works until it is stopped. Throws EarlyExit if it can do nothing here. */
 export async function runWorker(job: WorkerJob): Promise<void> {
   const { workspace, clock, log, stop } = job;
+  const proxies = checkedProxies(job.environment);
   const queue = await queueOf(workspace, clock);
   const inspector = openInspector({ clock });
   const archives = new Map<string, { archive: Archive; close(): Promise<void> }>();
   const archiveFor = (baseUrl: string): Archive => {
     let found = archives.get(baseUrl);
     if (found === undefined) {
-      const downloads = undiciDownloads({ baseUrl });
+      const downloads = undiciDownloads({ baseUrl, proxies });
       const { download } = downloads;
       const { inspect } = inspector;
       const archive = openArchive({ disk: nodeDisk, download, clock, inspect, version: ownVersion() });

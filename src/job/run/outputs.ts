@@ -57,7 +57,8 @@ export interface Outputs extends Saves, Pick<Archive, "refusal"> {
 export async function openOutputs(options: OutputsOptions, onOffer: () => void): Promise<Outputs> {
   const { opened, run, clock, log } = options;
   const folder = jobFolder(run);
-  const downloads = undiciDownloads({ baseUrl: opened.connection.baseUrl });
+  const { baseUrl, proxies = null } = opened.connection;
+  const downloads = undiciDownloads({ baseUrl, proxies });
   const inspector = openInspector({ clock });
   const copies = await openCopies(run.options, options.environment);
   // The bucket that alone keeps the outputs.

@@ -13,6 +13,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Lanes, WaitReason } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
+import type { Proxies } from "../../proxy/variables.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { type OpenLanes, openLanes } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
@@ -26,6 +27,7 @@ export interface ServiceConnection {
   baseUrl: string;
   key: string;
   sandbox: boolean;
+  proxies?: Proxies | null;
 }
 
 export interface AccountOptions {
@@ -123,6 +125,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const { service, close } = connectService(connection.baseUrl, {
     accounts,
     key: connection.key,
+    proxies: connection.proxies ?? null,
     caller,
     clock,
     log,

@@ -1,5 +1,7 @@
 import { isKeyForm, keyPrefix } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
+import { type Proxies, ProxyError, proxiesIn } from "../../proxy/variables.js";
+import type { Environment } from "../../text/environment.js";
 
 /** The key, if it has the form of one. Throws EarlyExit. */
 export function checkedKey({ value: given, from }: { value: string; from: string }): string {
@@ -43,6 +45,16 @@ export function checkedAddress(baseUrl: string): { origin: string; baseUrl: stri
   }
   const clean = url.origin + url.pathname.replace(/\/+$/, "");
   return { origin: clean, baseUrl: clean };
+}
+
+/** The proxies that the environment names. Throws EarlyExit. */
+export function checkedProxies(environment: Environment): Proxies | null {
+  try {
+    return proxiesIn(environment);
+  } catch (error) {
+    if (error instanceof ProxyError) throw new EarlyExit("usage", `${error.message}. Nothing was sent.`);
+    throw error;
+  }
 }
 
 /** Whether an address is on this machine, so that requests do not leave it. */

@@ -17,6 +17,8 @@ import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules
 import type { TerminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
+import { workspaceConfig } from "../../settings/config-file.js";
+import { envFile, serviceSettings } from "../../settings/env.js";
 import { configFiles, effectiveSettings } from "../../settings/settings.js";
 import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
@@ -109,5 +111,25 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   const [node, main] = machine.program;
   const [systemd, cron] = [systemdService({ node, main, root }), cronLine({ node, main, root })];
   const hint = "# Or, without systemd, one line for crontab -e:";
-  print(flags, machine, "schedule-print", { systemd, cron }, () => `${systemd}\n\n${hint}\n${cron}`);
+  const only = onlyHere(machine, root);
+  const missing =
+    only.length === 0
+      ? ""
+      : `\n\n# Set in this shell, and not for systemd and cron: ${only.join(", ")}.\n# Put the address and the key into ${envFile(root)} (\`bulkgen init\` writes it), other settings into ${workspaceConfig(root)}.`;
+  print(
+    flags,
+    machine,
+    "schedule-print",
+    { systemd, cron },
+    () => `${systemd}\n\n${hint}\n${cron}${missing}`,
+  );
+}
+
+/** The settings that only the environment of this shell has, by their names. */
+function onlyHere({ env, cwd }: Machine, root: string): string[] {
+  const inFile = serviceSettings({}, root, { env: {}, cwd });
+  const known = [inFile.baseUrl && "BULKGEN_BASE_URL", inFile.key && "BULKGEN_API_KEY"];
+  return Object.keys(env)
+    .filter((name) => name.startsWith("BULKGEN_") && env[name] && !known.includes(name))
+    .toSorted();
 }
