@@ -2,7 +2,7 @@ import { type Agent, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from "un
 import type { Proxies } from "./variables.js";
 
 /**
- * Opens connections as an Agent does, through a proxy where there is one for the host. Even plain http goes through a
+ * Opens connections as an Agent does, through a proxy if there is one for the host. Even plain http goes through a
  * tunnel, so a proxy cannot answer in place of the service.
  */
 export function proxied(proxies: Proxies, options: Agent.Options, connectMsMax = 10_000): EnvHttpProxyAgent {
@@ -21,7 +21,7 @@ export function proxied(proxies: Proxies, options: Agent.Options, connectMsMax =
 
 /**
  * Asks the proxy for tunnels, and says in plain words why there is none. To undici a connection that ends is a reason to
- * make another one, so without errors of our own it would ask a proxy that hangs up for ever.
+ * make another one, so without errors of our own it would ask a proxy that hangs up again and again.
  */
 function toProxy(pool: Pool, from: string): Dispatcher {
   const connect = pool.connect.bind(pool);

@@ -44,7 +44,7 @@ const linesMax = 20;
 
 /**
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
- * seen from `folder`, where that is shorter. Blockers that do not refuse the run are warnings.
+ * seen from `folder`, if that is shorter. Blockers that do not refuse the run are warnings.
  */
 export function planText(
   plan: ShownPlan,

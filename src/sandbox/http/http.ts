@@ -157,7 +157,7 @@ interface FileDelivery {
   bytes: Uint8Array;
   /** Bytes after which the connection breaks; null if it does not. */
   breaksAfter: number | null;
-  /** After so many bytes nothing comes for a while. */
+  /** After this many bytes nothing comes for a while. */
   pause: { after: number; ms: number } | null;
   bytesPerSecond: number | null;
 }

@@ -23,7 +23,7 @@ import { music, readSound, soundFile } from "./sound.js";
 
 /** The video makers: what each of them puts before the camera. */
 
-/** The longer side of a film in pixels, where its model has no other. */
+/** The longer side of a film in pixels, if its model has no other. */
 const usualSide = 640;
 const performanceSecondsMax = 12;
 
