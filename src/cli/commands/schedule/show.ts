@@ -115,7 +115,7 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   const missing =
     only.length === 0
       ? ""
-      : `\n\n# Set in this shell, and not for systemd and cron: ${only.join(", ")}.\n# Put the address and the key into ${envFile(root)} (\`bulkgen init\` writes it), other settings into ${workspaceConfig(root)}.`;
+      : `\n\n# Set in this shell, and not for systemd and cron: ${only.join(", ")}.\n# Put the address and the key into ${envFile(root)} (\`bulkgen init\` writes it), other settings into ${workspaceConfig(root)}.${only.some((name) => !name.startsWith(ours)) ? proxyHint : ""}`;
   print(
     flags,
     machine,
@@ -125,11 +125,16 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   );
 }
 
+const ours = "BULKGEN_";
+const isProxy = /^(?:https?|no)_proxy$/i;
+const proxyHint =
+  "\n# A proxy stands in the unit as Environment=HTTPS_PROXY=…, and in a crontab above the line as HTTPS_PROXY=….";
+
 /** The settings that only the environment of this shell has, by their names. */
 function onlyHere({ env, cwd }: Machine, root: string): string[] {
   const inFile = serviceSettings({}, root, { env: {}, cwd });
   const known = [inFile.baseUrl && "BULKGEN_BASE_URL", inFile.key && "BULKGEN_API_KEY"];
   return Object.keys(env)
-    .filter((name) => name.startsWith("BULKGEN_") && env[name] && !known.includes(name))
+    .filter((name) => (name.startsWith(ours) || isProxy.test(name)) && env[name] && !known.includes(name))
     .toSorted();
 }
