@@ -8,7 +8,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /**
    * Told what a database's clock showed at some moment of the last `withinMs` milliseconds. From then on `now` goes by that
-   * clock, which all machines of a fleet share, and the machine's own may be wrong or be set.
+   * clock, which all machines of a fleet share; the machine's own may be wrong or be set.
    */
   follow?(time: number, withinMs: number): void;
 }

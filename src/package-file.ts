@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 /**
  * A file of this package by its path from the package's own folder. The same code runs from its source, compiled, and
- * bundled, each at another depth; so what lies beside the code is never looked for relative to the code.
+ * bundled, each at another depth; so nothing is located relative to the code.
  */
 export function packageFile(path: string): string {
   let folder = dirname(fileURLToPath(import.meta.url));

@@ -12,13 +12,13 @@ export const ownVariables = {
 export interface ShellCall {
   command: string;
   cwd: string;
-  /** The program's own environment, of which the command gets all but what is meant for the program. */
+  /** The program's own environment. The command gets it without `ownVariables`. */
   environment: Environment;
-  /** What the command is told besides. */
+  /** Variables that the command gets besides. */
   facts: Readonly<Record<string, string>>;
   /** Ends the command and all that it started. */
   signal: AbortSignal;
-  /** Whether its output is wanted; else it goes to the program's stderr, because stdout belongs to results. */
+  /** Whether its output is wanted; otherwise it goes to the program's stderr, because stdout belongs to results. */
   reads?: boolean;
 }
 
@@ -46,7 +46,12 @@ export async function runShell(call: ShellCall): Promise<ShellResult> {
       printed = (printed + text).slice(-printedMax);
     });
     const kill = () => {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // It has ended. What it started in another session may still hold its output open.
+      }
+      child.stdout?.destroy();
     };
     if (call.signal.aborted) kill();
     call.signal.addEventListener("abort", kill, { once: true });

@@ -52,7 +52,7 @@ function whyMissing(error: unknown): string {
   return "the install script of better-sqlite3 was not allowed to run, or Node has changed since. Nothing was sent. Run `npm rebuild better-sqlite3` where bulkgen is installed (with -g, if it was installed so)";
 }
 
-/** The package is not there, its machine code is another Node's, or it has none: of that, only the message is a sign. */
+/** The package is not there, its machine code is another Node's, or it has none, which only the message shows. */
 function cannotLoad(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   return (
@@ -63,9 +63,9 @@ function cannotLoad(error: unknown): boolean {
 }
 
 /**
- * SQLite does not say which database it speaks of, and damage may show in any query: where it is met, its words are
- * given the file's name, once. That name then selects the advice for the user. A column whose JSON cannot be read is damage
- * that SQLite does not see.
+ * SQLite does not say which database it speaks of, and damage may show in any query. So wherever an error is caught, the
+ * file's name is put before its message, once; that name then selects the advice for the user. A column whose JSON cannot
+ * be read is damage that SQLite does not see.
  */
 export function named(path: string, error: unknown): unknown {
   const isFile = path !== "" && path !== ":memory:";
@@ -80,7 +80,7 @@ export function named(path: string, error: unknown): unknown {
   return error;
 }
 
-/** Gives the statement of a text. */
+/** Returns the statement of a text. */
 export type Sql = (text: string) => Statement;
 
 /** Statements by their text: each is prepared once per connection. */
@@ -106,8 +106,8 @@ function made(db: Sqlite, text: string): Statement {
 
 /**
  * A prepared statement whose rows are objects by column. better-sqlite3 makes such objects too, one property at a time
- * through the engine's interface, which takes longer than the query where rows are wide; so it is asked for arrays, and
- * the objects are made of them here.
+ * through the engine's interface, which takes longer than the query if rows are wide; so it is asked for arrays, and the
+ * objects are made here.
  */
 export class Statement {
   private columns = 0;
@@ -117,7 +117,7 @@ export class Statement {
     if (prepared.reader) prepared.raw();
   }
 
-  /** For what answers no rows: how many it changed, and the last number that it gave. */
+  /** For a statement that returns no rows: how many it changed, and the last row id. */
   run(...values: unknown[]): BetterSqlite3.RunResult {
     try {
       return this.prepared.run(...values);
@@ -126,7 +126,7 @@ export class Statement {
     }
   }
 
-  /** The first row, or undefined where there is none. */
+  /** The first row, or undefined if there is none. */
   get(...values: unknown[]): unknown {
     const row = this.first(values);
     return row === undefined ? undefined : this.object(row);
@@ -140,7 +140,7 @@ export class Statement {
     }
   }
 
-  /** The first column of the first row, or undefined where there is none. */
+  /** The first column of the first row, or undefined if there is none. */
   value(...values: unknown[]): unknown {
     return this.first(values)?.[0];
   }
@@ -168,7 +168,7 @@ export class Statement {
 }
 
 /**
- * Makes an object with these names of a row's values: code of its own, so that all rows have one shape for the engine.
+ * Makes an object with these names of a row's values, by generated code, so that all rows have one shape for the engine.
  */
 function maker(names: readonly string[]): (row: unknown[]) => unknown {
   const fields = names.map((name, index) => `${JSON.stringify(name)}: row[${index}]`);

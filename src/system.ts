@@ -57,7 +57,7 @@ function systemMachine(main: string): Machine {
   const env = { ...process.env };
   delete process.env["BULKGEN_API_KEY"];
   // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run continues without its reader. It
-  // also continues where the results go to a full disk, but then they are missing.
+  // also continues if the results go to a full disk, but then they are missing.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE" || resultsLost) return;
     resultsLost = true;

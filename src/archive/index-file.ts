@@ -35,7 +35,7 @@ export interface IndexFacts {
   params: Readonly<Record<string, string>>;
   /** Input media as the manifest names them. */
   inputs: Readonly<Record<string, string>>;
-  /** Credits charged, where known. */
+  /** Credits charged, if known. */
   credits: number | null;
   /** ISO 8601, as the service wrote them. */
   created: string | null;
@@ -292,7 +292,7 @@ export function sidecarOf(file: string): string {
 
 const sidecarExtension = ".json";
 
-/** Writes the sidecar durably, where its file is. The caller syncs the folder. */
+/** Writes the sidecar durably, beside its file. The caller syncs the folder. */
 export async function writeSidecar(
   disk: Disk,
   jobFolder: string,

@@ -94,7 +94,7 @@ export interface Archive {
   known(request: SaveRequest): Promise<SaveResult | null>;
   /** The second half, in the process with the workspace's lock. */
   place(request: SaveRequest, received: ReceivedFile): Promise<SaveResult>;
-  /** Why the disk would refuse every file of a job's folder now; null where there is room. */
+  /** Why the disk would refuse every file of a job's folder now; null if there is room. */
   refusal(jobFolder: string): Promise<DiskRefusal | null>;
   /** The index of a job's folder. */
   indexOf(jobFolder: string): Promise<JobIndex>;

@@ -25,7 +25,7 @@ export interface Bucket {
   find(key: string): Promise<StoredObject | null>;
   /** The content of an object, in pieces: all of it, or the bytes from `start` up to and without `end`. */
   read(key: string, range?: { start: number; end: number }): AsyncIterable<Uint8Array>;
-  /** An address at which anyone can read the object for so many seconds. */
+  /** An address at which anyone can read the object for this many seconds. */
   link(key: string, seconds: number): Promise<string>;
 }
 

@@ -11,7 +11,7 @@ import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlag
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { numberOfRun, percentOrZero } from "./flags/values.js";
 
-/** The one definition of a command. Parsing, help, completion, settings and the README's tables all read it. */
+/** The one definition of a command. Parsing, help, completion, settings and the tables of the docs all read it. */
 export interface CommandDefinition {
   name: string;
   describe: string;

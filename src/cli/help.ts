@@ -74,7 +74,7 @@ export function calledAs({ name, positionals = [] }: CommandDefinition, ...optio
   return [name, ...options, ...args].join(" ");
 }
 
-/** Flags with their descriptions, as the help and the README show them. */
+/** Flags with their descriptions, as the help and the docs show them. */
 export function flagEntries(
   flags: Readonly<Record<string, FlagDefinition>>,
 ): { group: string; entry: Entry }[] {

@@ -107,7 +107,7 @@ function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): Co
     const all = { ...flagsBelow(command), ...flags };
     const { _: names } = read(all, argv);
     const sub = subcommands.find(({ name }) => name === names[0]);
-    // The value of a flag may be the same word: the name is the first that is no value.
+    // The value of a flag may be the same word: the name is the first that is not a value.
     const isName = (word: string, at: number) =>
       word === names[0] && read(all, argv.slice(0, at + 1))._.length === 1;
     if (sub) return lineOf([...path, sub], argv.toSpliced(argv.findIndex(isName), 1));

@@ -192,7 +192,7 @@ const beginningCharactersMax = 60;
 const addressCharactersMax = 100;
 const messageCharactersMax = 300;
 
-/** What came where JSON was expected, such as `text/html beginning "<!doctype html>…"`; null where there is JSON. */
+/** What came where JSON was expected, such as `text/html beginning "<!doctype html>…"`; null if it is JSON. */
 export function oddBody({ headers, body }: Pick<Answer, "headers" | "body">): string | null {
   if (body.trim() === "") return "an empty answer";
   if (parseJson(body) !== null || body.trim() === "null") return null;

@@ -61,7 +61,7 @@ export class ServiceClock {
     return { earliest: Math.min(byWall, steady), latest: Math.max(byWall, steady) + later };
   }
 
-  /** A wait of so many milliseconds that begins now. */
+  /** A wait of this many milliseconds that begins now. */
   wait(ms: number): Wait {
     return new Wait(this.clock, ms);
   }

@@ -1,6 +1,6 @@
 /**
- * The fields that have a value: to what is optional, an absent field and one that is undefined are not the same, and only
- * the absent one leaves a default as it is.
+ * The fields that have a value. An optional field that is undefined is not the same as an absent one: only the absent one
+ * leaves a default as it is.
  */
 export function defined<Fields extends object>(
   fields: Fields,

@@ -49,7 +49,7 @@ export function exitCode(name: ExitName): number {
   return row.code;
 }
 
-/** Null for a code that is none of ours, as of a process that a signal ended, and for none. */
+/** Null without a code, and for one that is not ours, such as that of a process that a signal ended. */
 export function exitNameOf(code: number | null): ExitName | null {
   return exitCodes.find((entry) => entry.code === code)?.name ?? null;
 }

@@ -23,7 +23,7 @@ export interface Identity {
   edition: string;
 }
 
-/** The item key: `k1:` and the SHA-256 of the identity as canonical JSON. `k1` names these very rules. */
+/** The item key: `k1:` and the SHA-256 of the identity as canonical JSON. `k1` names these rules. */
 export function itemKey(identity: Identity): string {
   return itemKeys(identity)(identity);
 }
@@ -71,7 +71,7 @@ export function variantKey(key: string, variant: number): string {
     .digest("hex")}`;
 }
 
-/** An input as identity counts it where it is another item's output: a signed URL differs at each poll. */
+/** How identity counts an input that is another item's output: its signed URL differs at each poll. */
 export function outputOf({ key, output }: { key: string; output: number }): string {
   return `output ${output} of ${key}`;
 }
@@ -81,7 +81,7 @@ export function shortId(key: string): string {
   return key.slice(key.indexOf(":") + 1).slice(0, 10);
 }
 
-/** Between which texts the keys with this short id are; between them is nothing if it is no short id. */
+/** The range of texts in which the keys with this short id are; empty if it is not a short id. */
 export function keysWith(short: string): { prefix: string; end: string } {
   const prefix = /^[0-9a-f]{10}$/.test(short) ? `k1:${short}` : "";
   // After every hexadecimal digit.
@@ -91,7 +91,7 @@ export function keysWith(short: string): { prefix: string; end: string } {
 /** A text, normalised for the key. */
 export function normalText(text: string): string {
   const lines = text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
-  // Up to here every character is composed; nearly every text has no other, which shows sooner than by normalising it.
+  // Every character up to here is composed. Nearly every text has no other, and this test is faster than normalising.
   return (/[^\0-\u02ff]/.test(lines) ? lines.normalize("NFC") : lines).trim();
 }
 

@@ -1,6 +1,6 @@
 /**
  * An item's life: its states, the events that change them, and nothing else in the program changes one. The database
- * holds the same table and refuses any other step; the README's diagram is drawn from it.
+ * holds the same table and refuses any other step; the diagram in docs/reference.md is drawn from it.
  *
  * The rule behind the table: a paid request is never repeated unless it is on record that it was not sent, was
  * refused, was not charged, or failed for 0 credits, or a person said so. So "no answer" has a state of its own

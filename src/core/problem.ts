@@ -20,7 +20,7 @@ export interface Place {
   lineColumn?: number;
   /** The column's name, or the field's path. */
   column?: string;
-  /** The row's id, where it has one. */
+  /** The row's id, if it has one. */
   id?: string;
   /** If a row makes several items, the values of this one, e.g. `lang=de`. */
   combination?: string;

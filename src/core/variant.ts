@@ -1,4 +1,4 @@
-/** The id or name of a variant of what is called so: a redo of `cup` makes `cup-v2`. A row of a sheet may have such an id too. */
+/** The id or name of a variant: a redo of `cup` makes `cup-v2`. A row of a sheet may have such an id too. */
 export function variantName(name: string, variant: number): string {
   return `${name}-v${variant}`;
 }

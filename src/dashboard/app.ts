@@ -8,7 +8,7 @@ import { dayMs } from "../core/quota/quota.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { shownValue } from "../schedule/shown-value.js";
-import { spentStepMs } from "../store/accounts/quota-reader.js";
+import { type QuotaReader, spentStepMs } from "../store/accounts/quota-reader.js";
 import type { Schedules } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
 import { shellWord } from "../text/shell.js";
@@ -44,7 +44,7 @@ export interface DashboardAppOptions {
   fleet: FleetWatch;
   commands: Commands;
   page: PageFiles;
-  /** Null where the workspace has no schedules. */
+  /** Null if the workspace has no schedules. */
   schedules(): Schedules | null;
   /** How buckets are reached. */
   environment: Environment;
@@ -54,12 +54,12 @@ export interface DashboardAppOptions {
 
 const sheetBytesMax = 200 * 1024 * 1024;
 const jsonBytesMax = 16 * 1024 * 1024;
-/** How often a stream looks for changes (ms), and sends the time in any case. */
+/** How often a stream checks for changes (ms), and sends the time in any case. */
 const refreshMs = 400;
 const atLeastMs = 10_000;
 /** How long to wait for an act before the page is told that it is still in progress (ms). */
 const patienceMs = 2_000;
-/** So many steps of time at most in a chart, none shorter than this (ms). */
+/** The most steps of time in a chart, and the shortest step (ms). */
 const stepsMax = 300;
 const stepMsMin = 5_000;
 const accountMs = 7 * dayMs;
@@ -167,9 +167,11 @@ async function progressOf(
   const lasted = (run.endedAt ?? now) - run.startedAt;
   const stepMs = Math.max(stepMsMin, Math.ceil(lasted / stepsMax / stepMsMin) * stepMsMin);
   const { archived, credits } = await browser.progress(id, stepMs);
-  const quota = await watch.quotaOf(run);
-  const requests = (await quota?.requests(run.startedAt, stepMs)) ?? [];
-  await quota?.close();
+  const requests = await withQuota(
+    watch,
+    run,
+    async (quota) => (await quota?.requests(run.startedAt, stepMs)) ?? [],
+  );
   return {
     stepMs,
     startedAt: run.startedAt,
@@ -187,15 +189,26 @@ async function progressOf(
 
 async function accountOf({ browser }: Reading, watch: WorkspaceWatch, now: number): Promise<AccountOverTime> {
   const [newest] = await browser.runs(null, 1);
-  const quota = newest === undefined ? null : await watch.quotaOf(newest);
   const since = now - accountMs;
-  const over = {
+  return withQuota(watch, newest, async (quota) => ({
     stepMs: spentStepMs,
     spent: ((await quota?.spent(since)) ?? []).map(({ at, amount }) => ({ at, amount: numberOf(amount) })),
     requests: (await quota?.requests(now - dayMs, spentStepMs)) ?? [],
-  };
-  await quota?.close();
-  return over;
+  }));
+}
+
+/** Opens the quota of a run's account, and closes it again; null without a run, or if it cannot be opened. */
+async function withQuota<Result>(
+  watch: WorkspaceWatch,
+  run: Parameters<WorkspaceWatch["quotaOf"]>[0] | undefined,
+  use: (quota: QuotaReader | null) => Promise<Result>,
+): Promise<Result> {
+  const quota = run === undefined ? null : await watch.quotaOf(run);
+  try {
+    return await use(quota);
+  } finally {
+    await quota?.close();
+  }
 }
 
 async function schedulesOf({ schedules: open, clock }: DashboardAppOptions): Promise<ScheduleEntry[]> {

@@ -103,7 +103,7 @@ export class Commands {
     return told(command);
   }
 
-  /** Runs a command that only looks, and gives what it printed. */
+  /** Runs a command that only reads, and returns what it printed. */
   async ask(words: readonly string[]): Promise<{ exit: number; stdout: string; message: string }> {
     const launched = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
     const exit = (await launched.ended) ?? exitCode("crash");

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { failureKinds } from "../core/failure.js";
-import { toNumber } from "../core/money.js";
+import { plus, toNumber } from "../core/money.js";
 import type { Store } from "../core/ports/store.js";
 import { decideItems } from "../job/orders/decide.js";
 import { redoItems, retryFailed } from "../job/orders/redo.js";
@@ -70,12 +70,12 @@ function orderOf(act: Act, cwd: string): FindItems {
 }
 
 function told({ items, credits, rest, note }: Offer): OfferedPrice {
-  const [own, others] = [toNumber(credits), toNumber(rest.credits)];
   return {
     items: items.map(({ rowId, model, price }) => ({ rowId, model, price: toNumber(price) })),
-    credits: own,
-    rest: { items: rest.items, credits: others },
+    credits: toNumber(credits),
+    rest: { items: rest.items, credits: toNumber(rest.credits) },
     note,
-    total: own + others,
+    // Added before it becomes a decimal number: the command takes six decimals.
+    total: toNumber(plus(credits, rest.credits)),
   };
 }

@@ -58,7 +58,7 @@ export interface LiveRun {
 }
 
 export interface QuotaWindow {
-  /** Null where nothing limits. */
+  /** Null if nothing limits it. */
   limit: number | null;
   used: number;
 }
@@ -221,7 +221,7 @@ export interface CellChange {
 export interface StartChoices extends SheetChoices {
   file: string;
   maxCredits?: number;
-  /** A new numbered edition: make everything anew. */
+  /** A new numbered edition: makes everything again. */
   fresh?: boolean;
   canary?: boolean;
   repair?: boolean;

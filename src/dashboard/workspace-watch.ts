@@ -24,7 +24,7 @@ export interface WatchOptions {
 }
 
 /** A state that other processes work on, in files or on a server. */
-interface Look {
+interface WatchedState {
   /** Rejects with Refused, with why there is nothing to see, or with DatabaseTrouble. */
   browser(): Promise<Browser>;
   /** Differs from the answer before if something was committed since. */
@@ -38,25 +38,25 @@ interface LiveReaders {
   quota: Opened<QuotaReader> | null;
 }
 
-/** Looks at a workspace that other processes work in. */
+/** Watches a workspace that other processes work in. */
 export class WorkspaceWatch {
-  private readonly look: Look;
+  private readonly state: WatchedState;
   private live: { run: number; opened: Promise<LiveReaders> } | null = null;
 
   constructor(private readonly options: WatchOptions) {
     const { workspace, clock } = options;
     const { database, root } = workspace;
-    this.look =
-      database === null ? new LookAtFiles(workspace, clock) : new LookAtServer(database, root, clock);
+    this.state =
+      database === null ? new WatchedFiles(workspace, clock) : new WatchedServer(database, root, clock);
   }
 
   owner(): Promise<LockOwner | null> {
-    return this.look.owner();
+    return this.state.owner();
   }
 
   /** Rejects with Refused, with why there is nothing to see, or with DatabaseTrouble. */
   browser(): Promise<Browser> {
-    return this.look.browser();
+    return this.state.browser();
   }
 
   async standing(): Promise<Standing> {
@@ -72,7 +72,7 @@ export class WorkspaceWatch {
     };
     try {
       const owner = await this.owner();
-      whole.change = `${await this.look.version()} ${owner?.pid ?? ""} ${owner?.run ?? ""}`;
+      whole.change = `${await this.state.version()} ${owner?.pid ?? ""} ${owner?.run ?? ""}`;
       const browser = await this.browser();
       return {
         ...whole,
@@ -148,12 +148,12 @@ export class WorkspaceWatch {
 
   async close(): Promise<void> {
     await this.forgetLive();
-    await this.look.close();
+    await this.state.close();
   }
 }
 
-/** The database file is opened when there is one, and again when it has become another one. */
-class LookAtFiles implements Look {
+/** Opens the database file when there is one, and again when another file has taken its place. */
+class WatchedFiles implements WatchedState {
   private readonly changes;
   private opened: { file: string; browser: ReturnType<typeof openBrowser> } | null = null;
 
@@ -197,8 +197,8 @@ class LookAtFiles implements Look {
   }
 }
 
-/** The database is connected to at the first look, and again after a connection is lost. */
-class LookAtServer implements Look {
+/** Connects to the database when it is first asked, and again after the connection is lost. */
+class WatchedServer implements WatchedState {
   private opening: Promise<SharedBrowser> | null = null;
 
   constructor(

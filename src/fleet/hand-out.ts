@@ -46,7 +46,7 @@ export async function openHandOut(options: HandOutOptions): Promise<HandOut> {
   const handOut = new Waiting(options);
   await handOut.refresh();
   await queue.onNews("outcomes", () => handOut.wake());
-  void handOut.look();
+  void handOut.watch();
   return handOut;
 }
 
@@ -55,7 +55,7 @@ class Waiting implements HandOut {
   private workers: readonly SeenWorker[] = [];
   private readonly over = new AbortController();
   private nap = new AbortController();
-  private looking: Promise<void> = Promise.resolve();
+  private watching: Promise<void> = Promise.resolve();
   private isMissed = false;
 
   constructor(private readonly options: HandOutOptions) {}
@@ -116,13 +116,13 @@ class Waiting implements HandOut {
   async close(): Promise<void> {
     this.over.abort("ended");
     this.wake();
-    await this.looking;
+    await this.watching;
   }
 
-  /** Looks into the queue until it is closed. */
-  look(): Promise<void> {
-    this.looking = this.lookOn();
-    return this.looking;
+  /** Watches the queue until it is closed. */
+  watch(): Promise<void> {
+    this.watching = this.keepWatching();
+    return this.watching;
   }
 
   async refresh(): Promise<void> {
@@ -144,7 +144,7 @@ class Waiting implements HandOut {
     this.isMissed = isMissed;
   }
 
-  private async lookOn(): Promise<void> {
+  private async keepWatching(): Promise<void> {
     const { clock, log, queue } = this.options;
     let refreshedAt = clock.monotonic();
     let trouble = false;
@@ -161,7 +161,7 @@ class Waiting implements HandOut {
         if (trouble) log.info({}, "the queue of downloads can be used again");
         trouble = false;
       } catch (error) {
-        // The run's own reads and writes end it where they must.
+        // If this lasts, the run's own queries end it.
         if (!trouble)
           log.warn(
             { error: (error as Error).message },

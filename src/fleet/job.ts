@@ -12,7 +12,7 @@ export interface DownloadJob {
    * A file in that folder that proves that a host has the folder of the run, and not another folder with the same name.
    */
   proof: string;
-  /** The bucket that alone keeps the outputs: then each host has its own folder, and its own credentials. */
+  /** The bucket, if it alone keeps the outputs: then each host has its own folder and its own credentials. */
   bucket: string | null;
   /** The service's address, which decides from which addresses a worker may download. */
   baseUrl: string;

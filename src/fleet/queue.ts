@@ -15,7 +15,7 @@ import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js"
 export interface Queue {
   /** Puts a job in and returns its id. */
   put(job: DownloadJob): Promise<string>;
-  /** Takes up to so many jobs. */
+  /** Takes up to `count` jobs. */
   take(count: number): Promise<TakenJob[]>;
   /** Renews the lease; false when it has ended. */
   renew(job: TakenJob): Promise<boolean>;
@@ -32,7 +32,7 @@ export interface Queue {
    * Reports that a worker is there; repeat this within `workerSeconds`. Returns true if the worker was told to leave.
    */
   beat(name: string, entry: WorkerEntry): Promise<boolean>;
-  /** Tells a worker that it is of no use. */
+  /** Tells a worker to leave, because it cannot work for this run. */
   sendAway(name: string): Promise<void>;
   leave(name: string): Promise<void>;
   workers(): Promise<SeenWorker[]>;
@@ -71,9 +71,9 @@ export interface QueueLoad {
 const name = "archive";
 /** A worker that is silent for this long has lost its jobs. pg-boss accepts no shorter time. */
 export const leaseSeconds = 10;
-/** A worker that says nothing for so long does not count. */
+/** A worker that says nothing for this long does not count. */
 export const workerSeconds = 10;
-/** Workers that may be lost with one job before it is given up for now. */
+/** How often a job whose worker was lost goes to another one. Then it has failed, and the run hands it out again later. */
 export const leasesMax = 5;
 /** Its queries are short: a longer silence (ms) means that the network was cut. The library hands this on to its driver. */
 const patience = {
@@ -149,7 +149,7 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     current.catch(() => undefined);
     return current;
   };
-  /** Makes the queue again where it was dropped. */
+  /** Makes the queue again if it was dropped. */
   const withBoss = async <Result>(act: (boss: Boss) => Promise<Result>): Promise<Result> => {
     const used = current;
     const opened = await used.catch(() => null);
@@ -354,7 +354,7 @@ function inOneGo<Given, Result>(
   };
 }
 
-/** For a command that cannot do without. */
+/** For a command that cannot do without the queue. */
 export function queueMissing(): EarlyExit {
   return new EarlyExit(
     "usage",

@@ -13,7 +13,7 @@ export interface WorkerOptions {
   queue: Queue;
   /** Of all outputs, on this host: absolute path. */
   outFolder: string;
-  /** Downloads for a service. */
+  /** What downloads from the service at this address. */
   archiveFor(baseUrl: string): Pick<Archive, "receive">;
   /**
    * How this host reaches the bucket of a run without a shared folder: throws BucketError. Absent in the run itself,
@@ -101,7 +101,7 @@ export class Worker {
           isRefused = false;
         }
       } catch (error) {
-        // A run says it by itself.
+        // A run reports it itself.
         if (!isRefused && entry.does !== "run")
           log.warn(
             { error: (error as Error).message },
@@ -113,7 +113,9 @@ export class Worker {
         const lease = new AbortController();
         this.active.set(job, lease);
         const work = this.carryOut(job, lease.signal)
-          .catch((error: unknown) => log.warn({ error: (error as Error).message }, "a job was given up"))
+          .catch((error: unknown) =>
+            log.warn({ error: (error as Error).message }, "a download ended unexpectedly"),
+          )
           .finally(() => {
             this.active.delete(job);
             running.delete(work);
@@ -189,7 +191,7 @@ export class Worker {
     const { disk, entry } = this.options;
     try {
       const bucket = openBucket();
-      // Before the download: it would be in vain.
+      // Without the bucket the download would be in vain.
       await bucket.find(indexName);
       const received = await receive();
       // The disk is this host's alone.

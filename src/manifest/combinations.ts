@@ -53,12 +53,13 @@ export function axesOf(job: SourceJob | undefined): Axis[] {
   return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
 }
 
-/** The number of combinations, without making them. */
-function countOf(job: SourceJob | undefined): number {
+/** The number of combinations of a row, without making them: one entry for each step, with the step's own `repeat`. */
+function partsOf(job: SourceJob | undefined): { combinations: number; repeat: string | undefined }[] {
   const product = (axes: readonly Axis[]) => axes.reduce((number, axis) => number * axis.settings.length, 1);
-  if (!job) return 1;
-  const steps = job.steps.length === 0 ? 1 : job.steps.reduce((sum, step) => sum + product(step.axes), 0);
-  return product(job.axes) * steps;
+  if (!job) return [{ combinations: 1, repeat: undefined }];
+  const all = product(job.axes);
+  if (job.steps.length === 0) return [{ combinations: all, repeat: undefined }];
+  return job.steps.map(({ axes, cells }) => ({ combinations: all * product(axes), repeat: cells["repeat"] }));
 }
 
 export const itemsMaxDefault = 100_000;
@@ -70,6 +71,7 @@ export const itemsMaxDefault = 100_000;
 export class Bound {
   rows = 0;
   private made = 0;
+  private readonly parts: ReturnType<typeof partsOf>;
   private readonly each: number;
   private readonly shared: number;
 
@@ -77,13 +79,15 @@ export class Bound {
     private readonly job: SourceJob | undefined,
     private readonly itemsMax: number,
   ) {
-    this.each = countOf(job);
+    this.parts = partsOf(job);
+    this.each = this.parts.reduce((sum, { combinations }) => sum + combinations, 0);
     this.shared = copies(job?.defaults.cells["repeat"]);
   }
 
   add({ repeat }: Cells): void {
     this.rows++;
-    this.made += copies(repeat, this.shared) * this.each;
+    const own = copies(repeat, this.shared);
+    for (const part of this.parts) this.made += copies(part.repeat, own) * part.combinations;
   }
 
   /** The limit is reached: items are only counted. */

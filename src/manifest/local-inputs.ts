@@ -14,7 +14,7 @@ interface LocalFile {
   /** `sha256:` and the hash. */
   sha256: string;
   bytes: number;
-  /** By its content; null where that is not known. */
+  /** By its content; null if that is not known. */
   mime: string | null;
 }
 

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type SheetChoices, sheetFlags, text, word } from "../launch.js";
 
 /**
- * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it; what spends says with each call
- * how much it may spend at most, and nothing asks for consent in between.
+ * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it. A call that spends says how
+ * much it may spend at most, and nothing asks for consent in between.
  */
 export interface Tool {
   name: string;
@@ -36,8 +36,8 @@ const sheet = {
     .optional()
     .describe("prompt or template of rows without one, such as 'a {{product}} on a table'"),
   params: z.record(z.string().max(200), text).optional().describe("params of rows that do not set them"),
-  first: z.int().positive().optional().describe("only so many rows, from the first"),
-  skip_invalid: z.boolean().optional().describe("leave wrong rows out instead of refusing the sheet"),
+  first: z.int().positive().optional().describe("only this many rows, from the first"),
+  skip_invalid: z.boolean().optional().describe("leave out invalid rows instead of refusing the sheet"),
   edition: text.optional().describe("make everything again under this name, once"),
 };
 
@@ -175,7 +175,7 @@ export const tools: readonly Tool[] = [
 
 /** Throws what is missing. */
 function resolveWords({ action, task, max_price }: Readonly<Record<string, unknown>>): string[] {
-  // The run goes on afterwards, and the items that it has still to submit need consent as well: without a price, none.
+  // The run goes on afterwards and submits its planned items, which need consent too: without a price, none is bought.
   const price = max_price ?? 0;
   switch (action) {
     case "adopt":

@@ -24,7 +24,7 @@ export class References {
 
   constructor(private readonly draft: Draft) {}
 
-  /** Call it when a row is in the draft, with so many items from that position on. */
+  /** Call it when a row is in the draft, with this many items from that position on. */
   add(row: Row, position: number, items: number): void {
     const refers = items > 0 && hasReference(row.inputs);
     if (row.chain === null) {
@@ -101,7 +101,7 @@ function oneOf(names: readonly string[]): string {
   return `one of: ${names.slice(0, listedMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Only for so many unknown names the nearest is searched: each search reads all ids. */
+/** The nearest name is searched for this many unknown names only: each search reads all ids. */
 const nearestMax = 20;
 
 /**

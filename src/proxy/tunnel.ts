@@ -1,20 +1,19 @@
-import { type Agent, type Dispatcher, EnvHttpProxyAgent, Pool } from "undici";
+import { type Agent, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from "undici";
 import type { Proxies } from "./variables.js";
 
-const connectMsMax = 10_000;
-
 /**
- * Opens connections as an Agent does, through a proxy where there is one for the host. Even plain http goes through a
+ * Opens connections as an Agent does, through a proxy if there is one for the host. Even plain http goes through a
  * tunnel, so a proxy cannot answer in place of the service.
  */
-export function proxied(proxies: Proxies, options: Agent.Options): EnvHttpProxyAgent {
+export function proxied(proxies: Proxies, options: Agent.Options, connectMsMax = 10_000): EnvHttpProxyAgent {
   const timeout = { timeout: connectMsMax };
   return new EnvHttpProxyAgent({
     ...options,
     httpProxy: proxies.http,
     httpsProxy: proxies.https,
     noProxy: proxies.except,
-    clientFactory: (proxy, settings) => toProxy(proxy, settings, proxies.from),
+    clientFactory: (proxy, settings) =>
+      toProxy(new Pool(proxy, { ...settings, headersTimeout: connectMsMax }), proxies.from),
     proxyTls: timeout,
     requestTls: timeout,
   });
@@ -22,15 +21,15 @@ export function proxied(proxies: Proxies, options: Agent.Options): EnvHttpProxyA
 
 /**
  * Asks the proxy for tunnels, and says in plain words why there is none. To undici a connection that ends is a reason to
- * make another one, so without errors of our own it would ask a proxy that hangs up for ever.
+ * make another one, so without errors of our own it would ask a proxy that hangs up again and again.
  */
-function toProxy(proxy: URL, settings: object, from: string): Dispatcher {
-  const pool = new Pool(proxy, settings);
+function toProxy(pool: Pool, from: string): Dispatcher {
   const connect = pool.connect.bind(pool);
   return Object.assign(pool, {
     async connect(asked: Dispatcher.ConnectOptions) {
       const tunnel = await connect(asked).catch((error: Error) => {
-        throw new Error(`the proxy (${from}) opens no tunnel: ${error.message}`, { cause: error });
+        const why = error instanceof errors.HeadersTimeoutError ? "no answer in time" : error.message;
+        throw new Error(`the proxy (${from}) opens no tunnel: ${why}`, { cause: error });
       });
       const { statusCode, socket } = tunnel;
       if (statusCode === 200) return tunnel;

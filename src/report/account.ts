@@ -65,7 +65,7 @@ function subscription(subscription: Me["subscription"]): Cell {
 }
 
 function usage({ used, limit }: Window): string {
-  // What nothing limits is not recorded.
+  // Without a limit the requests are not recorded.
   return limit === null ? "no limit" : `${used} of ${count(limit, "request")}, from this machine`;
 }
 
@@ -73,8 +73,7 @@ function usage({ used, limit }: Window): string {
 const modelsShown = 200;
 
 /**
- * What `bulkgen models` prints: the models with their prices, then the parameters that they know. Of a long list only
- * the beginning.
+ * What `bulkgen models` prints: the models with their prices, then the parameters that they know. A long list is cut.
  */
 export function modelsTable(all: readonly Model[], style: TerminalStyle = plainStyle): string {
   if (all.length === 0) return "The service offers no models.";

@@ -26,7 +26,7 @@ const columns: readonly Column[] = [
   { title: "prompt", flexible: true },
 ];
 
-/** One line for each file, or a few where the terminal is too narrow: a file's name is never cut. */
+/** One line for each file, or a few if the terminal is too narrow: a file's name is never cut. */
 export function foundTable({ newest, count: all }: FoundOutputs, style: TerminalStyle = plainStyle): string {
   if (all === 0) return "nothing found";
   const rows = newest.map(({ path, item, savedAt, charged }): Cell[] => [

@@ -29,7 +29,7 @@ export interface LiveFacts extends ProgressNow, News {
   cwd: string;
 }
 
-/** The room that there is. */
+/** The look of the terminal and its size. */
 export interface LiveStyle extends TerminalStyle {
   width: number;
   /** The terminal's lines; if there are too few, the least important lines are left out. */
@@ -46,7 +46,7 @@ interface Line {
 interface Share {
   label: string;
   part: number;
-  /** 0 where nothing bounds it; then there is no bar. */
+  /** 0 if nothing limits it; then there is no bar. */
   whole: number;
   text: string;
   tone: Tone;
@@ -83,7 +83,7 @@ export function liveView(facts: LiveFacts, style: LiveStyle): string[] {
   ].filter(({ text }) => text !== "");
   const most = lines.map(({ rank }) => rank).toSorted((a, b) => a - b)[style.height - 1] ?? Infinity;
   const shown = lines.filter(({ rank }) => rank <= most).map(({ text }) => text);
-  // What is above it is of another kind.
+  // An empty line separates the view from what is above it.
   return [...(shown.length < style.height ? [""] : []), ...shown.slice(0, style.height)];
 }
 
@@ -138,7 +138,7 @@ function quotaShare(label: string, { used, limit }: Window): Share[] {
   return [{ label, part: used, whole: limit, text: `${used} of ${limit} requests`, tone, rank: 5 }];
 }
 
-/** Each share with a bar of the same length, or without one where there is no room for it. */
+/** Each share with a bar of the same length, or without one if there is no room for it. */
 function drawn(shares: readonly Share[], style: LiveStyle): Line[] {
   const widest = Math.max(...shares.map(({ text }) => textWidth(text)));
   const length = Math.min(barMax, style.width - labelWidth - gap - widest);

@@ -46,8 +46,8 @@ function keepRunning({ processing, overdue }: LeftToDo["counts"]): string {
 }
 
 /**
- * The next step for somebody in `folder`. `elsewhere` is the workspace's folder where commands typed in `folder` find
- * another workspace, or none.
+ * The next step for somebody in `folder`. `elsewhere` is the workspace's folder if commands typed in `folder` would find
+ * another workspace, or none; otherwise null.
  */
 export function nextStepFrom(left: LeftToDo, folder: string, elsewhere: string | null): string | null {
   if (elsewhere === null) return nextStep(left, folder);
@@ -57,7 +57,8 @@ export function nextStepFrom(left: LeftToDo, folder: string, elsewhere: string |
 
 function decisionAdvice({ run, awaiting }: LeftToDo): string {
   const sandbox = run.options.sandbox ? " --sandbox" : "";
-  const items = awaiting.length === 1 ? awaiting[0] : "ITEM…";
+  const [first = ""] = awaiting;
+  const items = awaiting.length === 1 ? shellWord(first) : "ITEM…";
   return `look at ${someOf(awaiting)}, then \`bulkgen approve ${items}${sandbox}\` or \`bulkgen reject ${items} --again${sandbox}\``;
 }
 
@@ -77,7 +78,7 @@ function whenToResume({ run, counts, overdue, nextPollAt, decidesAt }: LeftToDo,
   return `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)}`;
 }
 
-/** A time rounded up to the minute; only the time of day where `before` is on the same day. */
+/** A time rounded up to the minute; only the time of day if `before` is on the same day. */
 function laterTime(at: number, before: number): string {
   const [day, time] = localMinute(at + 59_999).split(" ");
   return localMinute(before).startsWith(`${day} `) ? `${time}` : localTime(at + 59_999);

@@ -44,7 +44,7 @@ const linesMax = 20;
 
 /**
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
- * seen from `folder`, where that is shorter. Blockers that do not refuse the run are warnings.
+ * seen from `folder`, if that is shorter. Blockers that do not refuse the run are warnings.
  */
 export function planText(
   plan: ShownPlan,
@@ -231,7 +231,7 @@ function* shownChanges({
   for (const item of vanished) if (isTold(item)) yield vanishedText(item);
 }
 
-/** An item of a row that went back to another version is told only where something was made for it. */
+/** An item whose row went back to another version is shown only if something was made for it. */
 function isTold({ replacedBy, hasRow, state }: VanishedItem): boolean {
   return replacedBy === null && (!hasRow || state === "archived");
 }

@@ -20,7 +20,7 @@ function groupLine({ message, expected, got, nearest }: Problem, where: string, 
 
 /**
  * All problems, one line each; a manifest that is wrong in every row does not fill the screen. Files are named as seen
- * from `folder`, where that is shorter.
+ * from `folder`, if that is shorter.
  */
 export function problemsText({ told, count, repairs }: Digest, folder: string): string {
   const seen = told.map(({ problem: { place, ...problem }, ...group }) => ({
@@ -61,7 +61,7 @@ function repairLine(some: number): string | null {
   return `a spreadsheet seems to have changed ${some} of these values; --repair changes ${them} back and lists each one`;
 }
 
-/** A path as seen from a folder, where that is shorter. */
+/** A path as seen from a folder, if that is shorter. */
 export function shownPath(path: string, folder: string): string {
   const seen = isAbsolute(path) ? relative(folder, path) : path;
   return seen !== "" && seen.length < path.length ? seen : path;

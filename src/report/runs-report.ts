@@ -108,7 +108,7 @@ function totalsOf(runs: readonly RunLine[]) {
   };
 }
 
-/** Items of which it is not known, or not decided by a person, whether they are to be paid for again. */
+/** Items that may be paid for again: it is not known yet whether they were charged, or a person has to decide. */
 function undecidedIn({ held, unknown }: RunLine): number {
   return held + unknown;
 }
@@ -125,7 +125,7 @@ const columns: readonly Column[] = [
   { title: "ended" },
 ];
 
-/** One line a run, or a few where the terminal is too narrow. */
+/** One line a run, or a few if the terminal is too narrow. */
 function runsText(runs: readonly RunLine[], style: TerminalStyle): string {
   const rows = runs.map((facts): Cell[] => {
     const { run, archived, failed } = facts;

@@ -111,7 +111,7 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * One line for each run, or a few where the terminal is too narrow; then why runs stopped that are not done, and what to
+ * One line for each run, or a few if the terminal is too narrow; then why runs stopped that are not done, and what to
  * do about them. Manifests are named as seen from `folder`; for `elsewhere` see nextStepFrom.
  */
 export function runsTable(

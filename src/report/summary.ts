@@ -78,7 +78,7 @@ export async function summaryOf(
     lastLeft: lastBalance,
     creditCheck,
     requests: run.requests,
-    // Of a continued run, this process saw only a part.
+    // This process saw only a part of a continued run.
     forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
     elapsedMs: clock.now() - startedAt,
     ranMs: (run.endedAt ?? clock.now()) - run.startedAt,
@@ -220,7 +220,7 @@ function forecastLines({ forecast, requests, ranMs }: RunSummary): [string, Cell
   return [["forecast", comparedText(forecast, { requests, ms: ranMs })]];
 }
 
-/** Those of this run alone. */
+/** The files of this run alone. */
 function filesText({ files, bytes, before }: RunSummary): string {
   if (files === 0) return before > 0 ? "none new" : "none";
   return `${count(files, "file")}, ${fileSize(bytes)}`;

@@ -84,7 +84,7 @@ export function workflowDiagram(steps: readonly WorkflowStep[]): string {
   return ["flowchart LR", ...boxes, ...arrows].join("\n");
 }
 
-/** Mermaid reads quotes, brackets and Markdown in a label, so what is no plain text is written as a character's number. */
+/** Mermaid reads quotes, brackets and Markdown in a label, so anything but plain text is written as character codes. */
 function diagramText(text: string): string {
   return shortText(text, nameCharactersMax).replace(
     /[^\p{L}\p{M}\p{N} ·._-]|[.-](?= |$)/gu,

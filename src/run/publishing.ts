@@ -175,7 +175,7 @@ export class Publishing {
   }
 }
 
-/** Throws PublishError where it cannot be read. */
+/** Throws PublishError if it cannot be read. */
 function fileOf(value: string, file: LocalInput): PublishFile {
   if ("wrong" in file) throw new PublishError(`${value}: ${file.wrong}`);
   const { path, bytes, mime } = file;

@@ -114,7 +114,7 @@ export class Sandbox implements Behind {
     this.state.transact(() => this.state.commit(due));
   }
 
-  /** Takes up the tasks whose inputs an earlier process did not get to. */
+  /** Continues the tasks whose inputs an earlier process had not fetched yet. */
   resume(): void {
     for (const task of this.state.undecidedTasks()) this.prepare(task);
   }
@@ -139,7 +139,10 @@ export class Sandbox implements Behind {
       const error = await this.studio.prepare(task);
       if (this.closing.signal.aborted) return;
       const decision = this.world.decide(this.options.clock.now(), task, error);
-      await this.commits.run(() => this.state.commit([decision]));
+      // A task that cannot be decided now stays open, and the next process continues it.
+      await this.commits
+        .run(() => this.state.commit([decision]))
+        .catch((failure: Error) => this.options.onError?.(failure));
     });
   }
 
@@ -155,8 +158,8 @@ export class Sandbox implements Behind {
   }
 
   /**
-   * An input of a task may be the output of another: it is read directly, after checking its signature. A sandbox that was
-   * ended and started again has another port, and the address may be of the port before.
+   * An input of a task may be the output of another: it is read directly, after checking its signature. A restarted
+   * sandbox may have another port, so any port of this machine will do.
    */
   private ownOutput(address: string): Promise<Uint8Array> | undefined {
     const url = URL.canParse(address) ? new URL(address) : null;
@@ -190,12 +193,12 @@ export interface SandboxOptions {
   models?: readonly SandboxModel[];
   /** The longer side (px) of pictures and films, instead of each model's own. */
   mediaSide?: number | undefined;
-  /** Where media are found that were made before, by default by any sandbox of this process. */
+  /** Media made before; by default those of all sandboxes of this process. */
   made?: MadeMedia;
   /** Behaviour that the service's page leaves open. */
   switches?: SwitchSettings;
   /** Gets the sandbox's own failures, such as a full disk; callers only see an internal error. */
   onError?: (error: Error) => void;
-  /** What is to go wrong. */
+  /** What goes wrong. */
   faults?: FaultPlanSettings;
 }

@@ -77,7 +77,7 @@ async function planOf(settings: FaultPlanSettings | undefined): Promise<FaultPla
   return faultPlan.parse(settings);
 }
 
-/** Loads an app with its first request, which never comes in a rehearsal. */
+/** Loads an app at its first request: a rehearsal never sends one. */
 function loadedOnce(load: () => Promise<Hono>): (context: Context) => Promise<Response> {
   let app: Promise<Hono> | undefined;
   return async (context) => {

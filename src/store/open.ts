@@ -133,7 +133,7 @@ export const nextTurn: Defer = setImmediate;
 
 export interface Committing {
   defer?: Defer;
-  /** Makes durable what is committed, where SQLite does not do so itself. */
+  /** Makes durable what is committed, if SQLite does not do so itself. */
   sync?: () => Promise<void>;
 }
 

@@ -39,10 +39,10 @@ export type Queries = (text: string) => Query;
  * query is sent.
  */
 export interface Query {
-  /** The first row, or undefined where there is none. */
+  /** The first row, or undefined if there is none. */
   get(...values: unknown[]): Script<unknown>;
   all(...values: unknown[]): Script<unknown[]>;
-  /** The first column of the first row, or undefined where there is none. */
+  /** The first column of the first row, or undefined if there is none. */
   value(...values: unknown[]): Script<unknown>;
   /** PostgreSQL's answer is not waited for. */
   run(...values: unknown[]): Script<void>;

@@ -7,7 +7,7 @@ import { takesLinks } from "./terminal-kind.js";
 
 /** How output may look where it goes. */
 export interface TerminalStyle {
-  /** Columns of the terminal; null where there is none, and then lines are as long as they are. */
+  /** Columns of the terminal; null if there is none: then lines are not wrapped. */
   width: number | null;
   colour: boolean;
   /** It takes links to files (OSC 8). Default: it does not. */
@@ -19,7 +19,7 @@ export const plainStyle: TerminalStyle = { width: null, colour: false };
 
 const narrowest = 40;
 
-/** The look for a stream of this process: plain unless it is a terminal, without colour where NO_COLOR asks for none. */
+/** How output to a stream looks: plain unless it is a terminal, and without colour if NO_COLOR is set. */
 export function terminalStyle(
   stream: { isTTY?: boolean; columns?: number },
   environment: Environment,
@@ -42,7 +42,7 @@ export type Tone = "good" | "bad" | "warning" | "dim" | "strong";
 export type Cell = string | number | { text: string; tone: Tone } | { text: string; file: string };
 
 const gap = 2;
-/** The narrowest that a flexible column is made; and any other, when it must. */
+/** The least width of a flexible column, and of any other if nothing else helps. */
 const flexibleMin = 12;
 const columnMin = 3;
 
@@ -103,7 +103,7 @@ interface Drawing {
   widths: number[];
 }
 
-/** The time that cli-table3 takes grows with the square of the rows, so that long tables are drawn so many at a time. */
+/** cli-table3's time grows with the square of the rows, so long tables are drawn this many rows at a time. */
 const rowsAtOnce = 100;
 
 /** Without widths, each column is as wide as its widest cell; with them, what is wider is wrapped. */

@@ -69,6 +69,16 @@ test("a file that others may read gets one line of warning", async () => {
   expect(stderr).toBe(`bulkgen: other users can read ${path} (mode 0644). Run \`chmod 600 ${path}\`.\n`);
 });
 
+test("the command that closes such a file can be pasted when its path has a space", async () => {
+  const folder = join(at.folder, "my shop");
+  mkdirSync(folder);
+  writeFileSync(join(folder, ".env"), `BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`);
+  chmodSync(join(folder, ".env"), 0o644);
+  const command = `chmod 600 '${join(folder, ".env")}'`;
+  expect((await run(at, ["account", "--workspace", folder])).stderr).toContain(`Run \`${command}\`.`);
+  expect((await run(at, ["doctor", "--workspace", folder])).stdout).toContain(command);
+});
+
 test("a file that cannot be read is one clear message", async () => {
   mkdirSync(join(at.folder, ".env"));
   const { code, stdout, stderr } = await run(at, ["account"]);

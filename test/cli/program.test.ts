@@ -251,6 +251,7 @@ describe("shell completion", () => {
     expect(await script([], "/usr/bin/fish")).toBe(await script(["fish"], ""));
     const { code, stderr } = await run(at, ["completion", "csh"]);
     expect([code, stderr]).toEqual([2, 'bulkgen: shell: expected bash, zsh or fish, got "csh"\n']);
+    expect((await run(at, ["completion", "toString"])).code).toBe(2);
   });
 });
 

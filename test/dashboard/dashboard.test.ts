@@ -23,6 +23,7 @@ import type {
 import { openSqlite } from "../../src/sqlite.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { run } from "../e2e/command.js";
+import { models } from "../e2e/service.js";
 import { unzip } from "../e2e/unzip.js";
 import { openDashboard } from "./place.js";
 
@@ -393,6 +394,30 @@ describe("decide", () => {
       message: expect.stringMatching(/does not match cup/),
     });
     expect(service.made).toHaveLength(1);
+  });
+
+  test("a price with decimals is agreed to as it is shown: an item at 0.1 and two more at 0.1 are 0.3 credits", async () => {
+    const list = { ...models, models: models.models.map((model) => ({ ...model, credits_cost: 0.1 })) };
+    const { act, get, post, place } = await openDashboard({
+      charge: 0.1,
+      script: ({ what, before }) => {
+        if (what === "GET models") return { json: list };
+        return what === "POST generate" && before === 0 ? "serve and cut" : "serve";
+      },
+    });
+    place.write(
+      "three.csv",
+      `id,model,prompt\n${["cup", "jar", "mug"].map((id) => `${id},plain-image,a ${id}\n`).join("")}`,
+    );
+    const choices = { file: "three.csv", maxCredits: 0.1 };
+    expect(await act({ do: "start", choices, price: 0.1 })).toMatchObject({ exit: 10 });
+    const { items } = await get<WaitingPage>("/api/waiting?what=held");
+    const names = [String(items[0]?.name)];
+    const offer = await post<OfferedPrice>("/api/offer", { do: "resubmit", items: names, price: 0 });
+    expect(offer).toMatchObject({ credits: 0.1, rest: { items: 2, credits: 0.2 }, total: 0.3 });
+    const resubmitted = await act({ do: "resubmit", items: names, price: offer.total });
+    expect(resubmitted.line).toContain("--max-price=0.3");
+    expect(resubmitted.exit).not.toBe(2);
   });
 
   test("an offer for what cannot be done says why", async () => {

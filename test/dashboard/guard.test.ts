@@ -1,7 +1,31 @@
 import { describe, expect, test } from "vitest";
+import { dashboardApp } from "../../src/dashboard/app.js";
+import { systemClock } from "../../src/system.js";
 import { openDashboard, token } from "./place.js";
 
 const evil = "https://evil.example";
+
+test("a quota that cannot be read is closed all the same", async () => {
+  let closed = 0;
+  const fails = () => Promise.reject(new Error("disk I/O error"));
+  const close = async () => void closed++;
+  const run = { options: "{}", startedAt: 0, endedAt: null, counts: {} };
+  const browser = {
+    runs: async () => [run],
+    run: async () => run,
+    progress: async () => ({ archived: [], credits: [] }),
+  };
+  const watch = {
+    browser: async () => browser,
+    owner: async () => null,
+    quotaOf: async () => ({ requests: fails, spent: fails, close }),
+  };
+  const app = dashboardApp({ token, workspace: { root: "/" }, clock: systemClock, watch } as never);
+  const headers = { host: "127.0.0.1:4000", authorization: `Bearer ${token}` };
+  for (const path of ["/api/account", "/api/runs/1/progress"])
+    expect((await app.request(path, { headers })).status).toBe(500);
+  expect(closed).toBe(2);
+});
 
 describe("who is let in", () => {
   test.each([

@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { GalleryCard } from "../../src/job/archive/gallery.js";
@@ -138,6 +147,11 @@ describe.concurrent("commands that look after an archive", () => {
       },
     ]);
     expect((await cards("--prices"))[0]?.file?.price).toBe("1 credit");
+    const folder = join(place.folder, "sandbox-outputs", "s");
+    rmSync(join(folder, "gallery.html"));
+    mkdirSync(join(folder, "gallery.html"));
+    expect((await run(place, ["gallery", "--sandbox"])).code).toBe(2);
+    expect(readdirSync(folder).filter((name) => name.endsWith(".new"))).toEqual([]);
   });
 
   test("Ctrl-C ends the gallery with 130, and nothing keeps the process", slow, async () => {

@@ -199,6 +199,12 @@ describe("the bound on what a job multiplies", () => {
     const text = "rows: products.csv\nprompt: p\nrepeat: 3\n";
     expect((await job(text, { itemsMax: 5 })).problems).toMatchObject([{ got: "6" }]);
     expect((await job(text, { itemsMax: 6 })).problems).toEqual([]);
+    const steps =
+      "rows: [{ id: a, prompt: p }, { id: b, repeat: 4 }]\nprompt: p\nsteps:\n  - { name: draft, repeat: 3 }\n  - { name: final }\n";
+    expect((await job(steps, { itemsMax: 10 })).problems).toMatchObject([{ got: "11" }]);
+    const { rows, problems } = await job(steps, { itemsMax: 11 });
+    expect(problems).toEqual([]);
+    expect(rows.map(({ repeat }) => repeat)).toEqual([3, 1, 3, 4]);
   });
 
   test("is not for plain rows: a sheet may have any number", async () => {

@@ -7,6 +7,7 @@ import { openHttp } from "../../src/client/http.js";
 import { deliver } from "../../src/notify/deliver.js";
 import { endNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
+import { proxied } from "../../src/proxy/tunnel.js";
 import { type Proxies, proxiesIn } from "../../src/proxy/variables.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { ManualClock } from "../manual-clock.js";
@@ -162,6 +163,14 @@ describe("requests through a proxy", () => {
       kind: "not_sent",
       reason: "the server, or the proxy (HTTPS_PROXY), does not speak HTTPS",
     });
+  });
+
+  test("do not wait for ever for a proxy that keeps silent", async () => {
+    const proxy = await proxyTo(() => "keep silent");
+    const agent = proxied(proxiesIn({ HTTP_PROXY: proxy.host }) as Proxies, {}, 50);
+    closing.push(() => agent.destroy());
+    const asking = agent.request({ origin: "http://service.example", path: "/", method: "GET" });
+    await expect(asking).rejects.toThrow("the proxy (HTTP_PROXY) opens no tunnel: no answer in time");
   });
 
   test("P2: whose tunnel breaks once they have left are in doubt", async () => {

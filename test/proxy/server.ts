@@ -12,7 +12,7 @@ export interface TestProxy {
 }
 
 /** What a proxy does with a request for a tunnel: open it to a port of this machine, or answer with a status. */
-type Answer = { to: number } | { status: number } | "hang up";
+type Answer = { to: number } | { status: number } | "hang up" | "keep silent";
 
 /** A real proxy on loopback. It opens tunnels and nothing else. */
 export async function startProxy(
@@ -34,6 +34,7 @@ export async function startProxy(
     logins.push(request.headers["proxy-authorization"]);
     const how = answer(request.url ?? "");
     if (how === "hang up") return socket.destroy();
+    if (how === "keep silent") return;
     if ("status" in how) return socket.end(`HTTP/1.1 ${how.status} No\r\ncontent-length: 0\r\n\r\n`);
     const far = connect(how.to, "127.0.0.1", () => {
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");

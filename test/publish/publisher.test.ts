@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isPublishTarget, openPublisher, type PublishPlace } from "../../src/publish/publisher.js";
+import { runShell } from "../../src/shell.js";
+import { systemClock } from "../../src/system.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -92,6 +94,25 @@ describe("publishing", () => {
     ["echo https://a.example/x y", /got "https:\/\/a\.example\/x y"/],
   ])("by a command that fails: %s", async (command, message) => {
     await expect(publisher({ command }).publish(photo().file)).rejects.toThrow(message);
+  });
+
+  it("by a command that ends and leaves its output open in another session: it is over when its time is", async () => {
+    const left =
+      'require("child_process").spawn("sleep", ["9"], { detached: true, stdio: ["ignore", "inherit", "ignore"] }).unref()';
+    const late = new AbortController();
+    const began = performance.now();
+    const running = runShell({
+      command: `${process.execPath} -e '${left}'`,
+      cwd: tmpdir(),
+      environment: { PATH: process.env["PATH"] },
+      facts: {},
+      signal: late.signal,
+      reads: true,
+    });
+    await systemClock.sleep(1_500);
+    late.abort();
+    expect((await running).trouble).toBe("did not end in time and was stopped");
+    expect(performance.now() - began).toBeLessThan(8_000);
   });
 
   it("says what is missing before anything is uploaded", () => {

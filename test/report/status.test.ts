@@ -230,6 +230,13 @@ describe("status", () => {
     expect(nextStep(leftOf({ ...run, state: "paused" }, { overdue: 1 }))).toBe(running);
   });
 
+  test("names an item that waits for approval as it can be pasted", () => {
+    const run = { ...finishedRun, exit: "held" as const };
+    expect(nextStep({ ...leftOf(run, { planned: 0 }), awaiting: ["red cup"] })).toBe(
+      "look at red cup, then `bulkgen approve 'red cup'` or `bulkgen reject 'red cup' --again`",
+    );
+  });
+
   test("says of blocked items which command shows what they wait for, with the run and --sandbox", () => {
     const { options } = finishedRun;
     const run = { ...finishedRun, exit: "held" as const, options: { ...options, sandbox: true } };

@@ -113,7 +113,7 @@ describe("bulkgen sandbox", () => {
     writeFileSync(join(folder, "bad.json"), JSON.stringify({ limiter: { kind: "leaky" }, colour: 1 }));
     const refused = await bulkgen("sandbox", "--switches", "bad.json");
     expect(refused).toMatchObject({ status: 2, stdout: "" });
-    expect(refused.stderr).toMatch(/bad\.json is no set of switches[\s\S]*colour[\s\S]*limiter\.kind/);
+    expect(refused.stderr).toMatch(/bad\.json is not a set of switches[\s\S]*colour[\s\S]*limiter\.kind/);
   });
 
   it("lets things go wrong as a preset or a file says", async () => {
@@ -136,7 +136,7 @@ describe("bulkgen sandbox", () => {
     writeFileSync(join(folder, "models.json"), '{"models": [{"model_key": "a"}]}');
     const { status, stderr } = await bulkgen("sandbox", "--models", "models.json");
     expect(status).toBe(2);
-    expect(stderr).toContain("models.json is no list of models:");
+    expect(stderr).toContain("models.json is not a list of models:");
     expect(stderr).toContain("→ at models[0].category");
     expect((await bulkgen("sandbox", "--models", "none.json")).stderr).toContain("there is no file ");
   });
@@ -164,7 +164,7 @@ describe("files as inputs", () => {
     const { url, key } = await serve();
     for (const path of ["private.png", "missing.png"]) {
       const { status, body } = await generate(url, key, path);
-      expect([status, body.error.message]).toEqual([400, "image_url is to be a URL: https://…"]);
+      expect([status, body.error.message]).toEqual([400, "image_url must be a URL: https://…"]);
     }
   });
 

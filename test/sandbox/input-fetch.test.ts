@@ -35,7 +35,7 @@ describe("an input by URL", () => {
     const address = await serving((_, response) => {
       response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data" }).end();
     });
-    await expect(fetchInput(address, undefined)).rejects.toThrow("is to be https, or http on this machine");
+    await expect(fetchInput(address, undefined)).rejects.toThrow("must be https, or http on this machine");
   });
 
   it("is not chased through redirects without end", async () => {

@@ -101,6 +101,8 @@ describe("a sandbox that plays a model file", () => {
     ]) {
       expect((await seat.generate(body)).body.error.code).toBe("INVALID_REQUEST");
     }
+    const odd = { model: "veo", prompt: "A heron", params: { seed: { from: 1 } } };
+    expect((await seat.generate(odd)).body.error.message).toBe('seed is {"from":1}, but must be a string.');
     expect((await seat.generate({ model: "aurora-image", prompt: "A heron" })).body.error.code).toBe(
       "INVALID_MODEL",
     );
@@ -185,7 +187,7 @@ describe("a model file that cannot be played", () => {
     ],
   ])("is refused with what was expected, and where (%#)", (document, expected, where) => {
     const reading = () => readModelFile(JSON.stringify(document), "m.json");
-    expect(reading).toThrow("m.json is no list of models:");
+    expect(reading).toThrow("m.json is not a list of models:");
     expect(reading).toThrow(expected);
     expect(reading).toThrow(`→ at ${where}`);
   });

@@ -138,6 +138,28 @@ describe("a failure of the sandbox itself", () => {
     expect((await caller.generate(image)).status).toBe(200);
     await caller.sandbox.close();
   });
+
+  it("leaves a task open whose outcome cannot be stored, and a later sandbox decides it", async () => {
+    const file = join(folder, "sandbox.db");
+    const causes: string[] = [];
+    const first = await Caller.start({ file, onError: ({ message }) => causes.push(message) });
+    const made = (await first.finish(image)).output_urls[0];
+    const db = openSqlite(file);
+    db.exec(
+      "create trigger full before update of outcome on tasks begin select raise(abort, 'disk is full'); end",
+    );
+    const { task_id } = (await first.generate({ model: "atelier-upscale", image_url: made })).body;
+    await first.sandbox.settled();
+    expect(causes).toEqual([expect.stringContaining("disk is full")]);
+    db.exec("drop trigger full");
+    db.close();
+    await first.sandbox.close();
+    const second = await Caller.start({ file }, first.clock);
+    await second.sandbox.settled();
+    second.clock.advance(60_000);
+    expect((await second.task(task_id)).body.status).toBe("completed");
+    await second.sandbox.close();
+  });
 });
 
 describe("a port that is taken", () => {

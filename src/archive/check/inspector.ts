@@ -20,7 +20,7 @@ const heapMebibytesMax = 512;
 
 export interface InspectorSettings {
   clock: Clock;
-  /** The time for one file: so many milliseconds, plus the time to read its bytes at the lowest speed. */
+  /** The time for one file: these milliseconds, plus the time to read its bytes at the lowest speed. */
   msMax?: number;
   bytesPerSecondMin?: number;
   /** For tests. */

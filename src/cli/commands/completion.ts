@@ -41,7 +41,7 @@ complete -c bulkgen -f -a '(__bulkgen_completions)'
 export async function completion({ args, machine }: Call<unknown, { shell?: string }>): Promise<undefined> {
   const own = /(?:^|\/)(zsh|fish)$/.exec(machine.env["SHELL"] ?? "")?.[1];
   const shell = args.shell ?? own ?? "bash";
-  if (!(shell in scripts))
+  if (!Object.hasOwn(scripts, shell))
     throw new EarlyExit("usage", `shell: expected bash, zsh or fish, got ${JSON.stringify(shell)}`);
   machine.stdout.write(scripts[shell as keyof typeof scripts]);
 }

@@ -12,6 +12,7 @@ import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
 import { count } from "../../text/amounts.js";
+import { shellWord } from "../../text/shell.js";
 import type { DoctorFlags } from "../flags/setup.js";
 import type { ServiceSetting } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
@@ -131,7 +132,11 @@ function settingChecks(flags: DoctorFlags, machine: Machine, { root }: Workspace
     return [problem("settings", { expected: "files that can be read", got: foreseen(error), todo })];
   }
   const open = openToOthers(file);
-  const mode = { expected: "a file that only you can read", got: open ?? "", todo: `chmod 600 ${file}` };
+  const mode = {
+    expected: "a file that only you can read",
+    got: open ?? "",
+    todo: `chmod 600 ${shellWord(file)}`,
+  };
   const todo = (name: string) => `set ${name} in the environment or in ${file}, or add --sandbox`;
   return [
     ...(open === null ? [] : [warning(".env", mode)]),

@@ -60,7 +60,7 @@ async function afterRepair(
   const before = brokenCount(reports);
   if (before === 0) return { reports, repaired: 0 };
   await repair(reports, options);
-  // Files that were intact need not be read again. One that was damaged may still be, in its right size.
+  // Intact files need not be read again. A damaged one may still be damaged, and have the right size.
   const after = (await check({ files: damagedIn(reports) })).map((report) => asRead(report, reports));
   return { reports: after, repaired: before - brokenCount(after) };
 }
@@ -96,7 +96,7 @@ function show(
 ): ExitName {
   const workspace = flags.workspace === undefined ? "" : ` --workspace ${shellWord(flags.workspace)}`;
   const verifies = `bulkgen verify${workspace}${flags.sandbox ? " --sandbox" : ""}`;
-  // A file may be damaged in its right size: a check of sizes would find nothing to repair. Another sample has other files.
+  // A damaged file may have the right size: a check of sizes would find nothing to repair, nor may another sample.
   const depth = flags.readData || flags.subset !== undefined ? " --read-data" : "";
   const commands = { repair: `${verifies}${depth} --repair`, clean: `${verifies} --clean --yes` };
   const facts = (shown: (path: string) => string): VerifyReport => ({

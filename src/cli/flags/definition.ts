@@ -1,5 +1,5 @@
 /**
- * The one definition of a flag. Parsing, help, completion, the settings file, the environment and the README's table
+ * The one definition of a flag. Parsing, help, completion, the settings file, the environment and the tables of the docs
  * all read it. Its name on the command line is that of its attribute: `maxCredits` is `--max-credits`.
  */
 export interface FlagDefinition<Value = unknown> {

@@ -36,7 +36,7 @@ export function positive(text: string): number {
   return value;
 }
 
-/** The argument RUN, in whose place a job's name or an item's may be typed. */
+/** The argument RUN. People may type the name of a job or of an item instead. */
 export function numberOfRun(text: string): number {
   if (!/^\d+$/.test(text))
     throw new FlagError(

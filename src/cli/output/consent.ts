@@ -28,7 +28,7 @@ export async function askConsent(
   { display, options, machine }: Asking,
 ): Promise<boolean> {
   const { cwd, stderr, env } = machine;
-  // What refuses the run has ended it before.
+  // A plan that is refused does not come this far.
   if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env), []));
   else sayLost(plan, options.log);
   if (plan.due === 0) return true;

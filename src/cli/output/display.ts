@@ -16,7 +16,7 @@ export interface Display {
   waiting(what: WaitReason, until: number): void;
   /** What the command waits for, in words. */
   status(line: string): void;
-  /** How far a command is that mostly ends at once: elsewhere than on a terminal, a line comes after some seconds. */
+  /** How far a command is that usually ends at once: outside a terminal, a line comes only after some seconds. */
   counting(line: string): void;
   /** A line of its own. */
   say(line: string): void;
@@ -32,7 +32,7 @@ export interface DisplayedRun {
   jobName: string;
   /** Of its files. */
   folder: string;
-  /** How long ago (ms) what is shown of it began. */
+  /** How long ago (ms) its process began with it. */
   elapsedMs: number;
   news(): Promise<Opened<NewsReader>>;
 }

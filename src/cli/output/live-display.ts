@@ -136,7 +136,7 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
     status: (line) => oneLine(() => terminalText(line)),
     counting: (line) => oneLine(() => terminalText(line)),
     say(line) {
-      // What was waited for before the run is over.
+      // A wait before the run is over.
       if (run === null) {
         view = null;
         clear();

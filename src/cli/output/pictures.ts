@@ -14,8 +14,8 @@ const sixelWidth = 280;
 export type DrawPicture = (path: string) => Promise<string | null>;
 
 /**
- * How this terminal draws small pictures; null where it cannot. The terminal decodes the files itself, which have been
- * checked by then: kitty takes PNG, by its path, and iTerm2 what macOS can show. For sixel they are decoded here.
+ * How this terminal draws small pictures; null if it cannot. kitty and iTerm2 decode the files themselves, after bulkgen
+ * has checked them: kitty takes PNG, by its path, and iTerm2 what macOS can show. For sixel they are decoded here.
  */
 export function picturesOf(environment: Environment): DrawPicture | null {
   const protocol = pictureProtocol(environment);

@@ -33,7 +33,7 @@ export function openPrintedDisplay(clock: Clock, stream: OutputStream): Display 
     printed = newest;
     show(newest());
   };
-  /** That time passes is no news. */
+  /** A line that differs only in its times is no news. */
   const printNews = () => {
     if (newest !== null && printed !== null && printed() === newest()) printed = newest;
     else print();
@@ -85,7 +85,7 @@ export function openPrintedDisplay(clock: Clock, stream: OutputStream): Display 
     say(line) {
       stream.write(`${line}\n`);
       shown = "";
-      // A run goes on below; what was waited for before it is over.
+      // The progress of a run goes on below the line; a wait before the run is over.
       if (!isRunning) newest = null;
     },
     beside: (other) => other,

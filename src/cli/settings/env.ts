@@ -4,6 +4,7 @@ import { parseEnv } from "node:util";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
+import { shellWord } from "../../text/shell.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
@@ -67,7 +68,7 @@ export function envFile(root: string): string {
 export function openToOthers(path: string): string | null {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return null;
-  return `other users can read ${path} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). Run \`chmod 600 ${path}\`.`;
+  return `other users can read ${path} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). Run \`chmod 600 ${shellWord(path)}\`.`;
 }
 
 /**

@@ -160,7 +160,7 @@ export async function flagsOfPlan(
     if (ofPlan[attribute] !== undefined) Object.assign(merged, { [attribute]: ofPlan[attribute] });
   merged.sandbox = saved.sandbox;
   merged.workspace = workspace;
-  // An edition that was numbered when it was planned is that one, not the next.
+  // The plan has an edition already: --fresh would choose the next one.
   delete merged.fresh;
   delete merged.edition;
   if (saved.edition !== "") merged.edition = saved.edition;
@@ -168,7 +168,7 @@ export async function flagsOfPlan(
 }
 
 /**
- * Reports what has changed since the plan was saved, whose items are let go of. Throws EarlyExit if it is more than the
+ * Reports what has changed since the plan was saved, and closes its items. Throws EarlyExit if it is more than the
  * tolerance allows.
  */
 export function checkDrift(

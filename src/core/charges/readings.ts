@@ -104,12 +104,13 @@ function known({ entries }: ChargeEvidence, reading: CounterReading, hypothesis:
   return sumOf(charges);
 }
 
+/** Whether a task ended before a reading: by the service's clock, if it is known for both. */
 function endedBefore(entry: SpendLogEntry, reading: CounterReading): boolean {
   const ended = comparableEnd(entry, reading);
   return ended === null ? entry.polledSeq < reading.seq : ended <= servedAt(reading);
 }
 
-/** Whether a task ended before a reading: by the service's clock, if it is known for both. */
+/** When a task ended, by the service's clock; null unless it is known for the reading too. */
 function comparableEnd({ taskEndedAt }: SpendLogEntry, reading: CounterReading): number | null {
   return reading.servedAt === null ? null : taskEndedAt;
 }

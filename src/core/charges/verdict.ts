@@ -6,9 +6,9 @@
  * A request that was charged another price than recorded can complete the sum by chance. Then a request that was not
  * charged is held as charged; nothing is paid twice for it.
  *
- * A rule that also composed the rest of the prices of some requests, of prices that had changed and of returned credits
- * was measured: of 119,580 items in the same 10,000 simulated runs 17,116 ended held with it and 17,652 with this rule,
- * 1 in 223 more, and no promise was broken in either.
+ * A finer rule was measured too: it also tried whether the rest is the price of only some requests, of changed prices, or
+ * of returned credits. Of 119,580 items in the same 10,000 simulated runs, 17,116 ended held with it and 17,652 with this
+ * rule, 1 in 223 more; neither broke a promise.
  */
 import { type Credits, inCredits, noCredits, plus, sumOf } from "../money.js";
 import { dayMs } from "../quota/quota.js";
@@ -242,7 +242,7 @@ export function reconcile(evidence: ChargeEvidence): Judgement {
   }
   // If several cannot be distinguished, none can be judged: the next baseline contains what each may have cost.
   const hopeless = why ?? judged[0]?.evidence;
-  if (hopeless !== undefined) return giveUp(facts, open, hopeless);
+  if (hopeless !== undefined) return leaveToPerson(facts, open, hopeless);
   const last = facts.readings.findLast(
     (reading) => clarity(facts, reading) === "clear" && !isBetween(facts, reading),
   );
@@ -304,7 +304,7 @@ function isBetween({ entries }: ChargeEvidence, { seq }: ChargeEvidence["baselin
 }
 
 /** Leaves the POSTs to a person if nothing can be inferred from the readings so far. */
-function giveUp(facts: ChargeEvidence, open: readonly SpendLogEntry[], why: string): Judgement {
+function leaveToPerson(facts: ChargeEvidence, open: readonly SpendLogEntry[], why: string): Judgement {
   const last = facts.readings.at(-1);
   const lost = open.filter((entry) => entry.intendedSeq <= (last ?? facts.baseline).seq);
   const learned = learnedOf(facts);

@@ -102,8 +102,8 @@ export function deadlineOf(options: Pick<RunOptions, "until" | "maxDurationMs">,
 }
 
 /**
- * The options of a run that a person continues: an instant that has passed has ended it once, and is no reason to submit
- * nothing of what is ordered now.
+ * The options of a run that a person continues: an `--until` instant that has passed has ended the run once, and must not
+ * keep what is ordered now from being submitted.
  */
 export function withoutPastEnd(options: RunOptions, now: number): RunOptions {
   const { until } = options;

@@ -106,9 +106,9 @@ function expectedRequests({ groups, limits, usedToday }: Outlook): number {
   for (const { items, pace } of named.values()) {
     const key = `${pace.mean} ${pace.spread}`;
     const chance = Math.max(leastChance, certainty(pressure, pace));
-    const looks = known.get(key) ?? expectedPolls(pace, chance);
-    known.set(key, looks);
-    requests += items * (1 + looks);
+    const polls = known.get(key) ?? expectedPolls(pace, chance);
+    known.set(key, polls);
+    requests += items * (1 + polls);
   }
   return requests;
 }

@@ -30,7 +30,7 @@ export interface LaneAnswer {
 /** Milliseconds of good answers from none to the ceiling; a pause between two answers counts up to `pauseMsMax`. */
 const toCeilingMs = 8_000;
 const pauseMsMax = 2_000;
-/** An answer that takes so many times as long as usual is trouble. Quicker ones than `slowMs` never are. */
+/** An answer that takes this many times as long as usual is trouble. One within `slowMs` never is. */
 const slowTimes = 3;
 const slowMs = 2_000;
 
@@ -83,7 +83,7 @@ export class LanesInUse {
     this.limit = afterAnswer(this.limit, answer);
   }
 
-  /** So many items are planned. Never fewer lanes are needed than before, so that the last items are submitted as fast as the first. */
+  /** Notes how many items are planned. The need never falls, so that the last items are submitted as fast as the first. */
   see(planned: number): void {
     const wanted = Math.ceil((planned * (this.limit.usualMs ?? 0)) / submitWithinMs);
     this.needed = Math.max(this.needed, Math.min(wanted, this.lanes));

@@ -40,7 +40,7 @@ export interface Draft {
   linked(): Iterable<{ child: number; open: number }>;
   childrenOf(parent: number): number[];
   linksOf(child: number): ResolvedLink[];
-  /** Null where nothing is made of the row. */
+  /** Null if nothing is made of the row. */
   slotAt(position: number): (DraftSlot & { number: number; repeat: number }) | null;
   /** An item with links is known once the keys of its parents are. */
   finish(
@@ -130,13 +130,13 @@ export interface DraftRow {
   repeat: number;
   /** Every cell as written, by column. */
   cells: Readonly<Record<string, string>>;
-  /** Why nothing is made of it, where nothing is. */
+  /** Why nothing is made of it; null if something is. */
   problem: string | null;
   /** The problems that the row has if no model accepts the default of that name. */
   without: readonly { key: string; problem: Problem }[];
   /** Selected so far. */
   chosen: boolean;
-  /** By which it is drawn, where lots are drawn. */
+  /** Its lot if rows are chosen by lot (`--sample`), otherwise null. */
   lot: string | null;
   /** How many items it stands for, of those that are identical to the item at this position. */
   shares: { head: number; items: number } | null;

@@ -2,8 +2,7 @@ import type { Credits } from "../money.js";
 
 /**
  * An order to a run or its items while another process executes the run. Only that process may change them, so the order
- * waits in the workspace until it is applied; if no process is using the workspace, the command
- * does.
+ * waits in the workspace until it is applied; if no process is using the workspace, the command applies it.
  */
 export type Order = RunOrder | ItemOrder;
 

@@ -46,7 +46,7 @@ export interface PaidAttempt {
   itemKey: string;
   /** By the service's clock as far as it was known (UTC ms). */
   sentAt: number;
-  /** Null where no task is known. */
+  /** Null if no task is known. */
   taskId: string | null;
   /** Whether the request has a recorded outcome, which may be that no answer came. */
   answered: boolean;

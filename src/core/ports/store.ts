@@ -528,7 +528,7 @@ export interface SheetRow {
   cells: Readonly<Record<string, string>>;
   /** Keys of the items that the row stands for. */
   keys: readonly string[];
-  /** Why it stands for none, where it was wrong. */
+  /** Why it stands for none; null if it was right. */
   problem: string | null;
 }
 

@@ -40,7 +40,7 @@ export const timeoutMs: Readonly<Record<Endpoint, number>> = {
   me: 30_000,
 };
 
-/** Milliseconds that a request whose answer was given up may still take to arrive. */
+/** Milliseconds that a request whose answer counts as lost may still take to arrive. */
 export const lateMsMax = 400_000;
 
 /** When a request that has no answer yet counts as ended, at the latest. UTC ms. */
@@ -110,7 +110,7 @@ export interface Quota {
   releases: readonly number[];
   /**
    * What the account's pacing requires: the least time between two sends (ms), when the next may leave (UTC ms), and
-   * how many may leave now, where that is bounded.
+   * how many may leave now, if that is limited.
    */
   pacing: { spacingMs: number; nextAt: number; atOnce?: number };
   /** Requests of the day that other runs of the account need for their open tasks. */
@@ -123,8 +123,8 @@ export interface Quota {
 export function freeSlots(quota: Quota, now: number): number {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return 0;
   if (quota.pacing.nextAt > now) return 0;
-  const places = freeInWindows(quota);
-  return Math.min(places, quota.pacing.spacingMs > 0 ? 1 : (quota.pacing.atOnce ?? places));
+  const slots = freeInWindows(quota);
+  return Math.min(slots, quota.pacing.spacingMs > 0 ? 1 : (quota.pacing.atOnce ?? slots));
 }
 
 /** Free slots of the windows, even if not all may be used at once. */
@@ -147,16 +147,16 @@ export function slotsWithin(quota: Quota, now: number, times: readonly number[])
   return times.map((ms) => {
     const rounds = (startMs: number) => 1 + Math.floor((ms - startMs) / roundMs);
     const isSilent = ms < silentMs;
-    let places = isSilent ? 0 : free === Number.POSITIVE_INFINITY ? free : free * rounds(silentMs);
+    let slots = isSilent ? 0 : free === Number.POSITIVE_INFINITY ? free : free * rounds(silentMs);
     for (const startMs of starts) {
       if (ms < startMs) break;
-      places += rounds(startMs);
+      slots += rounds(startMs);
     }
     if (spacingMs > 0) {
       const waitMs = Math.max(silentMs, nextAt - now);
-      places = Math.min(places, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));
+      slots = Math.min(slots, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));
     }
-    return Math.max(0, Math.min(places, slotsLeft(quota.day)));
+    return Math.max(0, Math.min(slots, slotsLeft(quota.day)));
   });
 }
 

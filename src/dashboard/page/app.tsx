@@ -123,7 +123,7 @@ function View({ route: { parts, query }, standing }: { route: ViewRoute; standin
     case "gallery":
       return <GalleryView query={query} />;
     case "schedules":
-      return <SchedulesView standing={standing} />;
+      return <SchedulesView />;
     default:
       return (
         <Hint title="There is nothing here">

@@ -39,7 +39,7 @@ export interface FilledSheet {
 /** Lines that are read one by one, as often as needed: there may be more than fit into memory. */
 export type Lines<Line> = Iterable<Line> | AsyncIterable<Line>;
 
-/** Lines that a generator reads, anew each time. */
+/** Lines that a new generator reads each time. */
 export function linesOf<Line>(read: () => AsyncGenerator<Line>): AsyncIterable<Line> {
   return { [Symbol.asyncIterator]: read };
 }

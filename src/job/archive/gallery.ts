@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { rename, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
 import { loudnessOf } from "../../archive/check/loudness.js";
@@ -292,6 +292,11 @@ function differingColumns(things: readonly Thing[]): ReadonlySet<string> {
 /** Replaces the page atomically, so a reader sees either the old page or the new one. */
 async function replace(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.new`;
-  await writeFile(temporary, text);
-  await rename(temporary, path);
+  try {
+    await writeFile(temporary, text);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
 }

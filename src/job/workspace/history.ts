@@ -93,7 +93,7 @@ export function mustHaveRuns(workspace: Workspace): void {
   throw new EarlyExit("usage", noRunsText(workspace));
 }
 
-/** How to begin, where no run is on record. */
+/** How to begin, if no run is on record. */
 export const howToBegin = "`bulkgen init` writes a first sheet, `bulkgen run FILE` makes what a sheet lists";
 
 /** Says that a workspace has no runs, what it contains nevertheless, and what to do. */

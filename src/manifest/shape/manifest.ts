@@ -80,7 +80,7 @@ export interface Row {
 }
 
 export interface Mark {
-  /** The file, where it is not the row's own. */
+  /** The file, if it is not the row's own. */
   file?: string;
   line: number;
   lineColumn: number;

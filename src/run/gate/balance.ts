@@ -146,7 +146,7 @@ export class Balance {
     return this.caps.allowRecheck(committed) && (await this.read()) !== null;
   }
 
-  /** The balance; null where it could not be read. */
+  /** The balance; null if it could not be read. */
   private async read(): Promise<Credits | null> {
     const { ports, caps } = this;
     const reading = await readAccount(ports).catch((error: unknown) => {

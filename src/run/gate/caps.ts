@@ -38,7 +38,7 @@ export class Caps {
     this.keep = settings.keep;
   }
 
-  /** The smallest cap; null where there is none. */
+  /** The smallest cap; null if there is none. */
   get cap(): Credits | null {
     return this.smallest?.most ?? null;
   }

@@ -40,7 +40,7 @@ export class DiskTrouble {
     return (this.ofSave ?? this.ofCheck)?.reason ?? null;
   }
 
-  /** When the free space is checked again (UTC ms); null where nothing waits for that. */
+  /** When the free space is checked again (UTC ms); null if nothing waits for that. */
   get wakeAt(): number | null {
     return this.ofCheck === null ? null : this.nextCheck.until;
   }

@@ -13,7 +13,7 @@ import {
   toMicro,
 } from "../state/state.js";
 
-/** What accounts are administered with: the state that a sandbox is served from, by this process or another. */
+/** What administering accounts needs: the state that a sandbox serves, in this process or another. */
 export interface Desk {
   state: SqliteState;
   clock: Clock;
@@ -75,7 +75,7 @@ export function findAccount(desk: Desk, email: string | undefined): AccountRecor
   throw new AdminProblem(`there is no user ${JSON.stringify(email)}; there is ${known.join(", ")}`);
 }
 
-/** Makes an account for another user: Pro, active and with 500 credits, as the sandbox's own was made. Throws AdminProblem. */
+/** Makes an account for another user: Pro, active and with 500 credits, like the sandbox's own. Throws AdminProblem. */
 export function createAccount(desk: Desk, email: string, change: AccountChange): AccountRecord {
   const { state, clock, random } = desk;
   if (!emailPattern.test(email)) {

@@ -5,7 +5,7 @@ import { keyColumns } from "../state/rows.js";
 import { fromMicro, type KeyRecord, keyHash, sandboxKey } from "../state/state.js";
 import { AdminProblem, type Desk } from "./accounts.js";
 
-/** A key as its owner sees it ever after: everything but its value. */
+/** A key as its owner sees it once it is made: everything but its value. */
 export interface KeyListing {
   id: string;
   name: string;
@@ -19,7 +19,7 @@ export interface KeyListing {
   isPublic: boolean;
 }
 
-/** A key just made. Its value is here and nowhere else: what is stored is a hash of it. */
+/** A new key. Its value is here and nowhere else: only a hash of it is stored. */
 export interface NewKey {
   id: string;
   name: string;
@@ -60,7 +60,7 @@ export function createKey(desk: Desk, accountId: string, wishedName: string): Ne
   });
 }
 
-/** Revokes the good key with this id or name; from now on it is refused as one that does not exist. Throws AdminProblem. */
+/** Revokes the good key with this id or name; from now on it is refused like one that does not exist. Throws AdminProblem. */
 export function revokeKey(desk: Desk, accountId: string, idOrName: string): KeyListing {
   const { state, clock } = desk;
   return state.transact(() => {
@@ -95,7 +95,7 @@ function checkedName(wished: string): string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const length = 32;
-/** Bytes from here on are passed over: each character has to be as likely as every other. */
+/** Bytes from here on are skipped, so that all characters are equally likely. */
 const evenBytes = 256 - (256 % alphabet.length);
 
 /** A new key: the prefix and 32 letters or digits, made of the randomness of several UUIDs. */

@@ -12,7 +12,7 @@ export interface WorldRequest {
   body: string | null;
   /** True when the body was larger than the sandbox reads; `body` is null then. */
   tooLarge?: boolean;
-  /** What is to go wrong with it inside the service, by script. */
+  /** What goes wrong with it inside the service, by script. */
   fault?: WorldFault;
 }
 
@@ -82,11 +82,11 @@ export type WorldFault =
   | { kind: "spurious-429" }
   /** 500 INTERNAL_ERROR, before the request is examined. */
   | { kind: "internal-error" }
-  /** 500 GENERATION_ERROR to a generate that was in order; charged or not as the switches say. */
+  /** 500 GENERATION_ERROR to a valid generate; charged or not as the switches say. */
   | { kind: "generation-error" }
   /** The task will fail with this error. */
   | { kind: "task-fails"; error: string }
   /** The task stays `processing` for good. */
   | { kind: "task-never-finishes" }
-  /** The task answers 404 from so long after its creation. */
+  /** The task answers 404 once this much time has passed since its creation. */
   | { kind: "task-vanishes"; afterMs: number };

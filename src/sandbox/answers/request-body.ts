@@ -13,13 +13,13 @@ export function jsonObject(request: WorldRequest): Record<string, unknown> {
     throw new SandboxRefusal(
       415,
       "UNSUPPORTED_MEDIA_TYPE",
-      "The body is to be JSON: send Content-Type: application/json.",
+      "The body must be JSON: send Content-Type: application/json.",
     );
   }
   const value = parsed(request.body ?? "");
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
-  throw refuse("INVALID_REQUEST", "The body is to be a JSON object.");
+  throw refuse("INVALID_REQUEST", "The body must be a JSON object.");
 }
 
 function parsed(text: string): unknown {

@@ -1,6 +1,6 @@
 /**
  * Maps params of another service to the names and formats that our makers know. What looks like an aspect ratio,
- * a length in seconds or a file format is taken for that; all else is left as it is, and the makers pass over it.
+ * a length in seconds or a file format is taken for that; all else is left as it is, and the makers ignore it.
  * Our own models' params come out as they went in.
  */
 const names = {
@@ -10,7 +10,7 @@ const names = {
 } as const;
 
 const secondsMax = 30;
-/** No picture is longer than so many times its width. */
+/** The long side of a picture is at most this many times its short side. */
 const ratioMax = 4;
 
 const readers: Readonly<Record<keyof typeof names, (value: string) => string | null>> = {
@@ -19,7 +19,7 @@ const readers: Readonly<Record<keyof typeof names, (value: string) => string | n
   output_format: formatOf,
 };
 
-/** The params with those that are familiar in our own words. Values of ours that mean nothing are left out. */
+/** The params with the familiar ones under our names. One of our names without a meaningful value is left out. */
 export function familiarParams(params: Readonly<Record<string, string>>): Record<string, string> {
   const { aspect_ratio: _ratio, duration: _duration, output_format: _format, ...others } = params;
   const read = Object.keys(readers).flatMap((name) => {

@@ -16,6 +16,6 @@ export function readJson<Schema extends z.ZodType>(
     throw new Error(`${file} is not JSON: ${(error as Error).message}`);
   }
   const read = schema.safeParse(content);
-  if (!read.success) throw new Error(`${file} is no ${what}:\n${z.prettifyError(read.error)}`);
+  if (!read.success) throw new Error(`${file} is not a ${what}:\n${z.prettifyError(read.error)}`);
   return content as z.input<Schema>;
 }

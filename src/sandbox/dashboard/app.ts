@@ -145,7 +145,10 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
 }
 
 function strange(context: Context) {
-  return context.html(notice("Refused", "This form is not of this page. Open the dashboard again."), 403);
+  return context.html(
+    notice("Refused", "This form does not belong to this page. Open the dashboard again."),
+    403,
+  );
 }
 
 /** The account with this id, or the sandbox's own, as of now. */
@@ -172,8 +175,8 @@ function wholeNumber(text: string | undefined): number | null {
  * turned back into it.
  *
  * The server is bound to the loopback interface, but every page in this machine's browser can reach that. So each
- * request has to name this machine as its host, which no name can that was bent to mean 127.0.0.1; to come, if it says
- * from where, from this very origin; and, if it changes anything, to carry a token that only our own pages hold.
+ * request must name this machine as its host, which rules out other names that resolve to 127.0.0.1. If it has an
+ * origin, that must be ours; if it changes anything, it must carry a token that only our own pages hold.
  */
 class Access {
   private readonly cookieValue: string;
@@ -192,7 +195,7 @@ class Access {
     if (!isLoopbackHost(host)) return "This page answers on loopback names only.";
     const origin = context.req.header("origin");
     if (origin !== undefined && origin !== `http://${host}`)
-      return "This page takes no requests of other sites.";
+      return "This page takes no requests from other sites.";
     const changes = context.req.method !== "GET" && context.req.method !== "HEAD";
     if (changes && origin === undefined) return "A form must state its origin.";
     return null;

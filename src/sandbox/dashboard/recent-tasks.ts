@@ -15,7 +15,7 @@ export interface ShownTask {
   /** What else was asked for, media addresses included. */
   params: [name: string, value: string][];
   error: string | null;
-  /** Signed paths of the outputs, on this very server. */
+  /** Signed paths of the outputs, on this server. */
   outputs: string[];
   credits: number;
   createdAt: number;

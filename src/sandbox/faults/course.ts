@@ -2,7 +2,7 @@ import type { WorldFault } from "../answers/answers.js";
 import type { SandboxReply } from "../answers/reply.js";
 import type { RequestFault } from "./fault.js";
 
-/** The way that one request takes under its fault. Times are milliseconds. */
+/** What happens to one request under its fault. Times are milliseconds. */
 export interface Course {
   /** How long the request takes to reach the service; null when it never arrives. */
   arrivesMs: number | null;

@@ -14,7 +14,7 @@ const wayFaults = [
   z.strictObject({ kind: z.literal("lost-request") }),
   /** The service does what was asked, and the connection breaks before its answer arrives. */
   z.strictObject({ kind: z.literal("lost-reply") }),
-  /** The connection breaks at once, and the service sees the request so much later. */
+  /** The connection breaks at once, and the service sees the request this much later. */
   z.strictObject({ kind: z.literal("late-arrival"), delayMs: ms.default(30_000) }),
   z.strictObject({ kind: z.literal("slow-answer"), delayMs: ms.default(5_000) }),
   /** A proxy answers instead of the service; `seen` says whether the service saw the request. */
@@ -53,18 +53,18 @@ const downloadFaults = [
     keep: share.default(0.5),
     pretends: z.boolean().default(false),
   }),
-  /** After this share nothing comes for so long. */
+  /** After this share nothing comes for this long. */
   z.strictObject({
     kind: z.literal("download-stalled"),
     keep: share.default(0.5),
     forMs: ms.default(600_000),
   }),
-  /** Some bytes are others, from this share of the file on; length and ETag stay. */
+  /** Some bytes are changed, from this share of the file on; length and ETag stay. */
   z.strictObject({ kind: z.literal("download-corrupt"), at: share.default(0) }),
   /** The same address has another ETag now. */
   z.strictObject({ kind: z.literal("download-new-etag") }),
   z.strictObject({ kind: z.literal("download-ignores-range") }),
-  /** The URL has expired although its time has not come. */
+  /** The URL is refused as expired before its time. */
   z.strictObject({ kind: z.literal("download-expired") }),
   /** The file is this many redirects away, or at another address. */
   z.strictObject({

@@ -27,7 +27,7 @@ const rule = z
     rate: z.number().min(0).max(1).optional(),
     /** To exactly these requests. */
     at: z.array(z.int().min(1)).optional(),
-    /** To each request whose number this divides. */
+    /** To each request whose number is a multiple of this. */
     every: z.int().min(1).optional(),
     /** No more often than this. */
     most: z.int().min(0).optional(),
@@ -135,7 +135,7 @@ export const presets = {
 
 /**
  * The plan of a preset, or of a JSON file. Throws an error that says what was expected, what was found and where, with
- * the message of `read` where the file cannot be read; `seed` replaces the plan's own.
+ * the message of `read` if the file cannot be read; `seed` replaces the plan's own.
  */
 export async function readFaults(
   fileOrPreset: string,

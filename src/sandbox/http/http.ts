@@ -22,7 +22,7 @@ export interface HttpHandlers {
   sleep(ms: number): Promise<void>;
 }
 
-/** Requests over a socket bring it along; those of a test do not. */
+/** Requests over a socket have these; those of a test do not. */
 type Env = { Bindings: Partial<HttpBindings> };
 
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
@@ -157,7 +157,7 @@ interface FileDelivery {
   bytes: Uint8Array;
   /** Bytes after which the connection breaks; null if it does not. */
   breaksAfter: number | null;
-  /** After so many bytes nothing comes for a while. */
+  /** After this many bytes nothing comes for a while. */
   pause: { after: number; ms: number } | null;
   bytesPerSecond: number | null;
 }
@@ -172,7 +172,7 @@ async function deliver(
   const end = breaksAfter ?? bytes.byteLength;
   outgoing.writeHead(status, { ...headers, "Content-Length": String(bytes.byteLength) });
   outgoing.flushHeaders();
-  const steps = [pause?.after ?? 0, end].filter((to) => to > 0 && to <= end);
+  const steps = [pause?.after ?? 0, end].filter((to) => to <= end);
   let sent = 0;
   for (const step of steps) {
     while (sent < step) {

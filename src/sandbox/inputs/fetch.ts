@@ -111,15 +111,12 @@ async function readLimited(address: string, body: AsyncIterable<Uint8Array>): Pr
   return Buffer.concat(chunks);
 }
 
-/**
- * The addresses that the sandbox accepts as inputs: https, http on this machine only, and, if a folder was given for
- * them, local paths.
- */
 const scheme = /^([a-z][a-z0-9+.-]*):/i;
 
 /**
- * What is wrong with a media field's value, to be read after the field's name; null when nothing is. A local file is
- * looked at, so that no task is paid whose input is not there.
+ * What is wrong with a media field's value, to be read after the field's name; null when nothing is. Inputs are https,
+ * http on this machine only, and, if there is a folder for them, local files. Those must exist already, so that no task
+ * is paid for whose input is missing.
  */
 export function inputProblem(value: string, inputRoot: string | undefined): string | null {
   if (isLocalPath(value)) return localProblem(value, inputRoot);
@@ -127,12 +124,12 @@ export function inputProblem(value: string, inputRoot: string | undefined): stri
   if (!url) return "is not a URL that can be read.";
   if (url.protocol === "https:") return null;
   if (url.protocol === "http:")
-    return isLoopback(url.hostname) ? null : "is to be https, or http on this machine.";
+    return isLoopback(url.hostname) ? null : "must be https, or http on this machine.";
   return `may not have the scheme ${url.protocol}`;
 }
 
 function localProblem(path: string, root: string | undefined): string | null {
-  if (root === undefined) return "is to be a URL: https://…";
+  if (root === undefined) return "must be a URL: https://…";
   try {
     localFile(path, root);
     return null;

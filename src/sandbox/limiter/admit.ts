@@ -74,7 +74,7 @@ function counted(
   return { gate: tokenBucket(tokens, capacity, limit, span), span, tokens };
 }
 
-/** A day that begins at midnight is a fixed window; a rolling one is counted as the minute is, or else exactly. */
+/** A day from midnight is a fixed window. A rolling one is counted like the minute, or exactly if that is fixed. */
 function dayKind({ kind, day }: LimiterSwitches): LimiterSwitches["kind"] {
   if (day === "utc") return "fixed-window";
   return kind === "fixed-window" ? "sliding-log" : kind;

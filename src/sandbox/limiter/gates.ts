@@ -5,7 +5,7 @@ export interface RequestLimit {
   limit: number;
   /** Milliseconds until one more request can pass; 0 or less when it can now. */
   waitMs: number;
-  /** How many more could pass now, and when that number has fully recovered. For the headers only: it costs more. */
+  /** How many more could pass now, and when the limiter resets. For the headers only: it costs more. */
   standing(): { remaining: number; resetMs: number };
 }
 
@@ -51,9 +51,8 @@ export function tokenBucket(tokens: number, capacity: number, limit: number, spa
 }
 
 /**
- * The limiters that follow from the log of counted requests. Those are numbered from 1 and their times never fall,
- * so one lookup of the Nth last tells whether a window is full, and how many lie in it takes a binary search; neither
- * grows with the number of requests.
+ * The log of counted requests, from which the limiters below follow. Its entries are numbered from 1 and their times
+ * never fall, so one lookup of the Nth last tells whether a window is full, and a binary search how many are in it.
  */
 export interface RequestLog {
   state: WorldState;
@@ -116,7 +115,7 @@ export function slidingCounter(log: RequestLog, limit: number, span: Span, now: 
 /** Milliseconds after the window's start when the estimate falls below the limit, if nothing else is counted. */
 function roomAfter(limit: number, current: number, previous: number, ms: number): number {
   if (current < limit) return Math.floor(((previous - (limit - current)) * ms) / previous) + 1;
-  // Not before the next window, in which this one is the one before.
+  // Only in the next window, where this one counts as the previous.
   return ms + Math.floor(((current - limit) * ms) / current) + 1;
 }
 

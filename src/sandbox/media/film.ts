@@ -23,7 +23,7 @@ import { music, readSound, soundFile } from "./sound.js";
 
 /** The video makers: what each of them puts before the camera. */
 
-/** The longer side of a film in pixels, where its model has no other. */
+/** The longer side of a film in pixels, if its model has no other. */
 const usualSide = 640;
 const performanceSecondsMax = 12;
 
@@ -163,7 +163,7 @@ export interface Camera {
 
 const whole: View = { zoom: 1, x: 0.5, y: 0.5 };
 
-/** The camera's way for a name; a pan goes to a seeded side. */
+/** The camera's path for a name; a pan goes to a seeded side. */
 export function camera(name: string | undefined, seeded: Seeded): Camera {
   const side = seeded.pick([-1, 1]);
   const near = { zoom: 0.66, x: seeded.between(0.42, 0.58), y: seeded.between(0.4, 0.52) };
@@ -304,7 +304,7 @@ async function writeFilms(out: EncodedVideoPacketSource, films: readonly Track[]
     const config = track.isVideoTrack() ? await track.getDecoderConfig() : null;
     if (!config) throw new Error("the video cannot be described");
     for (const packet of packets) {
-      // Films of other encoders have other parameter sets: they go before each picture that can be started from.
+      // Films of other encoders have other parameter sets: they go before each picture that decoding can start from.
       const start = isStart(packet.data);
       const data = start && index > 0 ? joined(parameterSets(config.description), packet.data) : packet.data;
       const moved = new EncodedPacket(

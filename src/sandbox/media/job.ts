@@ -6,7 +6,7 @@ import type { Maker } from "../catalogue/model.js";
 export interface MediaJob {
   maker: Maker;
   model: string;
-  /** The model's own, in place of the usual sides of a picture (px). */
+  /** The longer side (px) of the picture or film, instead of the usual one. */
   longSide?: number | undefined;
   /** Prompt and params, as the task shows them. */
   input: Readonly<Record<string, string>>;

@@ -76,7 +76,7 @@ export class MediaPool {
     if (worker && next) this.work(worker, next);
   }
 
-  /** A thread costs more to start than a picture to make, so another starts only for more than wait anyway. */
+  /** Starting a thread takes time too, so another starts only if more jobs wait than there are threads. */
   private isShort(): boolean {
     return this.all.size < this.threads && this.queue.length > this.all.size;
   }

@@ -11,7 +11,7 @@ export interface StudioSettings {
   models: ReadonlyMap<string, SandboxModel>;
   mediaSide: number | undefined;
   inputRoot: string | undefined;
-  /** An output of this very sandbox by its URL; undefined for a URL of anywhere else. */
+  /** An output of this sandbox by its URL; undefined for any other URL. */
   own: (address: string) => Promise<Uint8Array> | undefined;
   made: MadeMedia;
   /** Aborted when the sandbox closes. */
@@ -130,7 +130,7 @@ export class MadeMedia {
   private readonly kept = new Map<string, Uint8Array>();
   private bytes = 0;
 
-  /** Keeps so many bytes at most. */
+  /** Keeps at most this many bytes. */
   constructor(private readonly bytesMax: number) {}
 
   get(key: string): Uint8Array | undefined {

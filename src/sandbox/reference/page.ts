@@ -106,7 +106,7 @@ function catalogue({ models }: Page): Section {
   return {
     id: "models",
     title: "Models",
-    body: html`<p>What a parameter is when it is left out is in bold. All values are strings.</p>
+    body: html`<p>The default of each parameter is in bold. All values are strings.</p>
 ${table(["Model", "Makes", "Needs", "Credits", "Parameters"], rows)}`,
   };
 }
@@ -189,7 +189,7 @@ function errors(): Section {
     body: html`<p>Every error has this body:</p>
 ${json(examples("").Error)}
 ${table(["Code", "Status", "Endpoints", "When"], cells)}
-<p>Errors are looked for in this order: the path (404 <code>NOT_FOUND</code>), its method (405 <code>METHOD_NOT_ALLOWED</code>), no key, the key's form, an unknown or revoked key, the subscription, the limits, and then the request itself. A refused request costs no credits.</p>`,
+<p>Errors are checked in this order: the path (404 <code>NOT_FOUND</code>), its method (405 <code>METHOD_NOT_ALLOWED</code>), no key, the key's form, an unknown or revoked key, the subscription, the limits, and then the request itself. A refused request costs no credits.</p>`,
   };
 }
 
@@ -216,7 +216,7 @@ function rehearsing(): Section {
 <pre>bulkgen sandbox account --credits 3 --plan Starter
 bulkgen sandbox account --subscription past_due
 bulkgen sandbox account --subscription active</pre>
-<p>Generating needs an active subscription; one that is canceled is good until its period ends. Where it is not good, GET me still shows it, with its status. A service may show null instead: the switch <code>subscription.shownWhenNotGood</code> rehearses that. See <code>bulkgen sandbox --help</code> for <code>--switches</code> and <code>--faults</code>.</p>`,
+<p>Generating needs an active subscription; one that is canceled is good until its period ends. When it is not good, GET me still shows it, with its status. A service may show null instead: the switch <code>subscription.shownWhenNotGood</code> rehearses that. See <code>bulkgen sandbox --help</code> for <code>--switches</code> and <code>--faults</code>.</p>`,
   };
 }
 

@@ -72,7 +72,7 @@ const named = {
 
 export type SchemaName = keyof typeof named;
 
-/** What the values of a field are limited to here, though a client should bear others. */
+/** The values that a field has here; a client should accept others too. */
 const known: Readonly<Record<string, readonly string[]>> = {
   "Creation.status": ["processing"],
   "Task.status": records.taskStatuses,
@@ -104,7 +104,7 @@ export function refTo(name: string): string {
 function explained(path: string, schema: Schema & Record<string, unknown>): Schema {
   const { $schema: _, $id: __, ...rest } = schema;
   const result: Schema = { ...rest };
-  // Other fields are allowed with or without it, and typed clients would let every misspelt name pass.
+  // Without it other fields are allowed just the same; with it, typed clients would let every misspelt name pass.
   if (Object.keys(schema.properties ?? {}).length > 0) delete result.additionalProperties;
   const note = fieldNotes[path];
   if (note) result.description = note;

@@ -7,10 +7,9 @@ interface Waiting {
 }
 
 /**
- * A commit waits for the disk, and waiting once for each request would be most of what a request costs. So the work
- * that arrives within one turn of the event loop is done one after the other in one transaction, and no answer is sent
- * before that is on disk. A message to ourselves marks the turn's end: it is delivered after everything
- * that was already waiting to be read.
+ * A commit for each request would be most of what a request costs. So the work that arrives within one turn of the
+ * event loop is done in one transaction, one after the other, and no answer is sent before its commit. A message to
+ * ourselves marks the turn's end: it is delivered after everything that was already waiting to be read.
  */
 export class GroupCommit {
   private readonly channel = new MessageChannel();
@@ -43,7 +42,7 @@ export class GroupCommit {
     this.channel.port2.unref();
     if (batch.length === 0) return;
     if (this.together(batch)) return;
-    // One of them cannot be done and took the others with it: alone, each ends as it deserves.
+    // One of them failed and undid the others, so each is done alone.
     for (const one of batch) this.alone(one);
   }
 

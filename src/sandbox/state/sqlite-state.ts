@@ -23,8 +23,8 @@ import {
 } from "./state.js";
 
 /**
- * The sandbox's state in one SQLite file. What was committed is on disk when `transact` returns, whatever is cut
- * afterwards, the process or the power.
+ * The sandbox's state in one SQLite file. What is committed when `transact` returns survives the end of this process,
+ * however it ends; a power cut may undo the last commits.
  */
 export class SqliteState implements WorldState {
   /** For other readers and writers besides the world: the administration of accounts. */
@@ -37,7 +37,7 @@ export class SqliteState implements WorldState {
     this.db = openSqlite(file);
     try {
       this.db.pragma("journal_mode = WAL");
-      // What is committed survives the end of this process, however it ends. It need not survive a power cut.
+      // Commits need not survive a power cut.
       this.db.pragma("synchronous = NORMAL");
       this.db.pragma("wal_autocheckpoint = 8000");
       this.db.pragma("busy_timeout = 5000");

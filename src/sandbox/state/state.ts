@@ -4,7 +4,7 @@ import type { Category } from "../../api/records.js";
 
 /**
  * What the sandbox's world knows, and the changes it can ask for. The world only reads through `WorldState` and only
- * writes by returning changes; who keeps the state commits them before the answer leaves.
+ * writes by returning changes; its caller commits them before the answer is sent.
  * Every lookup is by key or by a narrow index, so its cost does not grow with the number of tasks.
  */
 export interface WorldState {
@@ -68,7 +68,7 @@ export interface TaskRecord {
   createdAt: number;
   /** From when on the outcome can be seen. */
   dueAt: number;
-  /** Known from the start, except that inputs which must be fetched first leave it open. */
+  /** Known from the start, unless inputs must be fetched first: null until they are. */
   outcome: "completed" | "failed" | null;
   error: string | null;
   /** Set by the first GET of a final state, so that a clock set back cannot undo it. */

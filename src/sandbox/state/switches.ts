@@ -52,7 +52,7 @@ const price = z.strictObject({
 const outputs = z.strictObject({
   /** How many files every generation makes. */
   number: z.int().min(1).max(4).default(1),
-  /** The name of a parameter, given to every model, by which a request says it; null for none. */
+  /** The name of a parameter, added to every model, with which a request chooses the number; null for none. */
   parameter: z
     .string()
     .regex(/^[a-z][a-z0-9_]*$/)
@@ -78,13 +78,13 @@ export const switches = z.strictObject({
     .int()
     .min(1)
     .default(60 * 60 * 1_000),
-  /** How a model looks in a list without parameters. */
+  /** What a model's `parameters` are in a list that was asked for without them. */
   parametersLeftOut: z.enum(["empty", "absent"]).default("empty"),
-  /** What becomes of a `category` or `include_parameters` that means nothing. */
+  /** What becomes of an invalid `category` or `include_parameters`. */
   badFilter: z.enum(["refused", "ignored"]).default("refused"),
   /** What becomes of params that the model does not list. */
   badParams: z.enum(["refused", "ignored"]).default("refused"),
-  /** Code and message inside `error`, beside each other at the top, or the code alone in `error`. */
+  /** Code and message inside `error`, both at the top, or the code as `error` and the message beside it. */
   errorShape: z.enum(["nested", "flat", "string"]).default("nested"),
   /** Whether every answer carries `X-Request-Id`. */
   requestIds: z.boolean().default(false),

@@ -76,7 +76,7 @@ function fated(task: TaskRecord, fault: WorldFault | undefined, now: number): Pa
     case "task-fails":
       return { outcome: "failed", error: fault.error };
     case "task-never-finishes":
-      // Also what its inputs are worth must never be decided: that would give credits back.
+      // Its inputs must not decide it either: if they failed, the credits would be given back.
       return { dueAt: never, outcome: task.outcome ?? "completed" };
     case "task-vanishes":
       return { goneAt: now + fault.afterMs };
@@ -100,7 +100,7 @@ function givenInputs(settings: GenerateSettings, model: SandboxModel, body: Reco
   for (const field of inputFields) {
     const value = body[field];
     if (value === undefined || value === null) continue;
-    if (typeof value !== "string") throw refuse("INVALID_REQUEST", `${field} is to be a string.`);
+    if (typeof value !== "string") throw refuse("INVALID_REQUEST", `${field} must be a string.`);
     if (value.trim() === "") continue;
     const problem = field === "prompt" ? null : inputProblem(value, settings.inputRoot);
     if (problem) throw refuse("INVALID_REQUEST", `${field} ${problem}`);
@@ -124,7 +124,7 @@ function completeParams(
   const params = Object.fromEntries(preset.map((parameter) => [parameter.key, parameter.default]));
   if (given === undefined || given === null) return params;
   if (typeof given !== "object" || Array.isArray(given)) {
-    throw refuse("INVALID_REQUEST", "params is to be an object of strings.");
+    throw refuse("INVALID_REQUEST", "params must be an object of strings.");
   }
   for (const [key, value] of Object.entries(given)) {
     const parameter = model.parameters.find((candidate) => candidate.key === key);
@@ -145,9 +145,11 @@ function badParam(model: SandboxModel, parameter: SelectParameter | undefined, k
     const quoted = JSON.stringify(String(value));
     return refuse(
       "INVALID_REQUEST",
-      `${key} is the ${typeof value} ${value}, but has to be a string: ${quoted}.`,
+      `${key} is the ${typeof value} ${value}, but must be a string: ${quoted}.`,
     );
   }
+  if (parameter?.options.length === 0)
+    return refuse("INVALID_REQUEST", `${key} is ${JSON.stringify(value)}, but must be a string.`);
   if (parameter) {
     const values = parameter.options.map((candidate) => candidate.value).join(", ");
     return refuse("INVALID_REQUEST", `${key} is ${JSON.stringify(value)}, but may be one of ${values}.`);
@@ -182,8 +184,6 @@ function newTaskId(random: Random, now: number): string {
   const time = Math.max(0, now).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
 }
-
-/** How many files a generation makes, and the parameter for it if switched on. */
 
 /** The models as they are listed: each with the parameter for the number of outputs, if there is to be one. */
 export function withOutputs(models: readonly SandboxModel[], { outputs }: Switches): SandboxModel[] {

@@ -23,7 +23,7 @@ export function parseFilePath(path: string): FileName | null {
   return { taskId: found[1], number: Number(found[2]), extension: found[3] };
 }
 
-/** How good the signature of a file's URL is at `now`. */
+/** Whether the signature of a file's URL is right, and has not expired at `now`. */
 export function checkSignature(
   secret: string,
   path: string,

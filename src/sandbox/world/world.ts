@@ -20,7 +20,7 @@ import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 export interface WorldSettings extends GenerateSettings {
   /** Signs output URLs. */
   secret: string;
-  /** What the paths of output URLs are put behind, without a slash at the end. */
+  /** What output URLs begin with, without a slash at the end. */
   origin: () => string;
 }
 

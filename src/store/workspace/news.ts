@@ -10,7 +10,7 @@ export type TroubledState = (typeof troubled)[number];
 export interface TroubleGroup {
   state: TroubledState;
   kind: FailureKind | null;
-  /** Null where no reason is known. */
+  /** Null if no reason is known. */
   note: string | null;
   items: number;
   /** The row ids of the first of them. */
@@ -96,7 +96,7 @@ function* awaiting(sql: Queries, runId: number): Script<News["awaiting"]> {
 
 /** Counts items by trouble and reason as they come and go. */
 class TroubleGroups {
-  private readonly groupOf = new Map<number, string>();
+  private readonly members = new Map<number, { key: string; rowId: string }>();
   private readonly groups = new Map<string, TroubleGroup & { rowIds: string[] }>();
 
   put({ item, rowId, state, kind, note }: Row): void {
@@ -108,18 +108,31 @@ class TroubleGroups {
     group.items++;
     if (group.rowIds.length < idsMax) group.rowIds.push(rowId);
     this.groups.set(key, group);
-    this.groupOf.set(item, key);
+    this.members.set(item, { key, rowId });
   }
 
   largestFirst(): TroubleGroup[] {
+    this.nameOthers();
     return [...this.groups.values()].toSorted((a, b) => b.items - a.items);
   }
 
+  /** Names other items of groups whose first ones have left. */
+  private nameOthers(): void {
+    const groups = new Map(
+      [...this.groups].filter(([, { items, rowIds }]) => rowIds.length < Math.min(idsMax, items)),
+    );
+    if (groups.size === 0) return;
+    for (const { key, rowId } of this.members.values()) {
+      const ids = groups.get(key)?.rowIds;
+      if (ids !== undefined && ids.length < idsMax && !ids.includes(rowId)) ids.push(rowId);
+    }
+  }
+
   private remove(item: number, rowId: string): void {
-    const key = this.groupOf.get(item);
+    const key = this.members.get(item)?.key;
     const group = key === undefined ? undefined : this.groups.get(key);
     if (key === undefined || group === undefined) return;
-    this.groupOf.delete(item);
+    this.members.delete(item);
     group.items--;
     group.rowIds = group.rowIds.filter((id) => id !== rowId);
     if (group.items === 0) this.groups.delete(key);

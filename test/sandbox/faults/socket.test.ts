@@ -116,6 +116,13 @@ describe("a download", () => {
     expect(stalled.equals(await whole())).toBe(true);
   });
 
+  it("that stalls before its first byte comes after the pause", async () => {
+    const { whole } = await output({ kind: "download-stalled", keep: 0, forMs: 90_000 });
+    const before = caller.clock.now();
+    expect((await whole()).length).toBeGreaterThan(0);
+    expect(caller.clock.now() - before).toBe(90_000);
+  });
+
   it("that is corrupt has the same length and tag, and other bytes", async () => {
     const { get, bytes } = await output("download-corrupt");
     const [first, second] = [await get(), await get()];

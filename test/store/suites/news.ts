@@ -77,10 +77,12 @@ export function newsSuite(open: OpenDatabase): void {
 
   test("of many items with one reason the first few are named", async () => {
     const ids = Array.from({ length: 30 }, (_, number) => `row-${number}`);
-    const { news, fail } = await begun(ids);
+    const { news, fail, retry } = await begun(ids);
     await news.read();
     for (const id of ids) await fail(id, "moderation", "refused");
     expect((await news.read()).trouble).toMatchObject([{ items: 30, rowIds: ids.slice(0, 5) }]);
+    for (const id of ids.slice(0, 7)) await retry(id);
+    expect((await news.read()).trouble).toMatchObject([{ items: 23, rowIds: ids.slice(7, 12) }]);
   });
 
   test("items that wait for a person's approval are named until it is given", async () => {

@@ -8,8 +8,8 @@ import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
 /**
- * Starts a scheduled run now. It prints what `bulkgen run` prints, with --quiet only how a run that failed ended, and ends with the
- * same code.
+ * Starts a scheduled run now. It prints what `bulkgen run` prints (with --quiet only how a failed run ended), and ends
+ * with the same code.
  */
 export async function runScheduleNow({
   flags,

@@ -19,7 +19,7 @@ export interface ChartData {
 
 const height = 148;
 
-/** Draws into an empty element, follows its width, and answers with how to remove it. */
+/** Draws into an empty element and follows its width. Returns how to remove it. */
 export function drawChart(element: HTMLElement, data: ChartData): () => void {
   const style = getComputedStyle(element);
   const color = (name: string) => style.getPropertyValue(name).trim();
@@ -72,7 +72,7 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
   };
 }
 
-/** Ticks (in seconds) as short as tells them apart: the day, the minute or the second. */
+/** Labels of ticks (in seconds), as short as they still differ: the day, the minute or the second. */
 function labelsOf(ticks: readonly number[]): string[] {
   const [first = 0, second = first + 60] = ticks;
   const step = second - first;

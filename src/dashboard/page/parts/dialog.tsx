@@ -17,7 +17,7 @@ export function Dialog({ title, onClose, children, class: name = "" }: DialogPro
     const dialog = element.current;
     const before = document.activeElement;
     if (dialog !== null && !dialog.open) dialog.showModal();
-    // Not the button that closes it, and none that spends.
+    // Focus neither the button that closes it nor one that spends.
     (dialog?.querySelector<HTMLElement>("[data-first]") ?? body.current)?.focus();
     return () => {
       dialog?.close();

@@ -46,7 +46,7 @@ export function Gauge({ label, window: { limit, used } }: { label: string; windo
   );
 }
 
-/** When the run is expected to end, and how sure that is. */
+/** When the run is expected to end. */
 export function endWords({ expectedEnd, counts }: LiveRun, now: number): string {
   if (wantedItems(counts) > 0 && (counts.archived ?? 0) === wantedItems(counts)) return "ending";
   if (expectedEnd === null) return "no forecast";

@@ -10,7 +10,7 @@ export function useTime(): number {
   return time;
 }
 
-/** A time as people say it, with the exact one beside it. */
+/** A time as people say it, with the exact one as its title. */
 export function Time({ at, now: seen }: { at: number; now: number }) {
   return (
     <time dateTime={new Date(at).toISOString()} title={localTime(at)}>

@@ -3,7 +3,7 @@ import { remember, remembered, request } from "../system.js";
 
 /** Every request to the dashboard's server. The token goes in a header, which no other site can set. */
 
-/** Takes the token of the printed link out of the address, and keeps it for this tab. Answers whether there was one. */
+/** Takes the token of the printed link out of the address, and keeps it for this tab. Returns whether there was one. */
 export function takeToken(): boolean {
   const [, token] = /^#token=(\S+)$/.exec(location.hash) ?? [];
   if (token === undefined) return false;

@@ -16,7 +16,7 @@ export interface Proposal {
   /** What the button says; the price is added. */
   verb: string;
   isGrave?: boolean;
-  /** The command, where it is known beforehand. */
+  /** The command, if it is known beforehand. */
   line?: string;
   onDone?: (command: StartedCommand) => void;
 }
@@ -94,7 +94,7 @@ export function perform(act: Act): Promise<StartedCommand> {
   });
 }
 
-/** The same for a button without a dialog: a refusal is shown as a notice. Answers whether it was done. */
+/** The same for a button without a dialog: a refusal is shown as a notice. Returns whether it was done. */
 export async function performNow(act: Act): Promise<boolean> {
   try {
     const { exit } = await perform(act);
@@ -119,7 +119,7 @@ function show(notice: Notice): void {
   change({ notices: [...others, notice].slice(-noticesMax) });
 }
 
-/** Keeps the notices as the commands go on. */
+/** Updates the notices while their commands go on. */
 export function followCommands(): void {
   onConnection(({ standing }) => {
     if (standing === null || doing.notices.length === 0) return;

@@ -27,7 +27,7 @@ export function useConnection(): Connection {
   return seen;
 }
 
-/** Calls back with every change of the connection, and answers with how to stop that. */
+/** Calls back with every change of the connection. Returns how to stop that. */
 export function onConnection(listener: (connection: Connection) => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -80,7 +80,7 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
       {files === null ? (
         <Waiting error={error} />
       ) : files.length === 0 ? (
-        <Empty title={text === "" ? "Nothing is archived yet" : "No file is like that"} />
+        <Empty title={text === "" ? "Nothing is archived yet" : "No file matches"} />
       ) : (
         <Grid
           files={files}

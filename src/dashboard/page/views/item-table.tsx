@@ -71,7 +71,7 @@ export function ItemTable({
         </label>
       </div>
       {rows.error !== null && <Trouble error={rows.error} />}
-      {rows.total === 0 && <p class="none">No item is like that.</p>}
+      {rows.total === 0 && <p class="none">No item matches.</p>}
       {/* biome-ignore lint/a11y/useSemanticElements: a list of a hundred thousand, of which only some are drawn */}
       <div
         ref={list}

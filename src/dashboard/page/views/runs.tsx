@@ -16,7 +16,7 @@ import { useAnswer } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 import { FleetPanel } from "./fleet.js";
 
-/** How often the charts are drawn anew. */
+/** How often the charts are drawn again (ms). */
 export const chartMs = 5_000;
 
 /** What is going on, and every run before. */
@@ -30,8 +30,7 @@ export function RunsView({ standing }: { standing: Standing }) {
   const [older, setOlder] = useState<RunPage[]>([]);
   const [olderError, setOlderError] = useState<Error | null>(null);
   const shownUntil = data?.older ?? null;
-  // Older pages fit only to the first page that they follow.
-  // That is when they are dropped.
+  // Older pages follow this first page only, and are dropped when it changes.
   useEffect(() => setOlder([]), [shownUntil]);
   const next = older.length > 0 ? (older.at(-1)?.older ?? null) : shownUntil;
   const more = () => {

@@ -1,5 +1,5 @@
 import { localTime } from "../../../text/times.js";
-import type { ScheduleEntry, Standing } from "../../shapes.js";
+import type { ScheduleEntry } from "../../shapes.js";
 import { cronWords } from "../parts/cron.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { Time, useTime } from "../parts/time.js";
@@ -10,7 +10,7 @@ import { useAnswer } from "../server/answer.js";
 import { propose } from "../server/commands.js";
 
 /** The schedules of the workspace, with their next and past runs. */
-export function SchedulesView({ standing }: { standing: Standing }) {
+export function SchedulesView() {
   const now = useTime();
   const { data, error } = useAnswer<ScheduleEntry[]>("/api/schedules");
   return (
@@ -33,7 +33,7 @@ export function SchedulesView({ standing }: { standing: Standing }) {
       ) : (
         <ul class="cards">
           {data.map((schedule) => (
-            <ScheduleCard key={schedule.name} schedule={schedule} now={now} sandbox={standing.sandbox} />
+            <ScheduleCard key={schedule.name} schedule={schedule} now={now} />
           ))}
         </ul>
       )}
@@ -41,15 +41,7 @@ export function SchedulesView({ standing }: { standing: Standing }) {
   );
 }
 
-function ScheduleCard({
-  schedule,
-  now,
-  sandbox,
-}: {
-  schedule: ScheduleEntry;
-  now: number;
-  sandbox: boolean;
-}) {
+function ScheduleCard({ schedule, now }: { schedule: ScheduleEntry; now: number }) {
   const { name, manifest, cron, zone, flags, next, runs } = schedule;
   return (
     <li class="panel">
@@ -136,9 +128,7 @@ function ScheduleCard({
           </tbody>
         </table>
       )}
-      <p class="quiet small">
-        `bulkgen schedule start{sandbox ? " --sandbox" : ""}` runs what is due while it is open.
-      </p>
+      <p class="quiet small">`bulkgen schedule start` runs what is due while it is open.</p>
     </li>
   );
 }

@@ -31,7 +31,7 @@ type Row = SheetRows["rows"][number];
 
 const rowHeight = 32;
 const headHeight = 34;
-/** Of a cell that is drawn; the editor has all of it. */
+/** What is drawn of a cell; the editor has all of it. */
 const charactersMax = 200;
 
 /**
@@ -55,7 +55,7 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
     null,
   );
   const [editing, setEditing] = useState<{ place: CellPlace; value: string } | null>(null);
-  /** Which cell was meant before the pointer came down: the first press chooses a cell, the next one edits it. */
+  /** The current cell before the pointer came down: the first press chooses a cell, the next one edits it. */
   const pressedOn = useRef<CellPlace | null>(null);
   const firstNumber = rows.row(0)?.number ?? 2;
   const numberWidth = 28 + 8 * number(total + firstNumber).length;
@@ -67,7 +67,7 @@ export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: Gr
   };
   const width = numberWidth + widths.reduce((sum, each) => sum + each, 0);
 
-  // The cell that is meant is brought into view.
+  // Brings the current cell into view.
   useEffect(() => {
     const element = scroller.current;
     if (element === null || index < 0) return;

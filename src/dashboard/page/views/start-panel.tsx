@@ -180,7 +180,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
     ["skipInvalid", "Skip rows with problems"],
     ["repair", "Repair values that are nearly right"],
     ["canary", "Make one item of each kind first"],
-    ["fresh", "Make everything anew, as a new edition"],
+    ["fresh", "Make everything again, as a new edition"],
   ] as const;
   const known = models.find(({ id }) => id === model);
   return (

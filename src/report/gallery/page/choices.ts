@@ -26,7 +26,7 @@ export class Choices {
     this.load();
   }
 
-  /** Null where nothing was chosen on this page. */
+  /** Null if nothing was chosen on this page. */
   of({ name }: GalleryCard): FileChoice | null {
     return this.kept.get(name)?.choice ?? null;
   }

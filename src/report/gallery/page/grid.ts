@@ -64,7 +64,7 @@ export class Grid {
     this.arrange();
   }
 
-  /** Moves the focus by so many cards, rows or pages. */
+  /** Moves the focus by this many cards, rows or pages. */
   move(by: number, unit: "card" | "row" | "page" = "card"): void {
     const perPage = Math.max(1, Math.floor((innerHeight - this.headHeight()) / this.rowHeight));
     const steps = by * (unit === "card" ? 1 : this.columns * (unit === "page" ? perPage : 1));

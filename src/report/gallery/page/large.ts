@@ -45,7 +45,7 @@ export class Large {
     for (const beside of [at + 1, at - 1]) this.preload(this.view.shown[beside]);
   }
 
-  /** Shows the card so many places away, if there is one. */
+  /** Shows the card this many places away, if there is one. */
   step(by: number): void {
     const at = this.card === null ? -1 : this.view.shown.indexOf(this.card);
     const other = at < 0 ? undefined : this.view.shown[at + by];

@@ -101,10 +101,8 @@ export class Review {
 
   private save(): void {
     const url = URL.createObjectURL(new Blob([this.view.choices.csv()], { type: "text/csv" }));
-    const link = el("a", { href: url, download: "review.csv" });
-    link.click();
-    // The browser has taken the content by the time of the next download.
-    link.addEventListener("click", () => URL.revokeObjectURL(url));
+    // The address is kept as long as the page: the download may still need it.
+    el("a", { href: url, download: "review.csv" }).click();
     toast("review.csv is saved among your downloads");
   }
 
