@@ -4,6 +4,7 @@ import { creditsTold, inCredits, toNumber } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { textWidth } from "../text/terminal.js";
 import { iso, isoOrNull } from "../text/times.js";
 import { localText, nextDue, timeIn } from "./due.js";
 import { flagOf, scheduledEdition, scheduledEnd } from "./scheduled-run.js";
@@ -147,22 +148,19 @@ function notifyText(value: (name: string) => string | null): string {
   return targets.length === 0 ? "no one: no --notify, no --notify-command" : targets.join(", ");
 }
 
-/** One line a schedule: when it is due next, and how its last run ended. */
+/** When each schedule is due next, and how its last run ended: in one line, or a few if the terminal is too narrow. */
 export function schedulesTable(
   all: readonly UpcomingRun[],
   clock: Clock,
   style: TerminalStyle = plainStyle,
 ): string {
-  const rows = all.map(({ schedule, scheduledRuns }): Cell[] => {
+  const facts = all.map(({ schedule, scheduledRuns }) => {
     const next = nextDue(schedule, clock.now());
-    const [last] = scheduledRuns;
-    return [
-      schedule.name,
-      schedule.manifest,
-      schedule.cron,
-      next === null ? "never" : localText(next, schedule.zone),
-      last ? { text: scheduledRunText(last, schedule.zone), tone: wentWell(last) ? "good" : "warning" } : "",
-    ];
+    const [run] = scheduledRuns;
+    const last: Cell = run
+      ? { text: scheduledRunText(run, schedule.zone), tone: wentWell(run) ? "good" : "warning" }
+      : "";
+    return { ...schedule, next: next === null ? "never" : localText(next, schedule.zone), last };
   });
   const columns = [
     { title: "schedule" },
@@ -171,7 +169,20 @@ export function schedulesTable(
     { title: "next", flexible: true },
     { title: "last", flexible: true },
   ];
-  return table(columns, rows, style);
+  const rows = facts.map(({ name, manifest, cron, next, last }) => [name, manifest, cron, next, last]);
+  const width = Math.max(...table(columns, rows).split("\n").map(textWidth));
+  if (style.width === null || width <= style.width) return table(columns, rows, style);
+  return facts
+    .map(({ name, manifest, cron, zone, next, last }) => {
+      const lines: [string, Cell][] = [
+        ["reads", manifest],
+        ["due", `${cron} in ${zone}`],
+        ["next", next],
+        ["last", last === "" ? "no run yet" : last],
+      ];
+      return [paint(name, "strong", style), labelled(lines, style)].join("\n");
+    })
+    .join("\n\n");
 }
 
 function wentWell({ state, exit }: ScheduledRun): boolean {
