@@ -63,7 +63,7 @@ export function openHttp({ baseUrl, key, clock, proxies = null }: HttpOptions): 
       const body = await readText(response.body);
       return { kind: "answer", status, headers: flat(response.headers), body };
     } catch (error) {
-      const reason = signal?.aborted ? "interrupted" : abort.aborted ? "timeout" : describe(error);
+      const reason = signal?.aborted ? "interrupted" : abort.aborted ? "timeout" : describe(error, proxies);
       if (!watch.sent) return { kind: "not_sent", reason };
       return { kind: "no_answer", reason, ...(status === undefined ? {} : { status }) } satisfies Reply;
     } finally {
@@ -108,10 +108,12 @@ function flat(headers: Record<string, string | string[] | undefined>): Record<st
 }
 
 /** The error with its causes, in one line, such as `connect ECONNREFUSED 127.0.0.1:80`. */
-function describe(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+function describe(error: unknown, proxies: Proxies | null): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0], proxies);
   if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER")
-    return "the server does not speak HTTPS; try http:// in its address";
+    return proxies === null
+      ? "the server does not speak HTTPS; try http:// in its address"
+      : `the server, or the proxy (${proxies.from}), does not speak HTTPS`;
   if (error instanceof errors.SocketError || (error as NodeJS.ErrnoException).code === "ECONNRESET")
     return "the connection was reset";
   if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;

@@ -1,7 +1,7 @@
 import { shortText, terminalText } from "./terminal.js";
 
 /** Characters of a reason that are shown. */
-export const reasonCharactersMax = 240;
+export const reasonCharactersMax = 320;
 
 /** Why an item failed or waits; `kind` is empty if the reason says it all. */
 export interface Reason {

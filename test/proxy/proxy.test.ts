@@ -158,6 +158,21 @@ describe("requests through a proxy", () => {
     await expect(asking).rejects.toThrow("the proxy (HTTP_PROXY) opens no tunnel: no answer in time");
   });
 
+  test("P2: whose tunnel leads to a login page are not sent, and the proxy is named", async () => {
+    const proxy = await proxyTo(() => ({ to: servicePort() }));
+    const http = openHttp({
+      baseUrl: "https://service.example",
+      key,
+      clock: new ManualClock(),
+      proxies: proxiesIn({ HTTPS_PROXY: proxy.host }),
+    });
+    closing.push(http.close);
+    expect(await http.send(post)).toEqual({
+      kind: "not_sent",
+      reason: "the server, or the proxy (HTTPS_PROXY), does not speak HTTPS",
+    });
+  });
+
   test("P2: whose tunnel breaks once they have left are in doubt", async () => {
     const deaf = createSocketServer((socket) => socket.once("data", () => socket.resetAndDestroy()));
     await new Promise<void>((resolve) => deaf.listen(0, "127.0.0.1", resolve));
