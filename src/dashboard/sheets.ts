@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, extname, join, relative, resolve, sep } from "node:path";
 import { stringify } from "csv-stringify/sync";
@@ -109,8 +109,7 @@ export class Sheets {
       ],
       { delimiter: form.delimiter ?? ",", bom: true },
     );
-    const name = basename(file);
-    const to = `${ownFolder}/${name.slice(0, -extname(name).length)}${form.delimiter === "\t" ? ".tsv" : ".csv"}`;
+    const to = this.copyOf(file, form.delimiter === "\t" ? ".tsv" : ".csv");
     await this.write(to, Buffer.from(text));
     return this.open(to);
   }
@@ -120,6 +119,15 @@ export class Sheets {
     const path = resolve(this.root, file);
     if (isBelow(relative(this.root, path)) && isManifest(path) && !path.includes("\0")) return path;
     throw new Refused(`expected a sheet of the workspace, got ${JSON.stringify(file.slice(0, 200))}`);
+  }
+
+  /** Where the changed sheet goes: never over another one, which may have changes too. */
+  private copyOf(file: string, extension: string): string {
+    const name = basename(file, extname(file));
+    for (let number = 1; ; number++) {
+      const copy = `${ownFolder}/${name}${number === 1 ? "" : `-${number}`}${extension}`;
+      if (copy === file || !existsSync(this.pathOf(copy))) return copy;
+    }
   }
 
   private async write(file: string, bytes: Uint8Array): Promise<void> {

@@ -141,6 +141,14 @@ describe("start work", () => {
     });
     expect(place.read("mine.csv")).toBe(sheet);
     expect(place.read("sheets/mine.csv")).toContain("'=1+1");
+    const before = place.read("sheets/mine.csv");
+    const again = [{ row: 2, column: "prompt", value: "another cup" }];
+    const other = await post<DroppedSheet>("/api/sheet/cells?file=mine.csv", again);
+    expect(other.file).toBe("sheets/mine-2.csv");
+    expect([place.read("sheets/mine.csv"), place.read("sheets/mine-2.csv")]).toEqual([
+      before,
+      expect.stringContaining("another cup"),
+    ]);
     const { rows } = await get<SheetRows>("/api/sheet/rows?file=sheets/mine.csv");
     expect(rows[0]?.cells).toEqual(["cup", "plain-image", "=1+1", "5"]);
   });

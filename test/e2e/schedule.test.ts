@@ -143,16 +143,19 @@ describe.concurrent("schedules of the built command", () => {
     const place = newPlace();
     place.write("set.csv", sheet(1));
     await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly]);
-    const env = { BULKGEN_BASE_URL: "https://service.invalid", BULKGEN_API_KEY: canaryKey, BULKGEN_RPM: "5" };
-    const printed = async (more = {}) =>
-      (await run(place, ["schedule", "print"], { env: { ...env, ...more } })).stdout;
+    const env = {
+      BULKGEN_BASE_URL: "https://service.invalid",
+      BULKGEN_API_KEY: canaryKey,
+      BULKGEN_RPM: "5",
+      https_proxy: "http://proxy.invalid:3128",
+    };
+    const printed = async () => (await run(place, ["schedule", "print"], { env })).stdout;
     expect(await printed()).toContain(
-      "# Set in this shell, and not for systemd and cron: BULKGEN_API_KEY, BULKGEN_BASE_URL, BULKGEN_RPM.\n",
+      "# Set in this shell, and not for systemd and cron: BULKGEN_API_KEY, BULKGEN_BASE_URL, BULKGEN_RPM, https_proxy.\n",
     );
     place.write(".env", `BULKGEN_BASE_URL=https://service.invalid\nBULKGEN_API_KEY=${canaryKey}\n`);
-    expect(await printed()).toContain("# Set in this shell, and not for systemd and cron: BULKGEN_RPM.\n");
-    expect(await printed({ HTTPS_PROXY: "http://me:SECRET@proxy.example" })).toMatch(
-      /cron: BULKGEN_RPM, HTTPS_PROXY\.\n.*\n# A proxy stands in the unit(?!.*SECRET)/,
+    expect(await printed()).toContain(
+      "# Set in this shell, and not for systemd and cron: BULKGEN_RPM, https_proxy.\n",
     );
     expect(await printed()).not.toContain(canaryKey);
     expect((await run(place, ["schedule", "print"])).stdout).not.toContain("this shell");

@@ -3,7 +3,7 @@
  *
  *   npm run fuzz                                    all tests with the tag fuzz, in full
  *   npm run fuzz -- --short                         the same with a tenth of the cases for each parser
- *   npm run fuzz -- --minutes 5 [--only csv,yaml]   each parser (test/fuzz/parsers/) for so many minutes
+ *   npm run fuzz -- --minutes 5 [--only csv,yaml]   each parser (test/fuzz/parsers/) for so many minutes of processor time
  *   npm run fuzz -- --minutes 5 --only csv --seed 7 the same cases again
  *
  * A case that breaks a rule is made small and kept in test/fuzz/regressions/, which every `npm test` tries again. So is a

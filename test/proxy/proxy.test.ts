@@ -150,6 +150,14 @@ describe("requests through a proxy", () => {
     });
   });
 
+  test("do not wait for ever for a proxy that keeps silent", async () => {
+    const proxy = await proxyTo(() => "keep silent");
+    const agent = proxied(proxiesIn({ HTTP_PROXY: proxy.host }) as Proxies, {}, 50);
+    closing.push(() => agent.destroy());
+    const asking = agent.request({ origin: "http://service.example", path: "/", method: "GET" });
+    await expect(asking).rejects.toThrow("the proxy (HTTP_PROXY) opens no tunnel: no answer in time");
+  });
+
   test("P2: whose tunnel leads to a login page are not sent, and the proxy is named", async () => {
     const proxy = await proxyTo(() => ({ to: servicePort() }));
     const http = openHttp({
@@ -163,14 +171,6 @@ describe("requests through a proxy", () => {
       kind: "not_sent",
       reason: "the server, or the proxy (HTTPS_PROXY), does not speak HTTPS",
     });
-  });
-
-  test("do not wait for ever for a proxy that keeps silent", async () => {
-    const proxy = await proxyTo(() => "keep silent");
-    const agent = proxied(proxiesIn({ HTTP_PROXY: proxy.host }) as Proxies, {}, 50);
-    closing.push(() => agent.destroy());
-    const asking = agent.request({ origin: "http://service.example", path: "/", method: "GET" });
-    await expect(asking).rejects.toThrow("the proxy (HTTP_PROXY) opens no tunnel: no answer in time");
   });
 
   test("P2: whose tunnel breaks once they have left are in doubt", async () => {

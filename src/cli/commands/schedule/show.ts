@@ -115,7 +115,7 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   const missing =
     only.length === 0
       ? ""
-      : `\n\n# Set in this shell, and not for systemd and cron: ${only.join(", ")}.\n# Put the address and the key into ${envFile(root)} (\`bulkgen init\` writes it), other settings into ${workspaceConfig(root)}.${only.some((name) => !name.startsWith(ours)) ? proxyHint : ""}`;
+      : `\n\n# Set in this shell, and not for systemd and cron: ${only.join(", ")}.\n# Put the address and the key into ${envFile(root)} (\`bulkgen init\` writes it), settings into ${workspaceConfig(root)},\n# and the rest into the service (Environment=NAME=VALUE) or the crontab (NAME=VALUE).`;
   print(
     flags,
     machine,
@@ -125,16 +125,14 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   );
 }
 
-const ours = "BULKGEN_";
-const isProxy = /^(?:https?|no)_proxy$/i;
-const proxyHint =
-  "\n# A proxy stands in the unit as Environment=HTTPS_PROXY=…, and in a crontab above the line as HTTPS_PROXY=….";
+/** Variables by which a run reaches the service, its proxy and its buckets. */
+const ofRuns = /^(BULKGEN_|AWS_|NODE_EXTRA_CA_CERTS$|(https?|no)_proxy$)/i;
 
-/** The settings that only the environment of this shell has, by their names. */
+/** Those of them that only the environment of this shell has. */
 function onlyHere({ env, cwd }: Machine, root: string): string[] {
   const inFile = serviceSettings({}, root, { env: {}, cwd });
   const known = [inFile.baseUrl && "BULKGEN_BASE_URL", inFile.key && "BULKGEN_API_KEY"];
   return Object.keys(env)
-    .filter((name) => (name.startsWith(ours) || isProxy.test(name)) && env[name] && !known.includes(name))
+    .filter((name) => ofRuns.test(name) && env[name] && !known.includes(name))
     .toSorted();
 }
