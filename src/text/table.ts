@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url";
 import Table from "cli-table3";
 import pc from "picocolors";
 import type { Environment } from "./environment.js";
-import { terminalText } from "./terminal.js";
+import { terminalText, textWidth } from "./terminal.js";
 import { takesLinks } from "./terminal-kind.js";
 
 /** How output may look where it goes. */
@@ -64,7 +64,26 @@ export function table(
   const natural = draw(columns, cells, style, null);
   if (style.width === null) return natural.text;
   const widths = narrowed(columns, natural.widths, style.width);
-  return widths === null ? natural.text : draw(columns, cells, style, widths).text;
+  if (widths === null) return natural.text;
+  const broken = cells.map((row) => row.map((cell, at) => breakable(cell, (widths[at] ?? 0) - gap)));
+  return draw(columns, broken, style, widths).text;
+}
+
+/** A cell whose words may be broken behind a hyphen, a slash or an underscore where they are wider than the column. */
+function breakable(cell: DrawnCell, width: number): DrawnCell {
+  if (typeof cell !== "string" || cell.includes("\u001b")) return cell;
+  return cell.replace(/\S+/gu, (word) => {
+    if (textWidth(word) <= width) return word;
+    let [line, before] = ["", ""];
+    for (const piece of word.split(/(?<=[-/_])/u)) {
+      if (line !== "" && textWidth(line + piece) > width) {
+        before += `${line} `;
+        line = "";
+      }
+      line += piece;
+    }
+    return before + line;
+  });
 }
 
 /** Labels and what they say, one below the other. */

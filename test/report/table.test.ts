@@ -31,6 +31,27 @@ describe("a table", () => {
     `);
   });
 
+  test("breaks a name that is too long for its column behind a hyphen, so that no two names look the same", () => {
+    const models = [
+      ["aurora-image", "image", 20, 20, 4, 80],
+      ["aurora-image-mini", "image", 20, 20, 1, 20],
+    ];
+    const titles = ["model", "category", "items", "to make", "each", "credits"];
+    const shown = table(
+      titles.map((title) => ({ title })),
+      models,
+      { width: 48, colour: false },
+    );
+    expect(shown).toMatchInlineSnapshot(`
+      "model    category  items  to make  each  credits
+      aurora-  image     20     20       4     80
+      image
+      aurora-  image     20     20       1     20
+      image-
+      mini"
+    `);
+  });
+
   test("paints tones and heads where colour is wanted, and only there", () => {
     const painted = table([{ title: "state" }], [[{ text: "failed", tone: "bad" }]], {
       width: 60,

@@ -98,7 +98,8 @@ describe("a plan", () => {
       "demo (jobs/demo.csv)
 
       model       category  items  to make  each  charged  credits
-      canvas-st…  image        20       18     4      4–6       72
+      canvas-     image        20       18     4      4–6       72
+      standard
       voice       audio         6        6   0.5                 3
       total                    26       24                      75
 
