@@ -31,7 +31,7 @@ export const text = z
 export interface SheetChoices {
   model?: string;
   prompt?: string;
-  params?: Record<string, string>;
+  params?: Record<string, string | number | boolean>;
   edition?: string;
   skipInvalid?: boolean;
 }

@@ -35,7 +35,10 @@ const sheet = {
   prompt: text
     .optional()
     .describe("prompt or template of rows without one, such as 'a {{product}} on a table'"),
-  params: z.record(z.string().max(200), text).optional().describe("params of rows that do not set them"),
+  params: z
+    .record(z.string().max(200), z.union([text, z.number(), z.boolean()]))
+    .optional()
+    .describe("params of rows that do not set them"),
   first: z.int().positive().optional().describe("only this many rows, from the first"),
   skip_invalid: z.boolean().optional().describe("leave out invalid rows instead of refusing the sheet"),
   edition: text.optional().describe("make everything again under this name, once"),

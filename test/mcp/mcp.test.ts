@@ -146,6 +146,16 @@ test("a field that a tool does not have is refused: more would be made than was 
   expect(service.count("POST generate")).toBe(0);
 });
 
+test("params may be numbers and booleans, as a sheet in JSON has them", async () => {
+  const { place, call } = await agent();
+  sheet(place);
+  const { structuredContent } = await call("plan", {
+    manifest: "demo.csv",
+    params: { seed: 5, hd: true, size: "4:3" },
+  });
+  expect(structuredContent.command).toContain("--param=seed=5 --param=hd=true --param=size=4:3");
+});
+
 test("a plan is answered without its items, which are as many as the sheet has rows", async () => {
   const { place, call } = await agent();
   sheet(place);
