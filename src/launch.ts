@@ -31,13 +31,16 @@ export const text = z
 export interface SheetChoices {
   model?: string;
   prompt?: string;
-  params?: Record<string, string | number | boolean>;
+  params?: Record<string, string>;
   edition?: string;
   skipInvalid?: boolean;
 }
 
+/** The same as agents give it: some write a seed as a number. */
+export type FlagChoices = Omit<SheetChoices, "params"> & { params?: Record<string, string | number | boolean> };
+
 /** The flags for it. Values are written as `--flag=value`, so that none is taken for a flag. */
-export function sheetFlags({ model, prompt, params = {}, edition, skipInvalid }: SheetChoices): string[] {
+export function sheetFlags({ model, prompt, params = {}, edition, skipInvalid }: FlagChoices): string[] {
   return [
     ...(model ? [`--model=${model}`] : []),
     ...(prompt ? [`--prompt=${prompt}`] : []),

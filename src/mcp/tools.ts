@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type SheetChoices, sheetFlags, text, word } from "../launch.js";
+import { type FlagChoices, sheetFlags, text, word } from "../launch.js";
 
 /**
  * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it. A call that spends says how
@@ -53,7 +53,7 @@ function sheetWords(given: Readonly<Record<string, unknown>>): string[] {
   ];
 }
 
-type SheetInput = SheetChoices & { manifest: string; first?: number; skip_invalid?: boolean };
+type SheetInput = FlagChoices & { manifest: string; first?: number; skip_invalid?: boolean };
 
 const runWords = ({ run }: Readonly<Record<string, unknown>>) => (run === undefined ? [] : [String(run)]);
 const itemWords = (given: Readonly<Record<string, unknown>>) => given["items"] as string[];
