@@ -37,7 +37,9 @@ export interface SheetChoices {
 }
 
 /** The same as agents give it: some write a seed as a number. */
-export type FlagChoices = Omit<SheetChoices, "params"> & { params?: Record<string, string | number | boolean> };
+export type FlagChoices = Omit<SheetChoices, "params"> & {
+  params?: Record<string, string | number | boolean>;
+};
 
 /** The flags for it. Values are written as `--flag=value`, so that none is taken for a flag. */
 export function sheetFlags({ model, prompt, params = {}, edition, skipInvalid }: FlagChoices): string[] {
