@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { AWSHeaders, S3Config, S3mini, UploadPart } from "s3mini";
 import type { RequestInit as UndiciRequest } from "undici";
-import { type Proxies, proxiesIn } from "../proxy/variables.js";
+import { type Proxies, ProxyError, proxiesIn } from "../proxy/variables.js";
 import type { Environment } from "../text/environment.js";
 
 /**
@@ -90,7 +90,7 @@ export function openBucket(
   const name = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
   const access = accessTo(name, environment);
   const endpoint = `${endpointOf(environment)}/${bucket}`;
-  const proxies = proxiesIn(environment);
+  const proxies = proxiesOf(environment);
   let opened: Promise<S3mini> | undefined;
   const client = () => {
     opened ??= open(
@@ -228,6 +228,15 @@ async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
     }
   }
   if (bytes > 0) yield Buffer.concat(pieces);
+}
+
+function proxiesOf(environment: Environment): Proxies | null {
+  try {
+    return proxiesIn(environment);
+  } catch (error) {
+    if (error instanceof ProxyError) throw new BucketError(error.message, { isForGood: true, cause: error });
+    throw error;
+  }
 }
 
 async function open(config: S3Config, proxies: Proxies | null, signal?: AbortSignal): Promise<S3mini> {

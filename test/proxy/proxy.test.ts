@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { undiciDownloads } from "../../src/archive/download/download.js";
-import { openBucket } from "../../src/bucket/bucket.js";
+import { BucketError, openBucket } from "../../src/bucket/bucket.js";
 import { openHttp } from "../../src/client/http.js";
 import { deliver } from "../../src/notify/deliver.js";
 import { endNotification } from "../../src/notify/facts.js";
@@ -66,6 +66,18 @@ describe("the variables that name proxies", () => {
       );
     },
   );
+});
+
+test("a bucket says which variable names no proxy", () => {
+  const environment = {
+    AWS_ENDPOINT_URL: "http://127.0.0.1:1",
+    AWS_ACCESS_KEY_ID: "a",
+    AWS_SECRET_ACCESS_KEY: "b",
+    HTTPS_PROXY: "socks5://a:1",
+  };
+  const open = () => openBucket({ bucket: "inputs", prefix: "" }, environment);
+  expect(open).toThrow(BucketError);
+  expect(open).toThrow(/^HTTPS_PROXY: expected the address of a proxy/);
 });
 
 describe("requests through a proxy", () => {
