@@ -90,7 +90,7 @@ async function unknownEntries({
 }
 
 /**
- * Items missing from the history may still have files in the archive: the workspace was deleted or left behind, or others
+ * Items missing from the history may still be in the archive's index: the workspace was deleted or left behind, or others
  * share the output folder. They would be paid again. Null if the archive has none of the plan's items, for a new edition,
  * and for a rehearsal. Rejects with disk errors.
  */
@@ -114,18 +114,19 @@ export async function archivedBefore(
   const lines = (await JobIndex.open(nodeDisk, folder)).all().filter(({ key }) => draft.holds(key));
   const byKey = new Map(lines.map((line) => [line.key, line]));
   if (byKey.size === 0) return null;
-  let [items, price, newest] = [0, noCredits, ""];
+  let [items, gone, price, newest] = [0, 0, noCredits, ""];
   for (const { key, due, standing, price: each } of plan.items) {
     const line = due && standing === "new" ? byKey.get(key) : undefined;
-    // Missing files are handled by --missing.
-    if (line === undefined || (line.bucket === undefined && !existsSync(join(folder, line.file)))) continue;
+    if (line === undefined) continue;
+    // Once the history is back, --missing decides about these.
+    if (line.bucket === undefined && !existsSync(join(folder, line.file))) gone++;
     items++;
     price = plus(price, each);
     if (line.saved > newest) newest = line.saved;
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${folder} (the newest from ${newest.slice(0, 10)})`;
+  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${folder} (the newest from ${newest.slice(0, 10)}${gone > 0 ? `; the files of ${gone} are gone` : ""})`;
   const out = outFolder === join(root, "outputs") ? "" : ` --out ${shellWord(outFolder)}`;
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {
