@@ -110,7 +110,9 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     for (const id of ids(items - 1)) rmSync(join(place.folder, "outputs", "set", `${id}.png`));
     const refused = await command("run", "set.csv", "--yes");
     expect(refused.code, refused.stdout).toBe(2);
-    expect(refused.stderr).toMatch(/3 of 3 items are in the archive .*; the files of 2 are gone\), .*--rebuild/);
+    expect(refused.stderr).toMatch(
+      /3 of 3 items are in the archive .*; the files of 2 are gone\), .*--rebuild/,
+    );
     expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
     expect((await command("resume", "1")).stderr).toContain("which does not say whose run it was");
     expect((await command("run", "set.csv", "--yes", "--missing", "fetch")).code).toBe(0);
