@@ -114,6 +114,8 @@ export interface FoundItem {
   intent: IntentLine | null;
   attempts: ReadonlyMap<number, KnownAttempt>;
   outputs: readonly ArchivedLine[];
+  /** Tasks that had outputs, of which the files may be gone. */
+  made: ReadonlySet<string>;
 }
 
 export interface FoundItems {
@@ -126,11 +128,16 @@ export interface FoundItems {
 export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): FoundItems {
   const gathering = new Gathering();
   for (const attempt of receipts.attempts) gathering.takeAttempt(attempt);
-  for (const line of [...archive.outputs.values()].flat()) gathering.itemOf(line).outputs.push(line);
+  for (const line of [...archive.outputs.values()].flat()) {
+    const { outputs, made } = gathering.itemOf(line);
+    outputs.push(line);
+    made.add(line.task);
+  }
   // With receipts, the task is looked up and its files are fetched. Without, nobody knows whose task it is: the item is
   // archived, and --missing decides about its files. The newest task counts, unless another one's files are there.
   for (const line of archive.missing.toReversed()) {
-    const { attempts, outputs } = gathering.itemOf(line);
+    const { attempts, outputs, made } = gathering.itemOf(line);
+    made.add(line.task);
     const isNewest = line.task !== "" && outputs.every(({ task }) => task === line.task);
     if (attempts.size === 0 && isNewest) outputs.push(line);
   }
@@ -145,6 +152,7 @@ interface Gathered {
   key: string;
   attempts: Map<number, KnownAttempt>;
   outputs: ArchivedLine[];
+  made: Set<string>;
 }
 
 class Gathering {
@@ -176,18 +184,18 @@ class Gathering {
   }
 
   private begin(job: string, key: string): Gathered {
-    const item: Gathered = { job, key, attempts: new Map(), outputs: [] };
+    const item: Gathered = { job, key, attempts: new Map(), outputs: [], made: new Set() };
     this.byKey.set(key, [...this.of(key), item]);
     return item;
   }
 }
 
 /** Null for an item without any intent or file. */
-function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundItem | null {
+function foundIn({ job, attempts, outputs, made }: Gathered, position: number): FoundItem | null {
   const intent = [...attempts.values()].findLast((attempt) => attempt.intent)?.intent ?? null;
   const [line] = outputs;
-  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs };
-  return line ? { job, item: fromLine(line, position), intent, attempts, outputs } : null;
+  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs, made };
+  return line ? { job, item: fromLine(line, position), intent, attempts, outputs, made } : null;
 }
 
 function fromIntent(intent: IntentLine, position: number): NewItem {

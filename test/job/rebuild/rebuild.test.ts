@@ -628,6 +628,17 @@ describe("P4: with the archive", () => {
     expect(await statesNow()).toEqual({ a: "unknown" });
   });
 
+  test("files that were paid for again after they were lost count twice", async () => {
+    for (const number of [1, 2]) {
+      accepted("a", number);
+      archive("a", `task-a-${number}`, { file: `a-${number}.png` });
+    }
+    rmSync(join(workspace.outFolder, "demo", "a-1.png"));
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived" });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: credits(9), pending: 0 });
+  });
+
   test("a task with one missing output is polled again", async () => {
     accepted("a");
     accepted("b");
