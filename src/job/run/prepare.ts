@@ -87,24 +87,31 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null && store !== null && options.job === null && options.edition === "first") {
-    const found = await madeElsewhere(store, runs, plan, options.draft);
-    if (found) plan.blockers.push(found);
-  }
-  if (job !== null || store === null) return { plan: await withPaid(plan, options), ...reading };
+  if (job !== null || store === null) return { plan: await withElsewhere(plan, options, runs), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {
     options.draft.clear();
     const other = await planAs(asked, await openedFor(options), name, runs);
     const continued = { ...other, notes: [note, ...other.notes] };
-    return { plan: await withPaid(continued, options), ...reading };
+    return { plan: await withElsewhere(continued, options, runs), ...reading };
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
   return { plan: await withPaid(plan, options), ...reading };
 }
 
-/** The plan, with the warnings of the archive and the account's spend log. */
+/** The plan of a known job, with what other jobs, the archive and the spend log say about items paid before. */
+async function withElsewhere(plan: Plan, options: PrepareOptions, runs: readonly Run[]): Promise<Plan> {
+  const { store, draft, job, edition } = options;
+  if (store !== null && edition !== "fresh") {
+    // Who names the job agrees to pay again.
+    const found = await madeElsewhere(store, runs, plan, draft, { agreed: job !== null });
+    if (found) (job !== null ? plan.warnings : plan.blockers).push(found);
+  }
+  return withPaid(plan, options);
+}
+
+/** The plan, with what the archive and the account's spend log say about items paid before. */
 async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
   const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
   plan.blockers.push(...findings.filter((finding) => finding !== null));
