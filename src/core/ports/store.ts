@@ -132,6 +132,11 @@ export interface Store extends Orders {
    * how many it released. Items are also released as soon as the URLs of their last parent arrive.
    */
   release(runId: number, stale: readonly number[]): Promise<number>;
+  /**
+   * The blocked items of a run that are made once the run goes on, and their price. Not those that wait for an item that
+   * failed, is held or dropped, or that a person has not approved, except for `again`: these are made again.
+   */
+  blockedRest(runId: number, again: readonly number[]): Promise<{ items: number; credits: Credits }>;
   /** A planned item goes back to wait for its parents. */
   wait(itemId: number): Promise<void>;
   /** The same for an item whose local file cannot be published, for this reason, until `publishAgain` is called. */

@@ -356,6 +356,29 @@ export function workspaceSuite(open: OpenDatabase): void {
     });
   });
 
+  describe("items that wait for outputs of others", () => {
+    test("are made once the run goes on, except behind an item that failed, or that a person decides about", async () => {
+      const child = (id: string, parent: string) =>
+        newItem(id, { parents: [{ field: "image_url", key: `k1:${parent}`, output: 1 }], price: credits(3) });
+      await store.enroll(runId, [
+        newItem("a"),
+        child("a-clip", "a"),
+        child("a-more", "a-clip"),
+        newItem("b"),
+        child("b-clip", "b"),
+        child("b-more", "b-clip"),
+        newItem("c", { approve: true }),
+        child("c-clip", "c"),
+      ]);
+      const b = (await submitted("b", "t1")).id;
+      await store.apply(b, "task_failed", { note: "no capacity", failureKind: "provider" });
+      expect(await store.blockedRest(runId, [])).toEqual({ items: 2, credits: credits(6) });
+      expect(await store.blockedRest(runId, [b])).toEqual({ items: 4, credits: credits(12) });
+      await store.enroll(runId, [child("a-clip", "a"), child("a-more", "a-clip")], ["k1:a"]);
+      expect(await store.blockedRest(runId, [])).toEqual({ items: 0, credits: 0 });
+    });
+  });
+
   describe("the sheet of a run", () => {
     const sheet = {
       columns: ["id", "__proto__", "prompt"],
