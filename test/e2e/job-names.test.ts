@@ -129,4 +129,29 @@ describe.concurrent("P2: rows that moved between sheets", () => {
     });
     expect(await call("resume")).toMatchObject({ code: 0, paid: 0 });
   });
+
+  test("rows that were moved out of an unfinished run are bought by no command that continues it", async () => {
+    const { place, call } = await twoJobs();
+    const [header, ...rows] = sheet(8).split("\n");
+    const write = (name: string, ...some: number[]) =>
+      place.write(name, [header, ...some.map((number) => rows[number - 1])].join("\n"));
+    write("c.csv", 5, 6, 7, 8);
+    expect(await call("run", "c.csv", "--max-credits", "2")).toMatchObject({ code: 6, paid: 2 });
+    write("d.csv", 7, 8);
+    expect(await call("run", "d.csv")).toMatchObject({ code: 0, paid: 2 });
+    for (const words of [
+      ["resume", "3", "--max-credits", "9"],
+      ["redo", "3:a05"],
+    ]) {
+      const refused = await call(...words);
+      expect(refused).toMatchObject({ code: 2, paid: 0 });
+      expect(refused.said).toMatch(
+        /a07 and 1 more were made meanwhile for job d, and run 3 would pay for them again, for 2 credits\. .*`bulkgen run \S*c\.csv`/,
+      );
+    }
+    expect(await call("run", "c.csv")).toMatchObject({ code: 2, paid: 0 });
+    write("c.csv", 5, 6);
+    expect(await call("run", "c.csv")).toMatchObject({ code: 0, paid: 0 });
+    expect(await call("redo", "a05")).toMatchObject({ code: 0, paid: 1 });
+  });
 });

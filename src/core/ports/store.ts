@@ -41,6 +41,13 @@ export interface Store extends Orders {
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
   /**
+   * Items that the run would still submit and that another job has paid for, or may have, in a run that was in progress
+   * since this one started: how many, what they would cost, and one of them. Null if there are none.
+   */
+  madeElsewhere(
+    runId: number,
+  ): Promise<{ items: number; credits: Credits; rowId: string; jobName: string } | null>;
+  /**
    * Nothing more is submitted for this run: items that were never submitted are dropped, and items whose requests were
    * refused leave the run. Items in `busy` are about to be submitted and stay. Returns how many items were dropped or
    * left.
