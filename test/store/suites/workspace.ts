@@ -379,6 +379,24 @@ export function workspaceSuite(open: OpenDatabase): void {
     });
   });
 
+  test("P2: items that another job has paid for since the run started are reported, with their price", async () => {
+    await enrolled("a", "b", "c");
+    await submitted("a", "t1");
+    expect(await store.madeElsewhere(runId)).toBeNull();
+    const other = (await store.startRun((await store.job("other")).id, runStart)).id;
+    await store.enroll(other, [newItem("a"), newItem("c")]);
+    expect(await store.madeElsewhere(runId)).toBeNull();
+    const c = (await store.items(other)).find(({ rowId }) => rowId === "c");
+    await store.intend(c?.id ?? 0, { ...intent(), runId: other });
+    expect(await store.madeElsewhere(runId)).toEqual({
+      items: 1,
+      credits: c?.price,
+      rowId: "c",
+      jobName: "other",
+    });
+    expect(await store.madeElsewhere(other)).toMatchObject({ rowId: "a", jobName: "demo" });
+  });
+
   describe("the sheet of a run", () => {
     const sheet = {
       columns: ["id", "__proto__", "prompt"],
