@@ -1,5 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
+import { columnName, isKnown } from "../shape/columns.js";
 import {
   rowsInMemory,
   type SheetForm,
@@ -7,7 +8,7 @@ import {
   type SourceBatch,
   unreadSource,
 } from "../shape/source.js";
-import { headerOf } from "./header.js";
+import { headerOf, titleRowsMax } from "./header.js";
 import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
 import { measure } from "./unpacked.js";
@@ -62,6 +63,13 @@ export async function readWorkbook(
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
+  const meant = named === undefined ? otherManifest(sheets) : undefined;
+  if (meant !== undefined)
+    return fail({
+      message: `the first sheet, "${found.sheet}", has no column that bulkgen knows, but the sheet "${meant}" has`,
+      expected: `--sheet "${meant}" (or --sheet "${found.sheet}", if it is the right one)`,
+      got: "no --sheet",
+    });
   const { lost, hiddenRows, isHidden } = lostCells(bytes, sheets.indexOf(found), found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
   // The reader leaves out empty rows at the end, even if their formulas have errors.
@@ -85,6 +93,16 @@ export async function readWorkbook(
   const batches = rowsInMemory(batch);
   const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
+}
+
+/** The first other sheet with models or prompts, if the first sheet has no known column: it may hold only notes. */
+function otherManifest([first, ...others]: readonly { sheet: string; data: unknown[][] }[]):
+  | string
+  | undefined {
+  const names = ({ data }: { data: unknown[][] }) =>
+    data.slice(0, titleRowsMax).flatMap((row) => row.map((cell) => columnName(cellText(cell))));
+  if (first === undefined || names(first).some(isKnown)) return undefined;
+  return others.find((other) => names(other).some((name) => name === "model" || name === "prompt"))?.sheet;
 }
 
 /** An OpenDocument file names its kind at its beginning, uncompressed. */
