@@ -32,7 +32,7 @@ export interface WorkbookOptions {
 export async function readWorkbook(
   file: string,
   bytes: Uint8Array,
-  { sheet: named, headerRow }: WorkbookOptions,
+  options: WorkbookOptions,
 ): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const expected = "a workbook as Excel saves it (.xlsx)";
@@ -46,12 +46,28 @@ export async function readWorkbook(
   }
   if (whole === null) return fail({ message: "the workbook cannot be read", expected, got: damaged });
   const { default: readExcelFile } = await import("read-excel-file/node");
-  let sheets: { sheet: string; data: unknown[][] }[];
+  let sheets: Read[];
   try {
     sheets = (await readExcelFile(Buffer.from(whole), { trim: false })) as typeof sheets;
   } catch (error) {
     return fail({ message: "the workbook cannot be read", expected, got: damageText(error as Error) });
   }
+  return { ...sheetOf(file, bytes, sheets, options), sheets: sheets.map(({ sheet }) => sheet) };
+}
+
+interface Read {
+  sheet: string;
+  data: unknown[][];
+}
+
+/** The sheet that was asked for, as a source. */
+function sheetOf(
+  file: string,
+  bytes: Uint8Array,
+  sheets: readonly Read[],
+  { sheet: named, headerRow }: WorkbookOptions,
+): Source {
+  const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const names = sheets.map(({ sheet }) => sheet);
   const found = named === undefined ? sheets[0] : sheets.find(({ sheet }) => sheet === named);
   if (!found) {
