@@ -64,7 +64,7 @@ async function freeName(
     if (typeof occupant === "string") continue;
     index.setIdentity(file, identity);
     const path = join(jobFolder, file);
-    if (occupant === undefined && (await linked(disk, join(jobFolder, line.file), path))) return file;
+    if (await linked(disk, join(jobFolder, line.file), path)) return file;
     if (await holds(disk, path, line)) return file;
     index.setIdentity(file, null);
   }

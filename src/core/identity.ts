@@ -115,7 +115,7 @@ function normalEntries(values: Readonly<Record<string, unknown>>): [string, stri
 /** Never by locale: the order must be the same on every machine. */
 function byCodeUnits([a, x]: [string, string], [b, y]: [string, string]): number {
   if (a !== b) return a < b ? -1 : 1;
-  return x < y ? -1 : x > y ? 1 : 0;
+  return x < y ? -1 : 1;
 }
 
 /** The model of a price group. */

@@ -77,6 +77,15 @@ describe("a file that is moved", () => {
     expect(names()).toEqual(["b-2.png", "b-3.png", "b.png"]);
   });
 
+  test("never shares a name with another output, though both have the same content", async () => {
+    const first = await archived("a.png", "same");
+    const second = await archived("b.png", "same");
+    const opened = await index();
+    expect(await moveFile(nodeDisk, folder, opened, { line: first, name: "c" })).toBe("c.png");
+    expect(await moveFile(nodeDisk, folder, opened, { line: second, name: "c" })).toBe("c-2.png");
+    expect(names()).toEqual(["c-2.png", "c.png"]);
+  });
+
   test("whose name differs in capitals alone stays as it is", async () => {
     const line = await archived("Cup.png");
     expect(await moveFile(nodeDisk, folder, await index(), { line, name: "cup" })).toBe("Cup.png");

@@ -176,6 +176,28 @@ describe("a good output", () => {
     expect(await files()).toHaveLength(5);
   });
 
+  test("with sidecars, a file of that name that was there before stays as it is", async () => {
+    await mkdir(join(folder, "Café"), { recursive: true });
+    await writeFile(join(folder, "Café/hero.json"), "mine");
+    expect(await save(wanted(), { sidecars: true })).toMatchObject({ file: "Café/hero-2.png" });
+    expect(await readFile(join(folder, "Café/hero.json"), "utf8")).toBe("mine");
+    expect(await files()).toHaveLength(4);
+  });
+
+  test("is named with what a bucket notes of it: its size, its hash and its type", async () => {
+    const noted: unknown[] = [];
+    const disk: Disk = {
+      ...nodeDisk,
+      link(from, to, content) {
+        noted.push(content);
+        return nodeDisk.link(from, to);
+      },
+    };
+    const result = await save(wanted(), { disk });
+    const { bytes, sha256 } = result as SaveResult & { kind: "saved" };
+    expect(noted).toMatchObject([{ bytes, sha256, mime: "image/png" }]);
+  });
+
   test("P13: with sidecars, after an end at any step, the redo leaves one file, one line and one sidecar", async () => {
     const saveUntil = async (last: number) => {
       let steps = 0;
@@ -187,7 +209,7 @@ describe("a good output", () => {
     };
     const inFull = await saveUntil(Number.POSITIVE_INFINITY);
     for (let last = 0; last < inFull; last++) {
-      folder = join(root, `ended-with-sidecar-${last}`);
+      folder = join(root, `job-${count}-ended-${last}`);
       await saveUntil(last);
       await removeLeftovers(nodeDisk, folder);
       expect(await save(wanted(), { sidecars: true })).toMatchObject({
@@ -300,7 +322,10 @@ describe("checksums that the server states", () => {
 
   test.each([
     ["x-amz-checksum-sha256", "AAAA-3"],
+    // That of a file in three parts, whose length is right.
+    ["x-amz-checksum-sha256", `${"A".repeat(43)}=-3`],
     ["content-md5", "no checksum"],
+    ["content-md5", `:${"A".repeat(22)}==`],
     ["repr-digest", "sha-256=:AAAA:"],
   ])("%s: %s proves nothing", async (header, value) => {
     server.answer((_, reply) => reply.writeHead(200, { [header]: value }).end(picture));
@@ -406,7 +431,7 @@ describe("a redo", () => {
     const inFull = await stepsUntil(Number.POSITIVE_INFINITY);
     expect(inFull).toBeGreaterThan(12);
     for (let last = 0; last < inFull; last++) {
-      folder = join(root, `ended-${last}`);
+      folder = join(root, `job-${count}-ended-${last}`);
       await stepsUntil(last);
       await removeLeftovers(nodeDisk, folder);
       expect(await save(wanted()), `ended at step ${last}`).toMatchObject({
@@ -465,6 +490,24 @@ describe("a disk that cannot", () => {
       expect(await save(wanted(), { disk, indexes })).toMatchObject({ kind: "saved", file: "Café/hero.png" });
       expect(await files()).toEqual(["Café/hero.png", "index.jsonl"]);
       expect(await lines()).toHaveLength(1);
+    },
+  );
+
+  test.each(["link", "syncFolder", "append"] as const)(
+    "P17: full at %s with sidecars: a file and its sidecar have the same names when there is room",
+    async (at) => {
+      for (const calls of [1, 2]) {
+        folder = join(root, `job-${count}-full-${calls}`);
+        let left = calls;
+        const disk: Disk = watchedDisk(nodeDisk, (step) => {
+          if (step === at && --left === 0) throw systemError("ENOSPC");
+        });
+        const ports = { disk, indexes: new Indexes(disk), sidecars: true };
+        const first = await save(wanted(), ports);
+        expect(first.kind).toBe(left > 0 ? "saved" : "disk");
+        expect(await save(wanted(), ports)).toMatchObject({ kind: "saved", file: "Café/hero.png" });
+        expect(await files()).toEqual(["Café/hero.json", "Café/hero.png", "index.jsonl"]);
+      }
     },
   );
 
@@ -586,6 +629,14 @@ describe("a bad answer", () => {
     const film = await media.mp4();
     server.answer((_, reply) => reply.writeHead(200, { "content-length": film.length }).end(film));
     expect(await save(wanted({ category: "video" }))).toMatchObject({ kind: "saved", check: "packets" });
+  });
+
+  test("P13: a picture needs no such note: its content shows that it is whole", async () => {
+    server.answer((_, reply) => {
+      reply.write(picture.subarray(0, 50));
+      reply.end(picture.subarray(50));
+    });
+    expect(await save(wanted())).toMatchObject({ kind: "saved", check: "decoded" });
   });
 
   test("P13: an error page in place of the picture goes to quarantine with the reason, once", async () => {

@@ -6,6 +6,7 @@ import {
   type ItemState,
   itemStates,
   transitionList,
+  wantedItems,
 } from "../../src/core/item.js";
 
 /** The table of the design, written out once more: state, event, next state. */
@@ -85,4 +86,10 @@ test("an event that cannot happen in a state says what could", () => {
   expect(new IllegalTransition("archived", "intended" as ItemEvent).name).toBe("IllegalTransition");
   expect(bad).toThrow("an item that is archived cannot be intended; expected one of: file_lost");
   expect(() => follow("overdue", "intended" as ItemEvent)).toThrow("one of: completed, task_failed");
+});
+
+test("a run has to make all its items but the dropped ones", () => {
+  expect(wantedItems({ planned: 3, archived: 4, held: 1, dropped: 2 })).toBe(8);
+  expect(wantedItems({ planned: 3, archived: 4 })).toBe(7);
+  expect(wantedItems({})).toBe(0);
 });

@@ -88,7 +88,7 @@ function hopeless(
   const late = clear.find((reading) => elapsed(facts, entry, reading) >= second);
   if (late && !facts.trusted) return "the key's counters have not matched the spend log yet";
   if (late && shownBy(facts, late) === null) return ambiguity(facts, late);
-  const last = facts.readings.findLast(({ seq }) => seq > (entry.endedSeq ?? Number.POSITIVE_INFINITY));
+  const last = facts.readings.at(-1);
   return last && elapsed(facts, entry, last) > dayMs
     ? "the key's counters could not be read clearly within a day"
     : null;
@@ -184,7 +184,7 @@ function isExplained(evidence: ChargeEvidence, reading: CounterReading, hypothes
 function isMoved({ entries, baseline }: ChargeEvidence, reading: CounterReading): boolean {
   return entries.some((entry) => {
     const between = entry.intendedSeq > baseline.seq && entry.intendedSeq <= reading.seq;
-    return between && entry.outcome === "accepted" && (entry.charged ?? 0) > 0;
+    return between && (entry.charged ?? 0) > 0;
   });
 }
 
@@ -328,7 +328,7 @@ function outlook(
   facts: ChargeEvidence,
   left: readonly SpendLogEntry[],
 ): Pick<Judgement, "unsettled" | "nextReadingAt" | "awaited"> {
-  const times = left.map((entry) => nextReading(facts, entry)).filter((at) => at !== null);
+  const times = left.map((entry) => nextReading(facts, entry));
   const last = facts.readings.at(-1);
   const wasted = last !== undefined && clarity(facts, last) === "never" ? last.at + againMs : 0;
   return {
@@ -340,8 +340,8 @@ function outlook(
   };
 }
 
-/** Readings are due right after a POST ended without an answer, at the two settle times, and a day later. Null if all were taken. */
-function nextReading(facts: ChargeEvidence, entry: SpendLogEntry): number | null {
+/** Readings are due right after a POST ended without an answer, at the two settle times, and a day later. */
+function nextReading(facts: ChargeEvidence, entry: SpendLogEntry): number {
   const ended = entry.endedSeq ?? Number.POSITIVE_INFINITY;
   const after = facts.readings.filter((reading) => reading.seq > ended);
   const usable = after.filter((reading) => clarity(facts, reading) !== "never");
@@ -355,6 +355,6 @@ function nextReading(facts: ChargeEvidence, entry: SpendLogEntry): number | null
   const taken = usable.find((reading) => since(reading) >= early);
   if (!taken) return when(early);
   const both = usable.some((reading) => reading !== taken && since(reading) >= late);
-  if (!both) return when(late);
-  return since(last) > dayMs ? null : when(dayMs + 1_000);
+  // After a day without a verdict, a person has to judge.
+  return when(both ? dayMs + 1_000 : late);
 }

@@ -378,7 +378,7 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
  * it can be used. Each is one request more than the day's requests owe to open tasks, so it needs room like a submit.
  */
 function dueRenewals(view: View): NextStep[] {
-  if (!isOpen("submit", view.stops) || !isOpen("poll", view.stops)) return [];
+  if (!isOpen("submit", view.stops)) return [];
   // A download or a poll of its own comes first, and renews them too.
   const others = new Set([...view.ready, ...view.tasks].map(({ id }) => id));
   return idle(view, view.renewals).flatMap(({ id }) => (others.has(id) ? [] : { do: "poll", item: id }));
@@ -422,7 +422,7 @@ function wakeTime(
   const mayUseSlot = polls.later.length > 0 && (unserved || !polls.isPlenty);
   const requests = [
     soonest(view, polls),
-    ...(mayUseSlot && release !== undefined && release > view.now ? [release] : []),
+    ...(mayUseSlot && release !== undefined ? [release] : []),
     ...(short === "slots" ? [slotAt] : []),
   ];
   const at = Math.min(
@@ -456,7 +456,7 @@ export function hasWork({
   const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, stops);
   return (
     waitsFor("submit", counts.planned - parked) ||
-    (waitsFor("submit", renewals.length) && isOpen("poll", stops)) ||
+    waitsFor("submit", renewals.length) ||
     waitsFor("poll", counts.processing + expired) ||
     waitsFor("download", counts.ready - expired)
   );

@@ -103,8 +103,6 @@ function load(work: Work): number {
   for (const [index, need] of needs.entries()) {
     polls += need.polls;
     submits += need.submits;
-    // Needs of the same time count together.
-    if (needs[index + 1]?.withinMs === need.withinMs) continue;
     worst = Math.max(worst, polls / Math.max(0.5, (slots[index] ?? 0) - submits));
   }
   return worst;

@@ -146,15 +146,14 @@ export function slotsWithin(quota: Quota, now: number, times: readonly number[])
   const starts = quota.releases.map((at) => Math.max(silentMs, at - now));
   return times.map((ms) => {
     const rounds = (startMs: number) => 1 + Math.floor((ms - startMs) / roundMs);
-    const isSilent = ms < silentMs;
-    let slots = isSilent ? 0 : free === Number.POSITIVE_INFINITY ? free : free * rounds(silentMs);
+    let slots = ms < silentMs ? 0 : free * rounds(silentMs);
     for (const startMs of starts) {
       if (ms < startMs) break;
       slots += rounds(startMs);
     }
     if (spacingMs > 0) {
       const waitMs = Math.max(silentMs, nextAt - now);
-      slots = Math.min(slots, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));
+      slots = Math.min(slots, 1 + Math.floor((ms - waitMs) / spacingMs));
     }
     return Math.max(0, Math.min(slots, slotsLeft(quota.day)));
   });

@@ -228,7 +228,7 @@ function fromLine(line: ArchivedLine, position: number): NewItem {
   const { key, item: rowId, model, prompt, params } = line;
   return {
     key,
-    edition: "",
+    edition: line.edition ?? "",
     occurrence: 1,
     variant: 1,
     position,

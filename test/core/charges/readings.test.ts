@@ -165,7 +165,12 @@ describe("a charge may show in a reading", () => {
 describe("use of the key from elsewhere", () => {
   test("shows in credits that neither the spend log nor any unanswered request explains", () => {
     const used = (credit: number, entries: SpendLogEntry[] = []) =>
-      foreignCredits(evidenceOf({ entries, readings: [reading(2, 8, 5, 500), reading(3, 10, 10, credit)] }));
+      foreignCredits(
+        evidenceOf({
+          entries,
+          readings: [reading(2, 7, 4, 300), reading(3, 8, 5, 500), reading(4, 10, 10, credit)],
+        }),
+      );
     expect(used(110)).toBe(credits(10));
     expect(used(110, [entry(1, 2, 1), lost(2, 6, 2)])).toBe(credits(2));
     expect(used(98)).toBe(0);

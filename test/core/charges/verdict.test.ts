@@ -266,7 +266,17 @@ describe("another reading is wanted", () => {
     expect(next({ readings: [reading(2, 5, 1.5, 104)] })).toBe(2);
   });
 
-  test("a day after its end, if none was clear so far, and none after that", () => {
+  test("at once, if the first one came so late that only a second one is missing", () => {
+    expect(next({ readings: free(18) })).toBe(17);
+  });
+
+  test("by this machine's clock as it was at the last one, if it was set between two of them", () => {
+    const set = reading(4, 12, 12, 104, { at: at(12 + 60) });
+    // By the service's time, the last one came five minutes after the first.
+    expect(next({ readings: [...free(7, 9), set] })).toBe(12 + 60 - 5 + 15);
+  });
+
+  test("a day after its end, if none was clear so far", () => {
     const readings = [reading(2, 10, 7, 104), reading(3, 11, 20, 104), reading(4, 12, 30, 104)];
     expect(next({ entries: [open, unknown], readings })).toBeCloseTo(24 * hours + 2 + 1 / 60, 6);
   });

@@ -72,7 +72,7 @@ describe("what binds a run", () => {
 });
 
 test("tasks at the service need their polls, and no items need no requests", () => {
-  expect(forecastOf(outlook({ groups: [], open: 10 })).requests).toBe(11);
+  expect(forecastOf(outlook({ groups: [], open: 10 }))).toMatchObject({ requests: 11, binds: "generation" });
   expect(forecastOf(outlook({ groups: [], open: 0 }))).toMatchObject({ requests: 0, ms: 0, larger: null });
 });
 
@@ -101,6 +101,16 @@ describe("the requests of a small set", () => {
     const known = forecastOf(outlook({ groups: [{ items: 14, pace: pace(10_000) }] }));
     expect(known).toMatchObject({ binds: "generation" });
     expect(known.ms).toBeLessThan(30_000);
+  });
+
+  test("are those of each of its models", () => {
+    const groups = [
+      { items: 3, pace: unseen },
+      { items: 3, pace: pace(60_000) },
+    ];
+    const { requests } = forecastOf(outlook({ groups }));
+    expect(requests).toBeGreaterThan(2.03 * 6 + 1);
+    expect(forecastOf(outlook({ groups: groups.toReversed() })).requests).toBe(requests);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LanesInUse } from "../../src/core/pace/lanes.js";
+import { LanesInUse } from "../../../src/core/pace/lanes.js";
 
 function answering(lanes: number, saves = true) {
   let now = 0;
