@@ -31,6 +31,8 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   expect(copied.stdout).toContain(
     "2 of 3 items were made before for job monday (on tuesday.csv) and would be paid again, for 2 credits",
   );
+  // What pays for nothing is not refused.
+  expect((await run(place, ["plan", "wednesday.csv", "--only-failed"], { env })).code).toBe(0);
   const refused = await run(place, ["run", "wednesday.csv", "--yes"], { env });
   expect(refused).toMatchObject({
     code: 2,

@@ -97,6 +97,7 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
     const continued = { ...other, notes: [note, ...other.notes] };
     return { plan: await withElsewhere(continued, options, runs), ...reading };
   }
+  if (plan.due === 0) return { plan: await withPaid(plan, options), ...reading };
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
   return { plan: await withPaid(plan, options), ...reading };
