@@ -1,0 +1,59 @@
+import type { MadeTask } from "../e2e/sandbox.js";
+import { isFree, pictures, promptOf, type Row } from "./sheets.js";
+
+/**
+ * What a person has agreed to pay for: each row of a sheet once, for each job and edition; rows that want the same
+ * picture at the same time, each; and again what was ordered again.
+ */
+export class Agreement {
+  /** The most rows that wanted a picture at once, by job and edition. */
+  private readonly rows = new Map<string, Map<number, number>>();
+  /** Pictures that may be paid for once more, by job. */
+  private readonly more = new Map<string, number>();
+  /** The job of each task, in the order in which they were made. */
+  private readonly jobs: string[] = [];
+
+  to({ job, edition }: { job: string; edition: string }, rows: readonly Row[]): void {
+    const name = JSON.stringify([job, edition]);
+    const counts = this.rows.get(name) ?? new Map<number, number>();
+    this.rows.set(name, counts);
+    for (const { picture } of rows) {
+      const now = rows.filter((row) => row.picture === picture).length;
+      counts.set(picture, Math.max(now, counts.get(picture) ?? 0));
+    }
+  }
+
+  toMore(job: string, count: number): void {
+    this.more.set(job, (this.more.get(job) ?? 0) + count);
+  }
+
+  /** So many tasks were made for a job since the last time. */
+  made(job: string, count: number): void {
+    for (let task = 0; task < count; task++) this.jobs.push(job);
+  }
+
+  /** What was paid for without a word, in words; null if nothing was. */
+  breach(tasks: readonly MadeTask[]): string | null {
+    for (const job of new Set(this.jobs)) {
+      const paid = tasks.filter((task, at) => this.jobs[at] === job && !isFree(task));
+      const counts = Array.from({ length: pictures }, (_, picture) => ({
+        picture,
+        times: paid.filter(({ prompt }) => prompt === promptOf(picture)).length,
+        rows: this.rowsOf(job, picture),
+      })).filter(({ times, rows }) => times > rows);
+      const again = counts.reduce((sum, { times, rows }) => sum + times - rows, 0);
+      const agreed = this.more.get(job) ?? 0;
+      if (again <= agreed) continue;
+      const what = counts.map(
+        ({ picture, times, rows }) => `picture ${picture} ${times} times for ${rows} rows`,
+      );
+      return `job ${job} paid for ${what.join(", ")}; ${agreed} were ordered again`;
+    }
+    return null;
+  }
+
+  private rowsOf(job: string, picture: number): number {
+    const own = [...this.rows].filter(([name]) => (JSON.parse(name) as string[])[0] === job);
+    return own.reduce((sum, [, counts]) => sum + (counts.get(picture) ?? 0), 0);
+  }
+}
