@@ -14,6 +14,7 @@ export default defineConfig({
       "test/sandbox/fuzz.test.ts",
       "test/schedule/year.test.ts",
       "test/store/sqlite.test.ts",
+      "test/stories/stories.test.ts",
     ],
     tags: [fuzzTag],
     setupFiles: "test/setup.ts",
