@@ -193,7 +193,8 @@ describe("the answer to a poll", () => {
   test("an odd price, or none, is not told, and keeps no output from being fetched", () => {
     for (const odd of [undefined, null, 1e10, "4"]) {
       const task = { ...record, credits_consumed: odd };
-      expect(taskOutcome(answer(200, task))).toMatchObject({ kind: "completed", charged: null });
+      const named = odd == null ? [] : ["credits_consumed"];
+      expect(taskOutcome(answer(200, task))).toMatchObject({ kind: "completed", charged: null, odd: named });
       expect(taskOutcome(answer(200, { ...task, status: "failed" }))).toMatchObject({ charged: noCredits });
     }
   });
