@@ -7,7 +7,7 @@ export async function makeOne(service: ServiceAddress, prompt: string): Promise<
     const { models } = await client.models({ category: "image", includeParameters: false });
     const [model] = models
       .filter(({ input_type }) => input_type === "text")
-      .toSorted((a, b) => a.credits_cost - b.credits_cost);
+      .sort((a, b) => a.credits_cost - b.credits_cost);
     if (model === undefined) throw new Error("the service has no such model");
     const { taskId, creditsConsumed } = await client.generate({ model: model.model_key, prompt });
     console.log(`${model.model_name}: task ${taskId}, ${creditsConsumed} credits`);

@@ -27,6 +27,8 @@ export interface IndexFacts {
   item: string;
   /** The item's key. */
   key: string;
+  /** The job's edition; absent for the first one. */
+  edition?: string;
   /** The task's id at the service. */
   task: string;
   external_task: string | null;
@@ -333,11 +335,12 @@ export function lineOf(output: ArchivedOutput): IndexLine {
 
 /** What the index says about an item and the task that made its files. */
 export function indexFacts(item: NewItem, task: TaskOfFile | null): IndexFacts {
-  const { rowId, key, model, prompt, params, inputs } = item;
+  const { rowId, key, edition, model, prompt, params, inputs } = item;
   const charged = task?.charged ?? null;
   return {
     item: rowId,
     key,
+    ...(edition === "" ? {} : { edition }),
     task: task?.taskId ?? "",
     external_task: task?.externalTaskId ?? null,
     model,

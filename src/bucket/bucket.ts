@@ -333,7 +333,8 @@ function told(error: unknown, name: string, what: string): BucketError {
 }
 
 function noBucket(name: string, cause?: unknown): BucketError {
-  return new BucketError(`the bucket of ${name} does not exist: create it, or correct its name`, {
+  const [bucket] = name.replace(/^s3:\/\//, "").split("/");
+  return new BucketError(`the bucket ${bucket} does not exist: create it, or correct its name`, {
     cause,
     isForGood: true,
   });

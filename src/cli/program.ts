@@ -80,8 +80,9 @@ async function flagsOf(
   args: CommandLine["args"],
   machine: Machine,
 ): Promise<Record<string, unknown>> {
-  const { configFiles, flagValues } = await import("./settings/settings.js");
+  const { checkVariables, configFiles, flagValues } = await import("./settings/settings.js");
   if (!("workspace" in flags)) return flagValues(flags, line, [], {});
+  checkVariables(machine.env);
   const { workspaceOf } = await import("./settings/workspace.js");
   const workspace = line["workspace"]?.at(-1);
   const manifest = args["manifest"];

@@ -245,13 +245,13 @@ function sheets(app: Hono, options: DashboardAppOptions): void {
   app.post("/api/sheets", bodyLimit({ maxSize: sheetBytesMax, onError: tooLarge }), async (context) =>
     context.json(await all.drop(queryOf(context).name, new Uint8Array(await context.req.arrayBuffer()))),
   );
-  app.get("/api/sheet", async (context) => context.json(await all.open(queryOf(context).file)));
+  app.get("/api/sheet", async (context) => context.json(await all.open(queryOf(context))));
   app.get("/api/sheet/rows", async (context) => {
-    const { file, from, limit } = queryOf(context);
-    return context.json(await all.rows(file, from, limit));
+    const { from, limit, ...asked } = queryOf(context);
+    return context.json(await all.rows(asked, from, limit));
   });
   app.post("/api/sheet/cells", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) =>
-    context.json(await all.change(queryOf(context).file, await bodyOf(context, asked.cellChanges))),
+    context.json(await all.change(queryOf(context), await bodyOf(context, asked.cellChanges))),
   );
   app.post("/api/check", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) => {
     const choices = await bodyOf(context, asked.startChoices);

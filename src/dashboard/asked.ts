@@ -20,6 +20,7 @@ const items = z.array(word).min(1).max(1_000);
 
 const startChoices = z.object({
   file: word,
+  sheet: text.optional(),
   model: text.optional(),
   prompt: text.optional(),
   params: z.record(z.string().max(200), text).optional(),
@@ -72,6 +73,7 @@ const page = z.object({
   text: z.string().max(1_000).default(""),
   state: z.enum(itemStates as [ItemState, ...ItemState[]]).optional(),
   file: z.string().max(4_000).default(""),
+  sheet: z.string().max(1_000).optional(),
   name: z.string().max(1_000).default(""),
   what: z.enum(["held", "failed", "approval"]).optional(),
 });

@@ -54,8 +54,9 @@ export function wordsOf(act: Act): string[] {
 
 /** The flags that say how a sheet is read and run. */
 export function flagsOf(choices: StartChoices): string[] {
-  const { maxCredits, fresh, canary, repair } = choices;
+  const { sheet, maxCredits, fresh, canary, repair } = choices;
   return [
+    ...(sheet ? [`--sheet=${sheet}`] : []),
     ...sheetFlags(choices),
     ...(maxCredits === undefined ? [] : [`--max-credits=${maxCredits}`]),
     ...(fresh ? ["--fresh"] : []),

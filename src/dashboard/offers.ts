@@ -24,7 +24,9 @@ export async function priceOf(act: Act, workspace: Workspace, clock: Clock): Pro
       if (act.do === "resume") return await restOf(store, act.run);
       const wanted = await orderOf(act, workspace.root)(store);
       // A process that works on the run submits the rest of it anyhow.
-      const rest = (await lockOwnerOf(workspace)) ? undefined : await plannedRest(store, wanted.run);
+      const rest = (await lockOwnerOf(workspace))
+        ? undefined
+        : await plannedRest(store, wanted.run, wanted.order);
       let offer: Offer = { items: [], credits: noOffer, rest: { items: 0, credits: noOffer }, note: null };
       await agreedTo(
         wanted,

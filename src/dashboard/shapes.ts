@@ -194,23 +194,25 @@ export interface SheetEntry {
   usedAt: number;
 }
 
-/** `POST /api/sheets?name=autumn.csv` with the file as body; `GET /api/sheet?file=`. */
+/** `POST /api/sheets?name=autumn.csv` with the file as body; `GET /api/sheet?file=&sheet=`. */
 export interface DroppedSheet {
   file: string;
   /** Cells can be changed here; a job file is changed in an editor. */
   editable: boolean;
   columns: string[];
   rows: number;
+  /** The sheets of a workbook; none of another file. */
+  sheets: readonly string[];
   /** Why the file cannot be read as a table; null if it can. */
   trouble: string | null;
 }
 
-/** `GET /api/sheet/rows?file=&from=&limit=`: `number` is the row as a spreadsheet counts. */
+/** `GET /api/sheet/rows?file=&sheet=&from=&limit=`: `number` is the row as a spreadsheet counts. */
 export interface SheetRows {
   rows: { number: number; cells: string[] }[];
 }
 
-/** `POST /api/sheet/cells?file=`: changes cells of a sheet; a column that is missing is added. Answers with DroppedSheet. */
+/** `POST /api/sheet/cells?file=&sheet=`: changes cells of a sheet; a column that is missing is added. Answers with DroppedSheet. */
 export interface CellChange {
   row: number;
   column: string;
@@ -220,6 +222,8 @@ export interface CellChange {
 /** What a person sets before a sheet is started; absent values are not given. */
 export interface StartChoices extends SheetChoices {
   file: string;
+  /** The sheet of a workbook; the first if it is absent. */
+  sheet?: string;
   maxCredits?: number;
   /** A new numbered edition: makes everything again. */
   fresh?: boolean;

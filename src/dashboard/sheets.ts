@@ -25,13 +25,20 @@ interface ReadSheet {
   form: SheetForm;
   /** A job file: its rows are a part of it. */
   isJob: boolean;
+  sheets: readonly string[];
   trouble: string | null;
+}
+
+/** A file, and the sheet of it if it is a workbook: the first by default. */
+interface Asked {
+  file: string;
+  sheet?: string | undefined;
 }
 
 /** The sheets of a workspace for a page that shows their rows and changes their cells. Files are named relative to it. */
 export class Sheets {
   /** The one that was read last: a page asks for its rows piece by piece. */
-  private last: { file: string; sheet: ReadSheet } | null = null;
+  private last: { asked: Asked; read: ReadSheet } | null = null;
 
   constructor(private readonly root: string) {}
 
@@ -67,17 +74,18 @@ export class Sheets {
     const extension = extname(plain);
     const file = `${ownFolder}/${basename(safeName(plain.slice(0, -extension.length)))}${extension.toLowerCase()}`;
     await this.write(file, bytes);
-    return this.open(file);
+    return this.open({ file });
   }
 
-  async open(file: string): Promise<DroppedSheet> {
-    const { columns, rows, trouble, isJob } = await this.read(file);
+  async open(asked: Asked): Promise<DroppedSheet> {
+    const { file } = asked;
+    const { columns, rows, sheets, trouble, isJob } = await this.read(asked);
     const editable = !isJob && trouble === null && [".csv", ".tsv", ".xlsx"].includes(extname(file));
-    return { file, editable, columns, rows: rows.length, trouble };
+    return { file, editable, columns, rows: rows.length, sheets, trouble };
   }
 
-  async rows(file: string, from: number, limit: number): Promise<SheetRows> {
-    const { columns, rows } = await this.read(file);
+  async rows(asked: Asked, from: number, limit: number): Promise<SheetRows> {
+    const { columns, rows } = await this.read(asked);
     return {
       rows: rows.slice(from, from + limit).map(({ number, cells }) => ({
         number,
@@ -90,10 +98,11 @@ export class Sheets {
    * Changes cells. A workbook becomes a CSV of its name in the folder of dropped sheets, because writing it would lose its
    * formats; a sheet from elsewhere is copied there, so that nothing of the user's own is changed.
    */
-  async change(file: string, changes: readonly CellChange[]): Promise<DroppedSheet> {
-    const { editable } = await this.open(file);
+  async change(asked: Asked, changes: readonly CellChange[]): Promise<DroppedSheet> {
+    const { file } = asked;
+    const { editable } = await this.open(asked);
     if (!editable) throw new Refused(`${file} is changed in an editor, not here`);
-    const { columns, rows, form } = await this.read(file);
+    const { columns, rows, form } = await this.read(asked);
     const byNumber = new Map(rows.map((row) => [row.number, { ...row.cells }]));
     const all = [...columns];
     for (const { row, column, value } of changes) {
@@ -111,7 +120,7 @@ export class Sheets {
     );
     const to = this.copyOf(file, form.delimiter === "\t" ? ".tsv" : ".csv");
     await this.write(to, Buffer.from(text));
-    return this.open(to);
+    return this.open({ file: to });
   }
 
   /** The absolute path of a sheet of the workspace. Throws Refused. */
@@ -137,13 +146,15 @@ export class Sheets {
     await rename(`${path}.part`, path);
   }
 
-  private async read(file: string): Promise<ReadSheet> {
+  private async read({ file, sheet }: Asked): Promise<ReadSheet> {
     const path = this.pathOf(file);
     const stat = statSync(path, { throwIfNoEntry: false });
     if (!stat) throw new Refused(`${file} is gone`, "missing");
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
-    if (this.last?.file === file && this.last.sheet.stamp === stamp) return this.last.sheet;
-    const { columns, problems, job, form = noForm, batches } = await openSource(path, {});
+    const { asked, read: before } = this.last ?? {};
+    if (asked?.file === file && asked.sheet === sheet && before?.stamp === stamp) return before;
+    const source = await openSource(path, sheet === undefined ? {} : { sheet });
+    const { columns, problems, job, form = noForm, sheets = [], batches } = source;
     const rows: ReadSheet["rows"] = [];
     const troubles = [...problems];
     for await (const batch of batches()) {
@@ -155,9 +166,9 @@ export class Sheets {
       columns.length > 0 || first === undefined
         ? null
         : `${first.message}: expected ${first.expected}, got ${first.got}`;
-    const sheet = { stamp, columns, rows, form, isJob: job !== undefined, trouble };
-    this.last = { file, sheet };
-    return sheet;
+    const read = { stamp, columns, rows, form, isJob: job !== undefined, sheets, trouble };
+    this.last = { asked: { file, sheet }, read };
+    return read;
   }
 }
 

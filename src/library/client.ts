@@ -33,7 +33,7 @@ export interface Client {
    * the id.
    */
   task(taskId: string): Promise<Task>;
-  /** Closes the connections. */
+  /** Closes the connections. The client cannot be used afterwards. */
   close(): Promise<void>;
 }
 
@@ -93,6 +93,7 @@ const laneMs = 200;
 class AccountClient implements Client {
   /** Entries in the spend log of the tasks that have not ended. */
   private readonly open = new Map<string, number>();
+  private closed: Promise<void> | null = null;
   private known: Promise<{ lanes: Lanes; prices: ReadonlyMap<string, Credits> }> | null = null;
 
   constructor(
@@ -102,15 +103,18 @@ class AccountClient implements Client {
     private readonly log: Log,
   ) {}
 
-  models(filter?: ModelFilter): Promise<ModelList> {
+  async models(filter?: ModelFilter): Promise<ModelList> {
+    this.checkOpen();
     return this.account.service.models(filter);
   }
 
   async me(): Promise<Me> {
+    this.checkOpen();
     return (await this.account.identify().catch(asServiceError)).me;
   }
 
   async generate(request: GenerateRequest): Promise<Generation> {
+    this.checkOpen();
     const wanted = generateRequest.parse(request);
     const { account } = this;
     const { spendLog, service, accounts } = account;
@@ -141,6 +145,7 @@ class AccountClient implements Client {
   }
 
   async task(taskId: string): Promise<Task> {
+    this.checkOpen();
     const task = await this.account.service.taskRecord(taskId);
     const entry = this.open.get(taskId);
     const ended = taskEnds.find((status) => status === task.status);
@@ -153,7 +158,12 @@ class AccountClient implements Client {
   }
 
   close(): Promise<void> {
-    return this.account.close();
+    this.closed ??= this.account.close();
+    return this.closed;
+  }
+
+  private checkOpen(): void {
+    if (this.closed !== null) throw new Error("the client is closed; createClient makes a new one");
   }
 
   /** The caller gets a task's id even if the disk refuses to record the answer; unrecorded, it counts as unknown. */

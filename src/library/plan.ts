@@ -12,6 +12,7 @@ import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { checkNumbers, type SheetSettings, sheetOptionsOf } from "./sheet.js";
+import { toldProblems } from "./told-problems.js";
 
 /** Where the history and the files of a job are. */
 export interface Whereabouts {
@@ -67,7 +68,7 @@ export async function planManifest(on: Host, manifest: string, settings: PlanSet
       signal: settings.signal ?? new AbortController().signal,
     },
     async (plan) => plannedJob(plan),
-  );
+  ).catch((error: unknown) => toldProblems(error, on.cwd));
 }
 
 export function hintsOf(

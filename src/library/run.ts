@@ -12,6 +12,7 @@ import { summaryOf } from "../report/summary.js";
 import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf } from "./plan.js";
 import { connectionOf, silentLog } from "./service.js";
 import { sheetOptionsOf } from "./sheet.js";
+import { toldProblems } from "./told-problems.js";
 
 /**
  * The settings of a run. A run spends credits, so it needs a limit from the caller: `maxCredits`, `agree`, or both.
@@ -123,7 +124,7 @@ export async function* runManifest(
         wake = resolve;
       });
     }
-    await work;
+    await work.catch((error: unknown) => toldProblems(error, on.cwd));
   } finally {
     left.abort();
     await work.catch(() => {});

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { z } from "zod";
 import type { PlanName } from "../api/plans.js";
 import type { Host } from "../machine.js";
 import type { FaultPlanSettings } from "../sandbox/faults/plan.js";
@@ -38,7 +39,7 @@ export interface LocalSandbox extends ServiceAddress {
   close(): Promise<void>;
 }
 
-/** Rejects if the port is taken, the state cannot be used, or a fault or switch is invalid. */
+/** Rejects if the port is taken or the state cannot be used, and with RangeError if a fault or switch is invalid. */
 export async function startSandbox(
   { clock, random, cwd }: Host,
   { inputs, state, ...settings }: SandboxSettings,
@@ -52,6 +53,11 @@ export async function startSandbox(
     ...settings,
     ...(inputs === undefined ? {} : { inputRoot: resolve(cwd, inputs) }),
   };
-  const { url, key, dashboard, close } = await serveSandbox(options);
+  const { url, key, dashboard, close } = await serveSandbox(options).catch(inWords);
   return { baseUrl: url, apiKey: key, sandbox: true, dashboard, close };
+}
+
+/** An invalid fault or switch, in a readable form. */
+function inWords(error: unknown): never {
+  throw error instanceof z.ZodError ? new RangeError(z.prettifyError(error), { cause: error }) : error;
 }

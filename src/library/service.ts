@@ -19,10 +19,9 @@ export interface ServiceAddress {
 }
 
 /** Throws EarlyExit if the address or the key is not valid. */
-export function connectionOf(
-  { baseUrl, apiKey, sandbox = false }: ServiceAddress,
-  environment: Environment,
-): ServiceConnection {
+export function connectionOf(service: ServiceAddress, environment: Environment): ServiceConnection {
+  checkGiven(service);
+  const { baseUrl, apiKey, sandbox = false } = service;
   const where = checkedAddress(baseUrl);
   const key = checkedKey({ value: apiKey, from: "apiKey" });
   if (!sandbox) return { ...where, key, sandbox, proxies: checkedProxies(environment) };
@@ -32,6 +31,17 @@ export function connectionOf(
       `sandbox: expected the address and the key of a sandbox on this machine, got ${where.baseUrl} with ${key === sandboxKey ? "the sandbox's key" : "another key"}. Nothing was sent. What a paid service makes must not be kept as a rehearsal.`,
     );
   return { origin: "sandbox", baseUrl: where.baseUrl, key, sandbox };
+}
+
+/** A program may read both from variables that are not set, whatever their types say. */
+function checkGiven(service: Partial<ServiceAddress> | undefined): void {
+  const missing = (["baseUrl", "apiKey"] as const).find((name) => typeof service?.[name] !== "string");
+  if (missing === undefined) return;
+  const got = service === undefined ? "no service" : `${typeof service[missing]}`;
+  throw new EarlyExit(
+    missing === "apiKey" ? "key" : "usage",
+    `service.${missing}: expected a text, got ${got}. If it comes from an environment variable, check that the variable is set. Nothing was sent.`,
+  );
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

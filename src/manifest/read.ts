@@ -226,8 +226,17 @@ function unusedOf(
   empty: boolean,
 ): Pick<End, "notes" | "unusedColumns"> {
   const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
-  const idle = empty ? [] : idleNotes(source, used);
-  return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...idle], unusedColumns };
+  const own = empty ? [] : [...noIdNotes(source), ...idleNotes(source, used)];
+  return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...own], unusedColumns };
+}
+
+/** In a sheet with columns of its own, one of them usually names the rows, such as an article number. */
+function noIdNotes({ columns, job }: Source): string[] {
+  const haveIds = columns.includes("id") || job?.defaults.cells["id"] !== undefined;
+  if (haveIds || columns.every(isKnown)) return [];
+  return [
+    "no column is named id, so messages and files name the rows by ten digits; if a column has a name for each row, call it id",
+  ];
 }
 
 function expansionOf(file: string, { job }: Source, options: ReadOptions, bound: Bound): Expansion {

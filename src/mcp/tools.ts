@@ -146,7 +146,7 @@ export const tools: readonly Tool[] = [
     name: "resolve",
     title: "Decide about held items",
     describe:
-      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which also submits its planned items: this is refused unless max_price covers them.",
+      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which also submits its other items, including those that wait for outputs of others: this is refused unless max_price covers them.",
     input: z.strictObject({
       items,
       action: z.enum(["adopt", "refetch", "skip", "resubmit"]),
@@ -154,7 +154,7 @@ export const tools: readonly Tool[] = [
       max_price: cap("it")
         .optional()
         .describe(
-          "the most credits that it may cost, with the planned items that continuing the run submits; 0 if absent",
+          "the most credits that it may cost, with the other items that continuing the run submits; 0 if absent",
         ),
     }),
     takesLong: true,
@@ -178,7 +178,7 @@ export const tools: readonly Tool[] = [
 
 /** Throws what is missing. */
 function resolveWords({ action, task, max_price }: Readonly<Record<string, unknown>>): string[] {
-  // The run goes on afterwards and submits its planned items, which need consent too: without a price, none is bought.
+  // The run goes on afterwards and submits its other items, which need consent too: without a price, none is bought.
   const price = max_price ?? 0;
   switch (action) {
     case "adopt":

@@ -4,6 +4,7 @@ import { proxied } from "../proxy/tunnel.js";
 import { proxiesIn } from "../proxy/variables.js";
 import { runShell } from "../shell.js";
 import type { Environment } from "../text/environment.js";
+import type { commandVariables } from "./command-variables.js";
 import type { Notification } from "./facts.js";
 import { lines, type Target } from "./target.js";
 
@@ -168,7 +169,7 @@ function nameOf(target: Sent): string {
 }
 
 /** The command's environment variables, one line of text each; empty if unknown. */
-function environmentOf(facts: Notification): Record<string, string> {
+function environmentOf(facts: Notification): Record<(typeof commandVariables)[number], string> {
   const text = (value: string | number | boolean | null) => (value === null ? "" : String(value));
   return {
     BULKGEN_EVENT: facts.event,

@@ -106,8 +106,10 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
   const { folders, repaired, removed, inProgress, commands } = facts;
   const has = (kind: string) => folders.some(({ findings }) => findings.some((each) => each.kind === kind));
   const lines: [string, Cell][] = [];
-  if (!isSound(facts) && repaired === null)
-    lines.push(["next", `\`${commands.repair}\` downloads again what the service still has, at no cost`]);
+  const repairs = broken.some((kind) => kind !== "uncopied" && has(kind))
+    ? "downloads again what the service still has, at no cost"
+    : "copies them to the bucket";
+  if (!isSound(facts) && repaired === null) lines.push(["next", `\`${commands.repair}\` ${repairs}`]);
   if (has("leftover") && removed === null && !inProgress)
     lines.push(["next", `\`${commands.clean}\` removes the leftovers`]);
   return lines;

@@ -143,6 +143,7 @@ export const separated = z.strictObject({
 export const indexLine = z.strictObject({
   item: rowId,
   key: itemKey,
+  edition: text("the job's edition; absent for the first one").optional(),
   task: text("the task's id at the service"),
   external_task: text("the task's id at the provider behind the service").nullable(),
   model: z.string(),

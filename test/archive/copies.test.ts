@@ -102,7 +102,7 @@ test("an output is saved when the bucket has it too", async () => {
   expect(await save(saved, await noBucket())).toEqual({
     kind: "disk",
     code: "BUCKET",
-    reason: expect.stringContaining("the bucket of s3://others does not exist"),
+    reason: expect.stringContaining("the bucket others does not exist"),
   });
   // What is no refusal of the bucket is a defect.
   const broken: Bucket = { ...bucket, put: () => Promise.reject(new TypeError("broken")) };

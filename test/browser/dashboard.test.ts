@@ -1,8 +1,9 @@
-import { readFileSync, renameSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import writeWorkbook from "write-excel-file/node";
 import { newPlace, type Place, run, type Started, started } from "../e2e/command.js";
 import { type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Scripted, startProxy } from "../e2e/service.js";
@@ -95,6 +96,28 @@ const rows = [
 ].join("\n");
 
 describe("start work", () => {
+  it("a workbook that begins with a sheet of notes: the sheet with the rows is chosen, and run", async () => {
+    const notes = { sheet: "Notes", data: [["Please do not change"], ["Anna"]] };
+    const set = {
+      sheet: "Set",
+      data: rows
+        .split("\n")
+        .map((row) => row.split(","))
+        .slice(0, 2),
+    };
+    writeFileSync(join(place.folder, "autumn.xlsx"), await writeWorkbook([notes, set]).toBuffer());
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await page.getByRole("link", { name: /autumn\.xlsx/ }).click();
+    await page.getByRole("alert").first().waitFor();
+    expect(await serious()).toEqual([]);
+    await page.getByRole("combobox", { name: /^Sheet/ }).selectOption("Set");
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).waitFor();
+    await page.getByRole("button", { name: "Run…" }).click();
+    await page.getByRole("dialog").getByText("bulkgen run autumn.xlsx --sheet=Set").waitFor();
+    expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
+  });
+
   it("a sheet is dropped, its wrong cell mended, its price agreed to, and its run watched until the media play", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();

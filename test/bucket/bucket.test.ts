@@ -109,7 +109,7 @@ describe("a bucket", () => {
     expect((await bucket.list("cups")).toSorted()).toEqual(["one.png", "small/"]);
     expect(await bucket.list("none")).toEqual([]);
     const none = openBucket({ bucket: "others", prefix: "" }, await s3Server());
-    await expect(none.list("")).rejects.toThrow("the bucket of s3://others does not exist");
+    await expect(none.list("")).rejects.toThrow("the bucket others does not exist");
   });
 
   it("does not believe a store whose copy is not what was copied", async () => {
@@ -160,8 +160,8 @@ describe("a bucket", () => {
   it("says that there is no such bucket", async () => {
     const bucket = openBucket({ bucket: "others", prefix: "" }, await s3Server());
     const { file } = fileOf(10);
-    await expect(bucket.put("a.png", file)).rejects.toThrow("the bucket of s3://others does not exist");
-    await expect(bucket.find("a.png")).rejects.toThrow("the bucket of s3://others does not exist");
+    await expect(bucket.put("a.png", file)).rejects.toThrow("the bucket others does not exist");
+    await expect(bucket.find("a.png")).rejects.toThrow("the bucket others does not exist");
   });
 
   it("says that a web server is no store, so that its 404 is not taken for a missing file", async () => {

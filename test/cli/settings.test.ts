@@ -6,6 +6,8 @@ import { exportFlags, verifyFlags } from "../../src/cli/flags/archive.js";
 import { approveFlags } from "../../src/cli/flags/orders.js";
 import { runFlags } from "../../src/cli/flags/run.js";
 import { configFiles, effectiveSettings, flagValues, runFlagsOf } from "../../src/cli/settings/settings.js";
+import { commandVariables } from "../../src/notify/command-variables.js";
+import { ownVariables } from "../../src/shell.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 
 let at: Place;
@@ -60,6 +62,22 @@ describe("settings", () => {
     expect(await capped([])).toBe(2);
     at.write("bulkgen.config.yaml", "sandbox: true\n");
     expect(await capped([])).toBe(3);
+  });
+
+  test("a misspelled variable is refused, and variables with another purpose are not", async () => {
+    const plan = (env: Record<string, string>) => run(at, ["plan", "set.csv"], { env });
+    for (const [wrong, right] of [
+      ["BULKGEN_MAX_CREDIT", "BULKGEN_MAX_CREDITS"],
+      ["BULKGEN_BASEURL", "BULKGEN_BASE_URL"],
+      ["BULKGEN_APIKEY", "BULKGEN_API_KEY"],
+    ] as const)
+      expect(await plan({ [wrong]: "5" })).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`the variable ${wrong} is not a setting. Did you mean ${right}?`),
+      });
+    const others = [...commandVariables, ...Object.values(ownVariables), "BULKGEN_SITE", "BULKGENERAL_MODE"];
+    const env = Object.fromEntries(others.map((name) => [name, ""]));
+    expect(await plan(env)).toMatchObject({ code: 0, stderr: "" });
   });
 
   test("lists and maps are a flag given again and again, and paths are meant from the file's folder", async () => {

@@ -1,6 +1,7 @@
-import { renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import writeWorkbook from "write-excel-file/node";
 import { openBucket } from "../../src/bucket/bucket.js";
 import type {
   AccountOverTime,
@@ -112,6 +113,40 @@ describe("start work", () => {
     ]);
     const { kept } = await dropped("{", "broken.json");
     expect(kept.trouble).toMatch(/expected/);
+  });
+
+  test("another sheet of a workbook is shown, priced, changed and run", async () => {
+    const { place, get, post, act } = await openDashboard();
+    const notes = { sheet: "Notes", data: [["Please do not change"], ["Anna"]] };
+    const rows = {
+      sheet: "Autumn set",
+      data: [
+        ["id", "model", "prompt"],
+        ["cup", "plain-image", "a cup"],
+      ],
+    };
+    const bytes = await writeWorkbook([notes, rows]).toBuffer();
+    writeFileSync(join(place.folder, "set.xlsx"), bytes);
+    const first = await get<DroppedSheet>("/api/sheet?file=set.xlsx");
+    expect(first).toMatchObject({ editable: false, rows: 0, sheets: ["Notes", "Autumn set"] });
+    expect(first.trouble).toContain('the sheet "Autumn set" has');
+    const query = "file=set.xlsx&sheet=Autumn+set";
+    expect(await get<DroppedSheet>(`/api/sheet?${query}`)).toMatchObject({ editable: true, trouble: null });
+    const { rows: shown } = await get<SheetRows>(`/api/sheet/rows?${query}`);
+    expect(shown).toEqual([{ number: 2, cells: ["cup", "plain-image", "a cup"] }]);
+    const choices = { file: "set.xlsx", sheet: "Autumn set" };
+    expect(await post<SheetCheck>("/api/check", choices)).toMatchObject({
+      ready: true,
+      due: 1,
+      line: "bulkgen run set.xlsx '--sheet=Autumn set'",
+    });
+    expect(await act({ do: "start", choices, price: 2 })).toMatchObject({ exit: 0 });
+    const changes = [{ row: 2, column: "prompt", value: "a blue cup" }];
+    expect(await post<DroppedSheet>(`/api/sheet/cells?${query}`, changes)).toMatchObject({
+      file: "sheets/set.csv",
+      sheets: [],
+    });
+    expect(place.read("sheets/set.csv")).toContain("a blue cup");
   });
 
   test("the name of a dropped file leads nowhere else", async () => {

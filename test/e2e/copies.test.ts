@@ -82,15 +82,14 @@ describe("copies in a bucket", () => {
     const wrong = ["run", "s.csv", "--sandbox", "--yes", "--archive", "s3://others"];
     const { code, stderr } = await run(place, wrong, { env });
     expect(code).toBe(2);
-    expect(stderr).toContain(
-      "--archive: the bucket of s3://others/sandbox does not exist: create it, or correct its name",
-    );
+    expect(stderr).toContain("--archive: the bucket others does not exist: create it, or correct its name");
     expect((await run(place, runs, { env: {} })).stderr).toContain(
       "--archive: s3://inputs/campaign/sandbox cannot be used: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     );
-    const status = await run(place, ["status", "--sandbox", "--json"]);
-    // A run that could not start is not in progress: a worker would go on with it.
-    expect(JSON.parse(status.stdout)).toMatchObject({ state: "interrupted", credits: { spent: 0 } });
+    // Nothing has begun, so there is nothing to resume, and --fresh starts a new edition.
+    expect((await run(place, ["status", "--sandbox"])).stdout).toContain("no runs in");
+    const planned = await run(place, ["plan", "s.csv", "--sandbox", "--archive", "s3://others"], { env });
+    expect(planned).toMatchObject({ code: 2, stderr: expect.stringContaining("the bucket others does not") });
     const misspelt = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--archive", "others"]);
     expect(misspelt).toMatchObject({
       code: 2,
@@ -105,6 +104,8 @@ describe("copies in a bucket", () => {
     await run(place, ["run", "s.csv", "--sandbox", "--yes"], { env });
     expect((await run(place, runs, { env })).code).toBe(0);
     expect(await copy("a01.png")).toBeNull();
+    const found = await run(place, ["verify", "--sandbox"], { env });
+    expect(found.stdout).toMatch(/next +`bulkgen verify --sandbox --repair` copies them to the bucket/);
     expect((await run(place, ["verify", "--sandbox", "--repair"], { env })).code).toBe(0);
     expect(await copy("a01.png")).toBe(hashes(place)["a01.png"]);
   });

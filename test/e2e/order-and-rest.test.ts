@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { agreedTo, type Offer } from "../../src/job/orders/request.js";
-import { newPlace, run, started } from "./command.js";
-import { startService } from "./service.js";
+import { newPlace, run, type Started, started } from "./command.js";
+import { failedTask, type Script, type ScriptedService, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 const price = 2;
@@ -28,7 +28,7 @@ describe.concurrent("an order about one item of a run with planned items", () =>
     const { service, place } = await interrupted();
     expect(service.made).toHaveLength(2);
     const asked = await run(place, ["redo", "a01"], { ...service, columns: 80 });
-    expect(asked.stderr).toContain(`continuing the run also submits 3 planned items, ${3 * price} credits`);
+    expect(asked.stderr).toContain(`continuing the run also submits 3 other items, ${3 * price} credits`);
     expect(asked.code).toBe(2);
     expect(service.made).toHaveLength(2);
     const agreed = await run(place, ["redo", "a01", "--yes"], service);
@@ -47,5 +47,69 @@ describe.concurrent("an order about one item of a run with planned items", () =>
     const rest = { items: 3, credits: credits(6) };
     await expect(agreedTo(wanted, declined, rest)).rejects.toThrow("not confirmed; nothing was submitted");
     expect(asked).toEqual([{ items: [], credits: noCredits, rest, note: null }]);
+  });
+});
+
+describe.concurrent("P7: what continues a chain is asked for the price of all that it makes", () => {
+  const rows = ["cup,plain-image,a cup,", "clip,plain-image,a clip,@cup", "longer,plain-image,more,@clip"];
+
+  /** A chain of three whose first item was submitted with this end, and what a command says then. */
+  async function begun(script: (running: Started, made: ScriptedService["made"]) => Script) {
+    const service = await startService({ balance: 100 });
+    const place = newPlace();
+    place.write("set.csv", ["id,model,prompt,image_url", ...rows].join("\n"));
+    const running = started(place, ["run", "set.csv", "--yes", "--retries", "0"], service);
+    service.script(script(running, service.made));
+    await running.ended;
+    service.script(() => "serve");
+    expect(service.made).toHaveLength(1);
+    const call = async (...words: string[]) => {
+      const { code, stderr } = await run(place, words, service);
+      return { code, stderr, made: service.made.length };
+    };
+    return { service, call };
+  }
+
+  const refused = (credits: number, most: number) => ({
+    code: 2,
+    made: 1,
+    stderr: expect.stringContaining(`the price is ${credits} credits, more than --max-price ${most} allows`),
+  });
+
+  test("resume", async () => {
+    const { call } = await begun((running) => ({ what }) => {
+      if (what === "POST generate") running.interrupt();
+      return "serve";
+    });
+    expect(await call("resume", "--max-price", "3")).toMatchObject(refused(2 * price, 3));
+    expect(await call("resume", "--max-price", "4")).toMatchObject({ code: 0, made: 3 });
+  });
+
+  test("retry of the item that the others wait for", async () => {
+    const { call } = await begun((_, made) => ({ what, path }) => {
+      const task = what === "GET task" ? made.find((each) => path.endsWith(each.task)) : undefined;
+      return task ? { json: failedTask(task) } : "serve";
+    });
+    expect(await call("retry", "--max-price", "5")).toMatchObject(refused(3 * price, 5));
+    expect(await call("retry", "--max-price", "6")).toMatchObject({ code: 0, made: 4 });
+  });
+
+  test("resolve of the item that the others wait for", async () => {
+    const { service, call } = await begun(
+      () =>
+        ({ what }) =>
+          what === "POST generate" ? "serve and cut" : "serve",
+    );
+    const task = service.made[0]?.task ?? "";
+    expect(await call("resolve", "cup", "--adopt", task, "--max-price", "0")).toMatchObject(
+      refused(2 * price, 0),
+    );
+    expect(await call("resolve", "cup", "--resubmit", "--max-price", "5")).toMatchObject(
+      refused(3 * price, 5),
+    );
+    expect(await call("resolve", "cup", "--resubmit", "--max-price", "6")).toMatchObject({
+      code: 0,
+      made: 4,
+    });
   });
 });

@@ -60,6 +60,25 @@ describe.concurrent("P2: tasks at the service whose workspace", () => {
     expectArchived(join(place.folder, "outputs", "set"), ids(items));
   });
 
+  test("was deleted are not paid for again under another name of the sheet, once they are in the archive", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(items, "plain-image"));
+    const command = (...args: string[]) => run(place, args, service);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+    renameSync(join(place.folder, "set.csv"), join(place.folder, "autumn.csv"));
+    const refused = await command("run", "autumn.csv", "--yes");
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/3 of 3 items are in the archive \S+outputs\/set .*doctor --rebuild/),
+    });
+    expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+    const again = await command("run", "autumn.csv", "--yes");
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+  });
+
   test("was moved are collected there, and stand in no way where it was", async () => {
     const { service, place, command, state } = await interrupted();
     const moved = join(place.folder, "moved");

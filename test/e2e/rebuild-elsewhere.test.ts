@@ -63,3 +63,21 @@ describe.concurrent("P4: the database", () => {
     );
   });
 });
+
+test("P2: the outputs alone restore each edition, and none is paid for again", async () => {
+  const { service, at, command } = await ran();
+  for (const flags of [["--edition", "web"], ["--fresh"]])
+    expect((await command("one", "run", "set.csv", "--yes", ...flags)).code).toBe(0);
+  expect(service.made).toHaveLength(3 * items);
+  rmSync(at("one/.bulkgen"), { recursive: true });
+  const rebuilt = await command("one", "doctor", "--rebuild", "--yes");
+  expect(rebuilt.stdout, rebuilt.stderr).toMatch(/^items +9: 9 archived$/m);
+  for (const edition of ["", "web", "#2"]) {
+    const again = await command("one", "run", "set.csv", "--yes", "--edition", edition);
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+  }
+  expect(service.made).toHaveLength(3 * items);
+  expect((await command("one", "run", "set.csv", "--yes", "--fresh")).code).toBe(0);
+  expect(service.made).toHaveLength(4 * items);
+  expect(readdirSync(at("one/outputs/set"))).toContain("edition-3");
+});

@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
@@ -113,6 +122,58 @@ describe.concurrent("a workspace whose database is older than its receipts", () 
       expect([0, 8, 10], end.stderr).toContain(end.code);
     }
     expect(prompts(service)).toEqual([...new Set(prompts(service))]);
+  });
+});
+
+describe.concurrent("P2: a workspace that was restored with its receipts", () => {
+  /** Interrupted, copied, continued to its end, and put back as it was copied. */
+  async function restoredWhole() {
+    const { place, service } = await interrupted();
+    const copy = join(place.folder, "backup");
+    cpSync(stateOf(place), copy, { recursive: true });
+    expect((await run(place, ["resume"], service)).code).toBe(0);
+    expect(service.made).toHaveLength(items);
+    rmSync(stateOf(place), { recursive: true });
+    renameSync(copy, stateOf(place));
+    return { place, service };
+  }
+
+  test("is refused, rebuilt from the archive, and pays for nothing twice", async () => {
+    const { place, service } = await restoredWhole();
+    for (const args of [begin, ["plan", "set.csv"], ["resume"], ["redo", "a01", "--yes"]]) {
+      const refused = await run(place, args, service);
+      expect(refused, `${args[0]}: ${refused.stderr}`).toMatchObject({ code: 2, stdout: "" });
+      expect(refused.stderr).toMatch(
+        /the history in \S+\.bulkgen is older than \S+accounts\.db: it does not know the paid request of \d{4}-\S+ \(task \S+\); .*Nothing was sent.*--rebuild/,
+      );
+    }
+    await rebuild(place);
+    const end = await run(place, begin, service);
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+  });
+
+  test("on another machine, whose spend log is another one, is refused for the files that it does not know", async () => {
+    const { place, service } = await restoredWhole();
+    rmSync(join(place.env["XDG_STATE_HOME"] ?? "", "bulkgen"), { recursive: true });
+    const refused = await run(place, begin, service);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("2 of 6 items are in the archive");
+    expect(service.made).toHaveLength(items);
+    await rebuild(place);
+    expect((await run(place, begin, service)).code).toBe(0);
+    expect(service.made).toHaveLength(items);
+  });
+
+  test("without a file that its archive had since fetches that again after a rebuild", async () => {
+    const { place, service } = await restoredWhole();
+    const file = join(place.folder, "outputs", "set", "a06.png");
+    rmSync(file);
+    await rebuild(place);
+    const end = await run(place, [...begin, "--missing", "fetch"], service);
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+    expect(existsSync(file)).toBe(true);
   });
 });
 

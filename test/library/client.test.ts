@@ -99,6 +99,8 @@ test("a slot in the quota that an interrupted call waits for costs nothing", asy
 
 test.each([
   [{ apiKey: "secret" }, "wrong form"],
+  [{ apiKey: undefined as unknown as string }, "service.apiKey: expected a text, got undefined"],
+  [{ baseUrl: undefined as unknown as string }, "check that the variable is set"],
   [{ baseUrl: "http://service.example" }, "http only for this machine"],
   [
     { sandbox: true, apiKey: `svc_${"z".repeat(32)}` },
@@ -109,4 +111,20 @@ test.each([
   const { on, sandbox, paid } = await libraryPlace();
   const given = { ...("sandbox" in change ? sandbox : paid), ...change };
   await expect(openClient(on, { service: given })).rejects.toThrow(message);
+});
+
+test("a closed client says that it is closed; closing it again does no harm", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const client = await openClient(on, { service: sandbox });
+  await client.close();
+  await client.close();
+  await expect(client.me()).rejects.toThrow("the client is closed");
+  await expect(client.generate(fox)).rejects.toThrow("the client is closed");
+});
+
+test("a fault that does not exist is refused with the names of those that do", async () => {
+  const rules = [{ fault: "lost" as "lost-reply", on: ["generate" as const], at: [1] }];
+  const started = libraryPlace({ faults: { rules } });
+  await expect(started).rejects.toThrow(RangeError);
+  await expect(started).rejects.toThrow(/'lost-reply'[^]*at rules\[0\]/);
 });

@@ -163,7 +163,12 @@ describe("a run by the library", () => {
     expect(error).toMatchObject({
       exit: "usage",
       problems: { count: 1, told: [{ problem: { nearest: "aurora-image-mini" } }] },
+      message: expect.stringMatching(
+        /^1 problem in the manifest; nothing was submitted\nset.csv, row 2, id cup, column model: unknown model/,
+      ),
     });
+    const missing = planManifest(on, "sett.csv", { service: sandbox });
+    await expect(missing).rejects.toThrow("sett.csv: the manifest does not exist");
   });
 });
 

@@ -41,20 +41,30 @@ test("a byte order mark is no text of the first column's name", async () => {
 });
 
 test("columns that nothing uses share one note, and a word of another language is no slip", async () => {
-  const { notes } = await sheet("prompt,Produkt,Preis,Notiz,a,b,c,e\nx,1,2,3,4,5,6,7\n");
+  const { notes } = await sheet("id,prompt,Produkt,Preis,Notiz,a,b,c,e\ni,x,1,2,3,4,5,6,7\n");
   expect(notes).toEqual([
     'columns "Produkt", "Preis", "Notiz", "a", "b" and 2 more are not used (they are kept for the export)',
   ]);
 });
 
 test("a column that nothing uses is noted, with the nearest known name", async () => {
-  const { notes, unusedColumns } = await sheet("promt,season,param.style\nx,y,z\n");
+  const { notes, unusedColumns } = await sheet("id,promt,season,param.style\ni,x,y,z\n");
   expect(unusedColumns).toEqual(["promt", "season", "param.style"]);
   expect(notes).toEqual([
     'column "promt" is not used; did you mean "prompt"?',
     'column "param.style" is not used; did you mean "params.style"?',
     'column "season" is not used (it is kept for the export)',
   ]);
+});
+
+test("a note says what rows without ids are called, if a column of the sheet may name them", async () => {
+  const note = expect.stringContaining("no column is named id");
+  expect((await sheet("Artikelnr.,prompt\n4711,x\n")).notes).toEqual([
+    expect.stringContaining("Artikelnr."),
+    note,
+  ]);
+  expect((await sheet("Product,prompt\nCup,a {{ product }}\n")).notes).toEqual([note]);
+  expect((await sheet("model,prompt\nm,x\n")).notes).toEqual([]);
 });
 
 describe("defaults", () => {

@@ -148,7 +148,8 @@ describe("documents", () => {
     const place = newPlace();
     place.write("set.csv", sheet(1));
     const flags = "--archive s3://inputs/team --archive-only";
-    await called(0, place, `run set.csv --sandbox --json --yes ${flags}`, { env });
+    for (const edition of ["", " --edition web"])
+      await called(0, place, `run set.csv --sandbox --json --yes ${flags}${edition}`, { env });
     for (const line of ["status", "find a01", "verify", "gallery"])
       await called(0, place, `${line} --sandbox --json`, { env });
     const lines = readFileSync(join(place.folder, "sandbox-outputs", "set", "index.jsonl"), "utf8");

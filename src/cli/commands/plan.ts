@@ -55,6 +55,10 @@ export async function plan({
     signal: machine.interrupt(),
     onWait: toldWait(machine),
   };
+  if (options.run.archive !== undefined) {
+    const { checkCopies } = await import("../../job/workspace/outputs-place.js");
+    await checkCopies(options.run, machine.env);
+  }
   let exit: ExitName = "done";
   await planJob(options, async (made) => {
     const left = flags.skipInvalid ? wrongRows(made.problems) : 0;

@@ -65,7 +65,7 @@ export async function askPrice(
     if (items.length > 0) display.say(offerText(what, items, offered));
     if (rest.items > 0)
       display.say(
-        `continuing the run also submits ${count(rest.items, "planned item")}, ${inCredits(rest.credits)}`,
+        `continuing the run also submits ${count(rest.items, "other item")}, ${inCredits(rest.credits)}`,
       );
     if (note !== null) display.say(note);
   }

@@ -1,6 +1,8 @@
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
+import { commandVariables } from "../../notify/command-variables.js";
 import { shownValue } from "../../schedule/shown-value.js";
+import { ownVariables } from "../../shell.js";
 import type { Flag } from "../../store/schedules.js";
 import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
@@ -61,6 +63,28 @@ function checkName(name: string, place: string, { own }: ConfigFile, environment
     );
   }
 }
+
+/**
+ * A misspelled variable must not be ignored, because it may be a cap. Variables with another purpose have names that
+ * resemble no setting. Throws EarlyExit.
+ */
+export function checkVariables(environment: Environment): void {
+  const settings = Object.entries(runFlags as FlagSet).filter(([, { inFiles }]) => inFiles !== "never");
+  const variables = [...settings.map(([attribute]) => variableOf(nameOf(attribute))), ownVariables.key];
+  const known = new Set<string>([...variables, ...Object.values(ownVariables), ...commandVariables]);
+  const names = variables.map((variable) => variable.slice(variablePrefix.length));
+  for (const variable of Object.keys(environment)) {
+    if (!variable.startsWith(variablePrefix) || known.has(variable)) continue;
+    const near = nearest(variable.slice(variablePrefix.length), names);
+    if (near === undefined) continue;
+    throw new EarlyExit(
+      "usage",
+      `the variable ${variable} is not a setting. Did you mean ${variablePrefix}${near}? Otherwise unset ${variable}.`,
+    );
+  }
+}
+
+const variablePrefix = "BULKGEN_";
 
 /** Every flag with its value. Throws EarlyExit for a value that a flag does not take. */
 export function flagValues(

@@ -39,6 +39,11 @@ export interface SpendLog {
    * first.
    */
   unended(since: number): Promise<PaidAttempt[]>;
+  /**
+   * The newest entry of this workspace, made after `since` (UTC ms) with any key of any service, that was or may have
+   * been charged when its answer came; null if there is none.
+   */
+  newestPaid(since: number): Promise<Omit<PaidAttempt, "answered"> | null>;
 }
 
 export interface PaidAttempt {

@@ -41,6 +41,13 @@ export interface Store extends Orders {
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
   /**
+   * Items that the run would still submit and that another job has paid for, or may have, in a run that was in progress
+   * since this one started: how many, what they would cost, and one of them. Null if there are none.
+   */
+  madeElsewhere(
+    runId: number,
+  ): Promise<{ items: number; credits: Credits; rowId: string; jobName: string } | null>;
+  /**
    * Nothing more is submitted for this run: items that were never submitted are dropped, and items whose requests were
    * refused leave the run. Items in `busy` are about to be submitted and stay. Returns how many items were dropped or
    * left.
@@ -132,6 +139,11 @@ export interface Store extends Orders {
    * how many it released. Items are also released as soon as the URLs of their last parent arrive.
    */
   release(runId: number, stale: readonly number[]): Promise<number>;
+  /**
+   * The blocked items of a run that are made once the run goes on, and their price. Not those that wait for an item that
+   * failed, is held or dropped, or that a person has not approved, except for `again`: these are made again.
+   */
+  blockedRest(runId: number, again: readonly number[]): Promise<{ items: number; credits: Credits }>;
   /** A planned item goes back to wait for its parents. */
   wait(itemId: number): Promise<void>;
   /** The same for an item whose local file cannot be published, for this reason, until `publishAgain` is called. */

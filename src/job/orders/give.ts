@@ -127,7 +127,7 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
-      const agreed = await agreedTo(priced, consent, await plannedRest(store, run));
+      const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };
       const { run: changed } = await store.together(await checkedOrder(work, run, agreed));
       const own = await coveringOrder(store, changed, now);

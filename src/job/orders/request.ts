@@ -81,7 +81,10 @@ export function eachOnce(named: readonly Item[]): Item[] {
   return [...new Map(named.map((item) => [item.id, item])).values()];
 }
 
-/** The planned items of a run, and their price. Every process that continues the run submits them. */
+/**
+ * What every process that continues a run submits: its planned items, and those that wait for outputs of others. With
+ * the price of all of them.
+ */
 export interface PlannedRest {
   items: number;
   credits: Credits;
@@ -89,12 +92,22 @@ export interface PlannedRest {
 
 const noRest: PlannedRest = { items: 0, credits: noCredits };
 
-/** A cancelled run submits nothing but what is ordered. */
-export async function plannedRest(store: Pick<Store, "waiting">, run: Run): Promise<PlannedRest> {
+/** A cancelled run submits nothing but what is ordered. With an order, items that wait for its items are made as well. */
+export async function plannedRest(
+  store: Pick<Store, "waiting" | "counts" | "blockedRest">,
+  run: Run,
+  order?: ItemOrder,
+): Promise<PlannedRest> {
   if (run.state === "cancelled") return noRest;
   const groups = await store.waiting(run.id, { models: [], prices: [] });
-  const items = groups.reduce((sum, group) => sum + group.items, 0);
-  return { items, credits: sumOf(groups.map(({ credits }) => credits)) };
+  const { blocked } = await store.counts(run.id);
+  // A variant takes the place of no item.
+  const again = order === undefined || order.do === "redo" ? [] : order.items;
+  const released = blocked === 0 ? noRest : await store.blockedRest(run.id, again);
+  return {
+    items: groups.reduce((sum, group) => sum + group.items, released.items),
+    credits: sumOf([...groups, released].map(({ credits }) => credits)),
+  };
 }
 
 /** What a person agrees to before anything is paid. */

@@ -1,7 +1,10 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
+import { inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { shellWord } from "../../text/shell.js";
+import { terminalText } from "../../text/terminal.js";
 import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
@@ -32,6 +35,7 @@ export async function continueJob<Result>(
     const found = await chosenAgain(opened.store, continuation, meant);
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
+    await refuseMadeElsewhere(opened.store, found);
     const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
     const startedAt = options.clock.now();
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
@@ -81,8 +85,28 @@ async function chosenAgain(store: Store, { choose }: Continuation, meant: Run): 
   );
 }
 
+/** Rows may have been moved to another sheet and made there, which a run that reads no sheet does not see. */
+async function refuseMadeElsewhere(store: Store, run: Run): Promise<void> {
+  const made = await store.madeElsewhere(run.id);
+  if (made === null) return;
+  const { items, credits, rowId, jobName } = made;
+  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} made meanwhile for job ${jobName}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
+  const rehearsal = run.options.sandbox ? " --sandbox" : "";
+  throw new EarlyExit(
+    "usage",
+    `${what}. Nothing was sent. \`bulkgen run ${shellWord(run.manifest)}${rehearsal}\` continues the run with the rows that its sheet has now, ` +
+      `\`bulkgen cancel ${run.id}${rehearsal}\` ends it; what is paid for is collected either way.`,
+  );
+}
+
 function checkOwner(run: Run, user: string, origin: string): void {
   if (isOwn(run, { user, origin })) return;
+  if (run.accountId === "") {
+    throw new EarlyExit(
+      "usage",
+      `run ${run.id} was rebuilt from an archive, which does not say whose run it was. Nothing was sent for it. Run its manifest again instead.`,
+    );
+  }
   throw new EarlyExit(
     "usage",
     `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +

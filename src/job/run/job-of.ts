@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, inCredits, noCredits, plus, sumOf } from "../../core/money.js";
-import type { Draft } from "../../core/ports/draft.js";
+import type { Draft, PlannedItem } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
@@ -21,7 +21,7 @@ export interface JobChoice {
 }
 
 /** States of items that were paid, or may have been. */
-const paid: readonly ItemState[] = [
+const paidStates: readonly ItemState[] = [
   ...(["submitting", "unknown", "held", "processing", "overdue", "ready", "archived"] as const),
 ];
 
@@ -37,7 +37,7 @@ export function knownJob(manifest: Manifest, runs: readonly Run[], named: string
   return runs.some((run) => run.jobName === manifest.name) ? manifest.name : null;
 }
 
-/** The job of a manifest that no run knows: a new one, or the one that most of its items were made for. */
+/** The job of a manifest that no run knows: a new one, or the one that has most of its items. */
 export async function guessJob(
   store: Store,
   runs: readonly Run[],
@@ -45,69 +45,114 @@ export async function guessJob(
   draft: Pick<Draft, "holds">,
 ): Promise<JobChoice> {
   const { job } = plan;
-  let best: { name: string; made: Set<string> } | null = null;
-  for (const name of new Set(runs.map((run) => run.jobName))) {
-    const made = await paidBy(name, store, draft);
-    if (made.size > (best?.made.size ?? 0)) best = { name, made };
-  }
-  if (best === null) return { name: job, note: null, finding: null };
-  const { name, made } = best;
-  const file = runs.findLast((run) => run.jobName === name)?.manifest ?? "";
+  const others = await othersWith(store, runs, draft);
   const all = plan.items.length + plan.unselected.length;
-  const most = made.size >= all * sameShare;
-  const what = `${made.size} of ${count(all, "item")}`;
   // Standard input cannot have been renamed.
-  if (most && basename(file) !== "-" && !existsSync(file)) {
-    const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: continuing that job`;
-    return { name, note: `${renamed} (--job ${shellWord(job)} makes a separate job)`, finding: null };
+  const [renamed] = others
+    .filter(({ file }) => basename(file) !== "-" && !existsSync(file))
+    .toSorted((a, b) => b.has.size - a.has.size);
+  if (renamed && renamed.has.size >= all * sameShare) {
+    const { name, file, has } = renamed;
+    const found = `${basename(file)} is gone and job ${name} has ${has.size} of ${count(all, "item")}: continuing that job`;
+    return { name, note: `${found} (--job ${shellWord(job)} makes a separate job)`, finding: null };
   }
-  let price = noCredits;
-  for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);
-  const ways = `--job ${shellWord(name)} continues that job, --job ${shellWord(job)} makes them again`;
-  const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${inCredits(price)}: ${ways}.`;
-  return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
+  const paidFor = others.filter(({ paid }) => paid.size > 0).toSorted((a, b) => b.paid.size - a.paid.size);
+  if (paidFor.length === 0) return { name: job, note: null, finding: null };
+  const made = new Set(paidFor.flatMap(({ paid }) => [...paid]));
+  const kind = made.size >= all * sameShare ? "made_before" : "partly_made_before";
+  const message = `${made.size} of ${count(all, "item")} were made before ${whichJob(paidFor, job, plan.items)}.`;
+  return { name: job, note: null, finding: { kind, message } };
+}
+
+/** The end of the sentence: for which jobs, at what cost, and what to type. */
+function whichJob(
+  [first, ...others]: readonly OtherJob[],
+  own: string,
+  items: Iterable<PlannedItem>,
+): string {
+  if (first === undefined) throw new Error("items that were made for no job");
+  const rest = others.filter(({ paid }) => [...paid].some((key) => !first.paid.has(key)));
+  const names = `${rest.length === 1 ? "job" : "jobs"} ${rest.map(({ name }) => name).join(", ")}`;
+  let [cost, restCost] = [noCredits, noCredits];
+  for (const { key, price } of items) {
+    const isOfRest = !first.paid.has(key) && rest.some(({ paid }) => paid.has(key));
+    if (isOfRest) restCost = plus(restCost, price);
+    if (isOfRest || first.paid.has(key)) cost = plus(cost, price);
+  }
+  const named = `for job ${first.name} (${basename(first.file)})`;
+  const again = `would be paid again, for ${inCredits(cost)}`;
+  const [continues, separate] = [`--job ${shellWord(first.name)}`, `--job ${shellWord(own)}`];
+  if (rest.length === 0)
+    return `${named} and ${again}: ${continues} continues that job, ${separate} makes them again`;
+  return (
+    `${named} and for ${names}, and ${again}: ${continues} continues job ${first.name} and pays again for the items of ${names} ` +
+    `(${inCredits(restCost)}), unless you leave their rows out; ${separate} makes all of them again`
+  );
 }
 
 /**
- * New items of a job with a history that another job has paid for: a corrected row may have been run from a sheet of its
- * own. Null if there are none.
+ * Items to be paid for that another job has paid for: rows may have been moved or copied from one sheet to another. Null
+ * if there are none. `agreed`: the person named the job, and thereby agreed to pay again.
  */
 export async function madeElsewhere(
   store: Store,
   runs: readonly Run[],
-  plan: Pick<Plan, "job" | "items" | "standings">,
+  plan: Pick<Plan, "job" | "items" | "due">,
   draft: Pick<Draft, "holds">,
+  { agreed }: { agreed: boolean },
 ): Promise<Finding | null> {
-  if (!plan.standings.new) return null;
+  if (plan.due === 0) return null;
   const madeFor = new Map<string, string>();
-  for (const name of new Set(runs.map((run) => run.jobName))) {
-    if (name === plan.job) continue;
-    for (const key of await paidBy(name, store, draft)) madeFor.set(key, name);
-  }
+  for (const { name, paid } of await othersWith(store, runs, draft, plan.job))
+    for (const key of paid) madeFor.set(key, name);
   if (madeFor.size === 0) return null;
   const made: { rowId: string; job: string; price: Credits }[] = [];
   for (const { key, rowId, due, standing, price } of plan.items) {
-    const job = due && standing === "new" ? madeFor.get(key) : undefined;
+    const job = due && standing !== "archived" ? madeFor.get(key) : undefined;
     if (job !== undefined) made.push({ rowId, job, price });
   }
   const [first] = made;
   if (!first) return null;
   const price = inCredits(sumOf(made.map((item) => item.price)));
   const more = made.length === 1 ? "" : ` and ${made.length - 1} more`;
-  const message = `${first.rowId}${more} ${made.length === 1 ? "was" : "were"} made before for job ${first.job} and would be paid again, for ${price}: take the files from there and leave the rows out, or add --job ${shellWord(plan.job)} to pay for them again.`;
+  const [was, are] = made.length === 1 ? ["was", "is"] : ["were", "are"];
+  const what = `${first.rowId}${more} ${was} made before for job ${first.job} and ${agreed ? are : "would be"} paid again, for ${price}`;
+  const way = "take the files from there and leave the rows out";
+  if (agreed) return { kind: "partly_made_before", message: `${what}; to avoid that, ${way}.` };
+  const message = `${what}: ${way}, or add --job ${shellWord(plan.job)} to pay for them again.`;
   return { kind: "made_before", message };
 }
 
-/** Keys of the draft's items that a job has paid for. */
-async function paidBy(
-  jobName: string,
+/** Another job of the workspace that has some of a plan's items. */
+interface OtherJob {
+  name: string;
+  /** The manifest of its newest run. */
+  file: string;
+  /** The keys of the plan's items that it has, and of those that it has paid for. */
+  has: ReadonlySet<string>;
+  paid: ReadonlySet<string>;
+}
+
+async function othersWith(
   store: Pick<Store, "history">,
+  runs: readonly Run[],
   draft: Pick<Draft, "holds">,
-): Promise<Set<string>> {
-  const keys = new Set<string>();
-  for await (const page of store.history(jobName))
-    for (const { key, state } of page) if (paid.includes(state) && draft.holds(key)) keys.add(key);
-  return keys;
+  own?: string,
+): Promise<OtherJob[]> {
+  const others: OtherJob[] = [];
+  const files = new Map(runs.map(({ jobName, manifest }) => [jobName, manifest]));
+  for (const [name, file] of files) {
+    if (name === own) continue;
+    const [has, paid] = [new Set<string>(), new Set<string>()];
+    for await (const page of store.history(name))
+      for (const { key, state } of page) {
+        if (!draft.holds(key)) continue;
+        has.add(key);
+        if (paidStates.includes(state)) paid.add(key);
+      }
+    if (has.size > 0) others.push({ name, file, has, paid });
+  }
+  return others;
 }
 
 function stemOf({ file }: Pick<Manifest, "file">): string {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { indexName, JobIndex } from "../../archive/index-file.js";
+import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
@@ -13,6 +13,7 @@ import type { Finding, Plan } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import type { OpenAccount } from "../workspace/account.js";
+import { indexFiles } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { EditionChoice } from "./job-of.js";
 
@@ -90,46 +91,68 @@ async function unknownEntries({
 }
 
 /**
- * Items missing from the history may still have files in the archive: the workspace was deleted or left behind, or others
- * share the output folder. They would be paid again. Null if the archive has none of the plan's items, for a new edition,
- * and for a rehearsal. Rejects with disk errors.
+ * Items that the history does not have, or has as unpaid, may be in the archive's index: the workspace was deleted, left
+ * behind or restored from an older copy, or others share the output folder. They would be paid again. Without any history,
+ * the archives of other jobs count too, because the sheet may have been renamed. Null if the archive has none of the
+ * plan's items, for a new edition, and for a rehearsal. Rejects with disk errors.
  */
 export async function archivedBefore(
   {
     workspace,
     edition,
     sandbox,
+    store,
   }: {
     workspace: Pick<Workspace, "root" | "outFolder">;
     edition: EditionChoice;
     sandbox: boolean;
+    store: Pick<Store, "runs" | "find"> | null;
   },
-  plan: Pick<Plan, "job" | "items" | "standings">,
+  plan: Pick<Plan, "job" | "items" | "due">,
   draft: Pick<Draft, "holds">,
 ): Promise<Finding | null> {
   const { root, outFolder } = workspace;
-  const folder = jobFolder({ outFolder, jobName: plan.job });
-  if (sandbox || edition === "fresh" || !plan.standings.new) return null;
-  if (!existsSync(join(folder, indexName))) return null;
-  const lines = (await JobIndex.open(nodeDisk, folder)).all().filter(({ key }) => draft.holds(key));
-  const byKey = new Map(lines.map((line) => [line.key, line]));
+  if (sandbox || edition === "fresh" || plan.due === 0) return null;
+  const own = jobFolder({ outFolder, jobName: plan.job });
+  const isNew = store === null || (await store.runs()).length === 0;
+  const byKey = await linesIn(isNew ? indexFiles(outFolder).map(dirname) : [own], draft);
   if (byKey.size === 0) return null;
-  let [items, price, newest] = [0, noCredits, ""];
+  let [items, gone, price, newest, where] = [0, 0, noCredits, "", own];
   for (const { key, due, standing, price: each } of plan.items) {
-    const line = due && standing === "new" ? byKey.get(key) : undefined;
-    // Missing files are handled by --missing.
-    if (line === undefined || (line.bucket === undefined && !existsSync(join(folder, line.file)))) continue;
+    const found = due && standing !== "archived" ? byKey.get(key) : undefined;
+    if (found === undefined) continue;
+    const { line, folder } = found;
+    // The history knows the file: another request followed its task, or it is another job's in the same folder.
+    if (line.task !== "" && (await store?.find(line.task))?.length) continue;
+    // Once the history is back, --missing decides about these.
+    const isGone = line.bucket === undefined && !existsSync(join(folder, line.file));
+    if (isGone && line.task === "") continue;
+    if (isGone) gone++;
     items++;
     price = plus(price, each);
-    if (line.saved > newest) newest = line.saved;
+    if (line.saved > newest) [newest, where] = [line.saved, folder];
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${folder} (the newest from ${newest.slice(0, 10)})`;
+  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${where} (the newest from ${newest.slice(0, 10)}${gone > 0 ? `; the files of ${gone} are gone` : ""})`;
   const out = outFolder === join(root, "outputs") ? "" : ` --out ${shellWord(outFolder)}`;
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {
     kind: "archived_before",
     message: `${what}, the workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: ${ways}.`,
   };
+}
+
+/** The index lines of the plan's items in some jobs' folders, by item key. */
+async function linesIn(
+  folders: readonly string[],
+  draft: Pick<Draft, "holds">,
+): Promise<Map<string, { line: IndexLine; folder: string }>> {
+  const byKey = new Map<string, { line: IndexLine; folder: string }>();
+  for (const folder of folders) {
+    if (!existsSync(join(folder, indexName))) continue;
+    for (const line of (await JobIndex.open(nodeDisk, folder)).latest())
+      if (draft.holds(line.key)) byKey.set(line.key, { line, folder });
+  }
+  return byKey;
 }

@@ -9,7 +9,7 @@ import type { Plan } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
-import { refuseOutdated } from "../workspace/history.js";
+import { refuseForgotten, refuseOutdated } from "../workspace/history.js";
 import { openStore } from "../workspace/state.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { prepare, publishProblem, type SheetOptions } from "./prepare.js";
@@ -53,6 +53,7 @@ export async function planJob<Result>(
       onDailyLimit: "stop",
     });
     undo.push(() => account.close());
+    if (store) await refuseForgotten(workspace, store, account.spendLog);
     const { origin, sandbox } = connection;
     const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
     return await use(plan);

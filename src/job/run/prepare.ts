@@ -4,6 +4,7 @@ import type { Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
+import { indexName } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { deadlineOf, type RunOptions } from "../../core/next/options.js";
@@ -27,6 +28,7 @@ import {
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
+import { shellWord } from "../../text/shell.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
@@ -87,24 +89,31 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null && store !== null && options.job === null && options.edition === "first") {
-    const found = await madeElsewhere(store, runs, plan, options.draft);
-    if (found) plan.blockers.push(found);
-  }
-  if (job !== null || store === null) return { plan: await withPaid(plan, options), ...reading };
+  if (job !== null || store === null) return { plan: await withElsewhere(plan, options, runs), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {
     options.draft.clear();
     const other = await planAs(asked, await openedFor(options), name, runs);
     const continued = { ...other, notes: [note, ...other.notes] };
-    return { plan: await withPaid(continued, options), ...reading };
+    return { plan: await withElsewhere(continued, options, runs), ...reading };
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
   return { plan: await withPaid(plan, options), ...reading };
 }
 
-/** The plan, with the warnings of the archive and the account's spend log. */
+/** The plan of a known job, with what other jobs, the archive and the spend log say about items paid before. */
+async function withElsewhere(plan: Plan, options: PrepareOptions, runs: readonly Run[]): Promise<Plan> {
+  const { store, draft, job, edition } = options;
+  if (store !== null && edition !== "fresh") {
+    // Who names the job agrees to pay again.
+    const found = await madeElsewhere(store, runs, plan, draft, { agreed: job !== null });
+    if (found) (job !== null ? plan.warnings : plan.blockers).push(found);
+  }
+  return withPaid(plan, options);
+}
+
+/** The plan, with what the archive and the account's spend log say about items paid before. */
 async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
   const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
   plan.blockers.push(...findings.filter((finding) => finding !== null));
@@ -191,8 +200,22 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...deadlineWarning(plan.requests, deadline),
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
-  plan.notes.push(...unknownDefault(asked.reading.defaults?.model, models));
+  plan.notes.push(
+    ...otherFolders(runs, name, asked.workspace.outFolder),
+    ...unknownDefault(asked.reading.defaults?.model, models),
+  );
   return plan;
+}
+
+/** Where the job has files that this run's output folder does not have: what is renamed in the sheet is not renamed there. */
+function otherFolders(runs: readonly Run[], jobName: string, outFolder: string): string[] {
+  const others = runs.filter((run) => run.jobName === jobName && run.outFolder !== outFolder);
+  return [...new Set(others.map((run) => run.outFolder))]
+    .filter((folder) => existsSync(join(jobFolder({ outFolder: folder, jobName }), indexName)))
+    .map(
+      (folder) =>
+        `files of earlier runs are in ${jobFolder({ outFolder: folder, jobName })} and stay there under their names; --out ${shellWord(folder)} continues in that folder`,
+    );
 }
 
 function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manifest): boolean {

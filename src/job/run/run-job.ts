@@ -33,6 +33,7 @@ import {
   type WorkspaceSession,
   type WorkspaceSessionOptions,
 } from "../workspace/open.js";
+import { checkCopies } from "../workspace/outputs-place.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
@@ -101,6 +102,8 @@ export async function runJob<Result>(
 ): Promise<Result> {
   await mustBeManifest(options.manifest);
   prepareOutFolder(options.workspace.outFolder);
+  // A run that is refused later would be left unfinished.
+  await checkCopies(options.run, options.environment);
   const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(options.manifest),

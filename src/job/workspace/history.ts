@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { indexName } from "../../archive/index-file.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
@@ -44,7 +45,8 @@ function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace)
     : null;
 }
 
-function indexFiles(outFolder: string): string[] {
+/** The indexes of all jobs in an output folder. */
+export function indexFiles(outFolder: string): string[] {
   if (!existsSync(outFolder)) return [];
   const files = readdirSync(outFolder).map((folder) => join(outFolder, folder, indexName));
   return files.filter((file) => existsSync(file));
@@ -169,6 +171,29 @@ export async function outdatedHistory(
 export async function refuseOutdated(workspace: Workspace, store: Pick<Store, "attempted">): Promise<void> {
   const outdated = await outdatedHistory(workspace, store);
   if (outdated !== null) throw new EarlyExit("usage", `${outdated}. Nothing was sent.`);
+}
+
+/**
+ * Database and receipts may have been restored together, and then agree with each other. The spend log of this machine
+ * knows what was paid since: its newest paid request after the newest run began is in the database, or that is outdated.
+ * Throws EarlyExit.
+ */
+export async function refuseForgotten(
+  workspace: Workspace,
+  store: Pick<Store, "runs" | "attemptOfEntry">,
+  spendLog: Pick<SpendLog, "newestPaid">,
+): Promise<void> {
+  if (isRehearsal(workspace)) return;
+  const runs = await store.runs();
+  if (runs.length === 0) return;
+  const newest = await spendLog.newestPaid(Math.max(...runs.map(({ startedAt }) => startedAt)));
+  if (newest === null || (await store.attemptOfEntry(newest.entry)) !== null) return;
+  const { stateFile, accountsFile } = workspace;
+  const what = `the paid request of ${new Date(newest.sentAt).toISOString()}${newest.taskId === null ? "" : ` (task ${newest.taskId})`}`;
+  throw new EarlyExit(
+    "usage",
+    `the history in ${dirname(stateFile)} is older than ${accountsFile}: it does not know ${what}; it was restored from a copy. With it, items would be paid for again. Nothing was sent. Bring the newer one back. Without it, \`bulkgen doctor --rebuild\` restores what receipts and archive have; what only the lost history had is paid for again after that.`,
+  );
 }
 
 /** The last readable intents, newest first. */

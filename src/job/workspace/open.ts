@@ -6,7 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits, WaitReason } from "../../core/quota/quota.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
-import { isRehearsal, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
+import { isRehearsal, refuseForgotten, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
 
@@ -62,6 +62,7 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
       signal,
     });
     undo.push(() => account.close());
+    await refuseForgotten(workspace, store, account.spendLog);
     return { workspace, store, account, connection, lock, close };
   } catch (error) {
     await close();

@@ -88,3 +88,11 @@ export async function openCopies(
     throw error;
   }
 }
+
+/** Throws EarlyExit if a run with these options could not copy its files to its bucket. */
+export async function checkCopies(
+  options: Pick<RunOptions, "archive" | "sandbox">,
+  environment: Environment,
+): Promise<void> {
+  (await openCopies(options, environment))?.close();
+}

@@ -8,7 +8,7 @@ export interface HeaderRow {
 }
 
 /** The rows in which a header is looked for below titles. */
-const titleRowsMax = 30;
+export const titleRowsMax = 30;
 
 /**
  * Finds the header: the first row that is neither blank nor a comment, unless it is a title. It is one if it has no known

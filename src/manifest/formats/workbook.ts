@@ -1,5 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
+import { columnName, isKnown } from "../shape/columns.js";
 import {
   rowsInMemory,
   type SheetForm,
@@ -7,7 +8,7 @@ import {
   type SourceBatch,
   unreadSource,
 } from "../shape/source.js";
-import { headerOf } from "./header.js";
+import { headerOf, titleRowsMax } from "./header.js";
 import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
 import { measure } from "./unpacked.js";
@@ -31,7 +32,7 @@ export interface WorkbookOptions {
 export async function readWorkbook(
   file: string,
   bytes: Uint8Array,
-  { sheet: named, headerRow }: WorkbookOptions,
+  options: WorkbookOptions,
 ): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const expected = "a workbook as Excel saves it (.xlsx)";
@@ -45,12 +46,28 @@ export async function readWorkbook(
   }
   if (whole === null) return fail({ message: "the workbook cannot be read", expected, got: damaged });
   const { default: readExcelFile } = await import("read-excel-file/node");
-  let sheets: { sheet: string; data: unknown[][] }[];
+  let sheets: Read[];
   try {
     sheets = (await readExcelFile(Buffer.from(whole), { trim: false })) as typeof sheets;
   } catch (error) {
     return fail({ message: "the workbook cannot be read", expected, got: damageText(error as Error) });
   }
+  return { ...sheetOf(file, bytes, sheets, options), sheets: sheets.map(({ sheet }) => sheet) };
+}
+
+interface Read {
+  sheet: string;
+  data: unknown[][];
+}
+
+/** The sheet that was asked for, as a source. */
+function sheetOf(
+  file: string,
+  bytes: Uint8Array,
+  sheets: readonly Read[],
+  { sheet: named, headerRow }: WorkbookOptions,
+): Source {
+  const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const names = sheets.map(({ sheet }) => sheet);
   const found = named === undefined ? sheets[0] : sheets.find(({ sheet }) => sheet === named);
   if (!found) {
@@ -62,6 +79,13 @@ export async function readWorkbook(
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
+  const meant = named === undefined ? otherManifest(sheets) : undefined;
+  if (meant !== undefined)
+    return fail({
+      message: `the first sheet, "${found.sheet}", has no column that bulkgen knows, but the sheet "${meant}" has`,
+      expected: `--sheet "${meant}" (or --sheet "${found.sheet}", if it is the right one)`,
+      got: "no --sheet",
+    });
   const { lost, hiddenRows, isHidden } = lostCells(bytes, sheets.indexOf(found), found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
   // The reader leaves out empty rows at the end, even if their formulas have errors.
@@ -85,6 +109,16 @@ export async function readWorkbook(
   const batches = rowsInMemory(batch);
   const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
+}
+
+/** The first other sheet with models or prompts, if the first sheet has no known column: it may hold only notes. */
+function otherManifest([first, ...others]: readonly { sheet: string; data: unknown[][] }[]):
+  | string
+  | undefined {
+  const names = ({ data }: { data: unknown[][] }) =>
+    data.slice(0, titleRowsMax).flatMap((row) => row.map((cell) => columnName(cellText(cell))));
+  if (first === undefined || names(first).some(isKnown)) return undefined;
+  return others.find((other) => names(other).some((name) => name === "model" || name === "prompt"))?.sheet;
 }
 
 /** An OpenDocument file names its kind at its beginning, uncompressed. */

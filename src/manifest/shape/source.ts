@@ -14,6 +14,8 @@ export interface Source {
   partOf?: string;
   /** How a sheet is written, for the export. */
   form?: SheetForm;
+  /** The names of a workbook's sheets, of which one is read. */
+  sheets?: readonly string[];
   /** Can be read once: a large sheet is never kept in memory. */
   batches(): AsyncIterable<SourceBatch>;
 }

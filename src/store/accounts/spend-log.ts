@@ -164,6 +164,12 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         const rows = (yield* sql(unendedSince).all({ origin, workspace, since })) as UnendedRow[];
         return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
       }),
+
+    newestPaid: (since) =>
+      read(function* () {
+        const row = yield* sql(newestPaidSince).get({ workspace, first: firstNumber(since) });
+        return (row as Omit<PaidAttempt, "answered"> | undefined) ?? null;
+      }),
   };
 }
 
@@ -234,6 +240,11 @@ const unendedSince = `
     UNION SELECT id FROM spend_log WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
     UNION SELECT id FROM spend_log WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
   ORDER BY id`;
+
+/** Entries are numbered by their time, and the newest are looked through first. */
+const newestPaidSince = `
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId FROM spend_log
+  WHERE id > @first AND +workspace = @workspace AND outcome IN ('accepted', 'unknown') ORDER BY id DESC LIMIT 1`;
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 

@@ -1,3 +1,4 @@
+import type { Credits } from "../../core/money.js";
 import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/ports/store.js";
 import { alone, type Database, type InTransaction, type Script } from "../script.js";
 import { applyTransition, releasedFirst } from "./transition.js";
@@ -8,6 +9,7 @@ type ChainMethods = Pick<
   | "parentsOf"
   | "handingOn"
   | "release"
+  | "blockedRest"
   | "wait"
   | "unpublished"
   | "mayUnblock"
@@ -63,6 +65,22 @@ const unblockable = `
   SELECT 1 FROM items WHERE run_id = @runId AND state = 'blocked'
     AND (unpublished = 1 OR EXISTS (SELECT 1 FROM parents WHERE item_id = items.id AND field = 'canary'))`;
 
+/** Blocked items, except for those that wait, directly or through others, for an item that this run does not make. */
+const restOfBlocked = `
+  WITH RECURSIVE stuck (id) AS (
+    SELECT items.id FROM items JOIN parents ON parents.item_id = items.id AND parents.field <> 'canary'
+      LEFT JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
+    WHERE items.run_id = @runId AND items.state = 'blocked'
+      AND (parent.id IS NULL OR coalesce(parent.approval, 'approved') <> 'approved'
+        OR (parent.state IN ('planned', 'blocked') AND coalesce(parent.run_id, 0) <> @runId)
+        OR (parent.state IN ('failed', 'held', 'dropped')
+          AND parent.id NOT IN (SELECT CAST(value AS INTEGER) FROM json_each(@again))))
+    UNION
+    SELECT child.id FROM stuck JOIN items USING (id) JOIN parents ON parents.parent_key = items.key
+      JOIN items child ON child.id = parents.item_id AND child.job_id = items.job_id AND child.state = 'blocked')
+  SELECT count(*) AS items, coalesce(sum(price), 0) AS credits FROM items
+  WHERE run_id = @runId AND state = 'blocked' AND id NOT IN (SELECT id FROM stuck)`;
+
 export function chainMethods(connection: Database): ChainMethods {
   const { atomic, read, sql, clock } = connection;
   function* parentsOf(id: number): Script<ParentOutput[]> {
@@ -79,6 +97,12 @@ export function chainMethods(connection: Database): ChainMethods {
 
     release: async (runId, stale) =>
       atomic(() => releaseAll(connection, releasableOfRun, { runId, stale: JSON.stringify(stale) })),
+
+    blockedRest: (runId, again) =>
+      read(function* () {
+        const found = yield* sql(restOfBlocked).get({ runId, again: JSON.stringify(again) });
+        return found as { items: number; credits: Credits };
+      }),
 
     wait: async (itemId) => atomic(() => wait(connection, itemId)),
 

@@ -5,7 +5,10 @@ import { keptPath, toldPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
-type RunMethods = Pick<Store, "job" | "startRun" | "beginRun" | "run" | "runs" | "setRun" | "cancelRun">;
+type RunMethods = Pick<
+  Store,
+  "job" | "startRun" | "beginRun" | "run" | "runs" | "setRun" | "cancelRun" | "madeElsewhere"
+>;
 
 const owes =
   "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
@@ -13,6 +16,16 @@ const select = `
   SELECT runs.id, job_id AS jobId, jobs.name AS jobName, state, manifest, origin, account_id AS accountId, edition,
     out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, ending, requests, arranged, ${owes} AS owes
   FROM runs JOIN jobs ON jobs.id = runs.job_id`;
+// The order matters: the other runs may have few items, or there may be none.
+const madeElsewhere = `
+  SELECT count(*) AS items, coalesce(sum(left_over.price), 0) AS credits, min(left_over.row_id) AS rowId,
+    min(jobs.name) AS jobName
+  FROM runs CROSS JOIN runs other ON other.job_id <> runs.job_id AND coalesce(other.ended_at, runs.started_at) >= runs.started_at
+    CROSS JOIN items made ON made.run_id = other.id
+      AND made.state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready', 'archived')
+    CROSS JOIN items left_over ON left_over.job_id = runs.job_id AND left_over.key = made.key
+    JOIN jobs ON jobs.id = other.job_id
+  WHERE runs.id = @runId AND left_over.run_id = runs.id AND left_over.state IN ('planned', 'blocked')`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
 type RunChanges = { [Name in "startRun" | "setRun" | "cancelRun"]: AsScript<Store[Name]> };
@@ -122,6 +135,14 @@ export function runMethods(connection: RootedDatabase): RunMethods {
     setRun: async (runId, change) => atomic(() => changes.setRun(runId, change)),
 
     cancelRun: async (runId, busy) => atomic(() => changes.cancelRun(runId, busy)),
+
+    madeElsewhere: (runId) =>
+      read(function* () {
+        const found = (yield* sql(madeElsewhere).get({ runId })) as { items: number } & NonNullable<
+          Awaited<ReturnType<Store["madeElsewhere"]>>
+        >;
+        return found.items === 0 ? null : found;
+      }),
   };
 }
 

@@ -203,6 +203,34 @@ test("a time of day is read to the second, although most are no exact fraction o
   expect(read.rows.map(({ prompt }) => prompt)).toEqual(times.map(([, shown]) => shown));
 });
 
+test("a first sheet of notes is refused if another sheet has the columns of a manifest", async () => {
+  const rows: SheetData = [
+    ["The autumn set", null],
+    ["Model", "Prompt"],
+    ["m", "a cup"],
+  ];
+  const notes: SheetData = [
+    ["Please do not change", null],
+    ["Updated", day],
+    ["By", "Anna"],
+  ];
+  const path = await workbook({ Notes: notes, Rows: rows, Other: [["x"]] });
+  expect(await readManifest(path)).toMatchObject({
+    rows: [],
+    problems: [
+      {
+        message: 'the first sheet, "Notes", has no column that bulkgen knows, but the sheet "Rows" has',
+        expected: '--sheet "Rows" (or --sheet "Notes", if it is the right one)',
+        got: "no --sheet",
+      },
+    ],
+  });
+  expect((await readManifest(path, { sheet: "Rows" })).rows).toMatchObject([{ prompt: "a cup" }]);
+  const products: SheetData = [["Product"], ["cup"]];
+  const first = await readManifest(await workbook({ Products: products, Prices: [["Price"], ["7"]] }));
+  expect(first).toMatchObject({ problems: [], rows: [{ columns: { Product: "cup" } }] });
+});
+
 test("a workbook is known by its bytes, whatever its name; a sheet of a CSV is refused", async () => {
   const path = await workbook({ Cups: [["id"], ["a"]] }, "set.csv");
   expect((await readManifest(path)).rows).toMatchObject([{ id: "a" }]);

@@ -67,6 +67,19 @@ export function spendLogSuite(open: OpenDatabase): void {
     return { later, verdicts };
   }
 
+  test("the newest paid request of a workspace is known by its time, whichever key it had", async () => {
+    expect(await spendLog.newestPaid(0)).toBeNull();
+    const began = clock.now();
+    clock.advance(minuteMs);
+    const first = await buy();
+    expect(await spendLog.newestPaid(began)).toBeNull();
+    await spendLog.answered(first, { outcome: "accepted", charged: credits(4), taskId: "t1" });
+    await spendLog.answered(await buy(), { outcome: "free" });
+    await spendLog.answered(await buy(elsewhere), { outcome: "unknown", completeError: false });
+    expect(await spendLog.newestPaid(began)).toMatchObject({ entry: first, itemKey: "k", taskId: "t1" });
+    expect(await spendLog.newestPaid(clock.now())).toBeNull();
+  });
+
   test("P5, P20: a task that fails after the baseline is evidence, though the clock was ten years ahead at that one", async () => {
     const failing = await buy();
     await spendLog.answered(failing, { outcome: "accepted", charged: credits(4) });

@@ -356,6 +356,47 @@ export function workspaceSuite(open: OpenDatabase): void {
     });
   });
 
+  describe("items that wait for outputs of others", () => {
+    test("are made once the run goes on, except behind an item that failed, or that a person decides about", async () => {
+      const child = (id: string, parent: string) =>
+        newItem(id, { parents: [{ field: "image_url", key: `k1:${parent}`, output: 1 }], price: credits(3) });
+      await store.enroll(runId, [
+        newItem("a"),
+        child("a-clip", "a"),
+        child("a-more", "a-clip"),
+        newItem("b"),
+        child("b-clip", "b"),
+        child("b-more", "b-clip"),
+        newItem("c", { approve: true }),
+        child("c-clip", "c"),
+      ]);
+      const b = (await submitted("b", "t1")).id;
+      await store.apply(b, "task_failed", { note: "no capacity", failureKind: "provider" });
+      expect(await store.blockedRest(runId, [])).toEqual({ items: 2, credits: credits(6) });
+      expect(await store.blockedRest(runId, [b])).toEqual({ items: 4, credits: credits(12) });
+      await store.enroll(runId, [child("a-clip", "a"), child("a-more", "a-clip")], ["k1:a"]);
+      expect(await store.blockedRest(runId, [])).toEqual({ items: 0, credits: 0 });
+    });
+  });
+
+  test("P2: items that another job has paid for since the run started are reported, with their price", async () => {
+    await enrolled("a", "b", "c");
+    await submitted("a", "t1");
+    expect(await store.madeElsewhere(runId)).toBeNull();
+    const other = (await store.startRun((await store.job("other")).id, runStart)).id;
+    await store.enroll(other, [newItem("a"), newItem("c")]);
+    expect(await store.madeElsewhere(runId)).toBeNull();
+    const c = (await store.items(other)).find(({ rowId }) => rowId === "c");
+    await store.intend(c?.id ?? 0, { ...intent(), runId: other });
+    expect(await store.madeElsewhere(runId)).toEqual({
+      items: 1,
+      credits: c?.price,
+      rowId: "c",
+      jobName: "other",
+    });
+    expect(await store.madeElsewhere(other)).toMatchObject({ rowId: "a", jobName: "demo" });
+  });
+
   describe("the sheet of a run", () => {
     const sheet = {
       columns: ["id", "__proto__", "prompt"],

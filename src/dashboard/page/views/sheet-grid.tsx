@@ -19,6 +19,8 @@ export function cellKey(row: number, column: string): string {
 
 interface GridProps {
   sheet: DroppedSheet;
+  /** Of a workbook, if it is not the first. */
+  named: string | null;
   problems: ReadonlyMap<string, SheetProblem[]>;
   /** Cells that were changed here. */
   edits: ReadonlyMap<string, string>;
@@ -38,18 +40,21 @@ const charactersMax = 200;
  * The rows of a sheet; only rows in view are drawn and loaded. The grid itself has the focus and knows the current
  * cell, because a cell that is scrolled away no longer exists.
  */
-export function SheetGrid({ sheet, problems, edits, place, onPlace, onEdit }: GridProps) {
+export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdit }: GridProps) {
   const { file, columns, rows: total, editable } = sheet;
   const scroller = useRef<HTMLDivElement>(null);
   const { list, first, last } = useWindowing<HTMLDivElement>(total, rowHeight);
   // A column that is added moves the cells.
-  const key = [file, ...columns].join("\n");
+  const key = [file, named, ...columns].join("\n");
   const rows = useRows<Row>(
     key,
     first,
     last,
     async (from, limit, signal) => {
-      const found = await get<SheetRows>(withQuery("/api/sheet/rows", { file, from, limit }), signal);
+      const found = await get<SheetRows>(
+        withQuery("/api/sheet/rows", { file, sheet: named, from, limit }),
+        signal,
+      );
       return { rows: found.rows, total };
     },
     null,

@@ -25,9 +25,11 @@ const kept = new Map<string, { choices: StartChoices; place: CellPlace | null }>
 
 /** A sheet before it is started: its rows with their problems, its cost, and its settings. */
 export function SheetView({ file, standing }: { file: string; standing: Standing }) {
-  const { data: sheet, error, again } = useAnswer<DroppedSheet>(withQuery("/api/sheet", { file }), null);
-  const models = useAnswer<ModelEntry[]>("/api/models", null);
   const [choices, setChosen] = useState<StartChoices>(() => kept.get(file)?.choices ?? { file });
+  const { sheet: named = null } = choices;
+  const asked = { file, sheet: named };
+  const { data: sheet, error, again } = useAnswer<DroppedSheet>(withQuery("/api/sheet", asked), null);
+  const models = useAnswer<ModelEntry[]>("/api/models", null);
   const [edits, setEdits] = useState<ReadonlyMap<string, string>>(new Map());
   const [version, setVersion] = useState(0);
   const [place, setPlace] = useState<CellPlace | null>(() => kept.get(file)?.place ?? null);
@@ -45,10 +47,11 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
       return next;
     });
     try {
-      const saved = await post<DroppedSheet>(withQuery("/api/sheet/cells", { file }), changes);
+      const saved = await post<DroppedSheet>(withQuery("/api/sheet/cells", asked), changes);
       if (saved.file !== file) {
-        // The sheet was copied before it was changed; its settings move to the copy.
-        kept.set(saved.file, { choices: { ...choices, file: saved.file }, place });
+        // The sheet was copied before it was changed; its settings move to the copy, which has no other sheets.
+        const { sheet: _, ...others } = choices;
+        kept.set(saved.file, { choices: { ...others, file: saved.file }, place });
         goInstead(link("sheet", saved.file));
       } else {
         again();
@@ -83,6 +86,26 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
           </p>
         </div>
       </header>
+      {sheet.sheets.length > 1 && (
+        <label class="sheet-choice">
+          Sheet
+          <select
+            value={named ?? (sheet.trouble === null ? sheet.sheets[0] : "")}
+            onChange={(event) => {
+              setEdits(new Map());
+              setPlace(null);
+              setChoices({ ...choices, sheet: event.currentTarget.value });
+            }}
+          >
+            {named === null && sheet.trouble !== null && <option value="">choose one…</option>}
+            {sheet.sheets.map((name) => (
+              <option key={name} value={name}>
+                {visible(name)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {sheet.trouble !== null && (
         <p class="alert" role="alert" dir="auto">
           {visible(sheet.trouble)}
@@ -100,6 +123,7 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
           {sheet.columns.length > 0 && (
             <SheetGrid
               sheet={sheet}
+              named={named}
               problems={byCell}
               edits={edits}
               place={place}
