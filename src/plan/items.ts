@@ -317,7 +317,7 @@ export class Items {
 }
 
 /** Each edition after the first has a folder, so its files keep their names and can be told from the others. */
-function editionFolder(edition: string): string {
+export function editionFolder(edition: string): string {
   return edition === "" ? "" : `edition-${edition.replace(/^#/, "").replace(/[/\\:]/g, "-")}/`;
 }
 
