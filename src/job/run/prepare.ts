@@ -30,7 +30,7 @@ import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
-import { archivedBefore, paidBefore } from "./paid-before.js";
+import { archivedBefore, paidBefore, paidElsewhere } from "./paid-before.js";
 import { madeForOthers, othersRun, unfinishedOf } from "./run-owner.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
@@ -76,9 +76,12 @@ export interface PreparedPlan extends AccountReading {
  * Reads the manifest and checks it against the live models and the account. Makes two requests, or none if the file
  * cannot be read. Throws EarlyExit if nothing of the manifest can be planned.
  */
-export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
-  const { account, store } = options;
-  const opened = await openedFor(options);
+export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
+  const { account, store } = given;
+  const opened = await openedFor(given);
+  const { edition: ofSheet } = opened.manifest;
+  const options =
+    given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
   const reading = await account.identify();
   const { models } = await account.models();
   checkModels(options.run, models);
@@ -113,6 +116,9 @@ async function withElsewhere(plan: Plan, options: PrepareOptions, runs: readonly
 
 /** The plan, with what the archive and the account's spend log say about items paid before. */
 async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
+  const agreed = options.job !== null;
+  const elsewhere = await paidElsewhere(options, plan, { agreed });
+  if (elsewhere) (agreed ? plan.warnings : plan.blockers).push(elsewhere);
   const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
   plan.blockers.push(...findings.filter((finding) => finding !== null));
   return plan;
