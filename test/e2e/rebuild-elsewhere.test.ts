@@ -77,7 +77,10 @@ test("P2: the outputs alone restore each edition, and none is paid for again", a
     expect(again, again.stderr).toMatchObject({ code: 0 });
   }
   expect(service.made).toHaveLength(3 * items);
+  const redone = await command("one", "redo", "a01", "--yes");
+  expect(redone, redone.stderr).toMatchObject({ code: 0 });
+  expect((await command("one", "plan", "set.csv", "--fresh")).stdout).not.toContain("was made as user");
   expect((await command("one", "run", "set.csv", "--yes", "--fresh")).code).toBe(0);
-  expect(service.made).toHaveLength(4 * items);
+  expect(service.made).toHaveLength(4 * items + 1);
   expect(readdirSync(at("one/outputs/set"))).toContain("edition-3");
 });
