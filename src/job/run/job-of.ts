@@ -119,7 +119,10 @@ export async function madeElsewhere(
   const what = `${first.rowId}${more} ${was} made before for job ${first.job} and ${agreed ? are : "would be"} paid again, for ${price}`;
   const way = "take the files from there and leave the rows out";
   if (agreed) return { kind: "partly_made_before", message: `${what}; to avoid that, ${way}.` };
-  const message = `${what}: ${way}, or add --job ${shellWord(plan.job)} to pay for them again.`;
+  // The sheet may have taken the name of another one.
+  const most = made.filter(({ job }) => job === first.job).length >= plan.items.length * sameShare;
+  const instead = most ? `--job ${shellWord(first.job)} continues that job; or ` : "";
+  const message = `${what}: ${instead}${way}, or add --job ${shellWord(plan.job)} to pay for them again.`;
   return { kind: "made_before", message };
 }
 

@@ -31,7 +31,7 @@ import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
 import { archivedBefore, paidBefore, paidElsewhere } from "./paid-before.js";
-import { madeForOthers, othersRun, unfinishedOf } from "./run-owner.js";
+import { madeForOthers, otherAddress, othersRun, unfinishedOf } from "./run-owner.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -196,8 +196,12 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   if (plan === null) throw manifestProblems(draft.problems());
   if (others !== null) plan.blockers.push(others);
   const newest = runs.findLast(({ jobName }) => jobName === name);
-  if (others === null && plan.due > 0)
-    plan.warnings.push(...madeForOthers(newest, { user: me.user.id, origin }));
+  if (others === null && plan.due > 0) {
+    const who = { user: me.user.id, origin };
+    const moved = asked.job === null && asked.edition !== "fresh" ? otherAddress(newest, who) : null;
+    const found = moved ?? madeForOthers(newest, who);
+    if (found) (moved ? plan.blockers : plan.warnings).push(found);
+  }
   const { settleMs, until = null, maxDurationMs = null } = asked.run;
   const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
   plan.warnings.push(
