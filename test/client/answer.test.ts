@@ -77,6 +77,66 @@ describe("the answer to a paid request", () => {
     });
   });
 
+  test("P2: only a 2xx accepts anything, whatever else names a task", () => {
+    const kinds = [199, 200, 299, 300, 302, 400, 402, 404, 429, 500].map((status) => [
+      status,
+      generateOutcome(answer(status, { task_id: "t" })).kind,
+    ]);
+    expect(kinds).toEqual([
+      [199, "unknown"],
+      [200, "accepted"],
+      [299, "accepted"],
+      [300, "unknown"],
+      [302, "unknown"],
+      [400, "rejected"],
+      [402, "refused"],
+      [404, "unknown"],
+      [429, "refused"],
+      [500, "unknown"],
+    ]);
+  });
+
+  test("an id of up to 1,024 characters is kept; a longer one of the provider is left out", () => {
+    const [longest, longer] = ["x".repeat(1_024), "x".repeat(1_025)];
+    const body = { task_id: longest, external_task_id: longest };
+    expect(generateOutcome(answer(200, body))).toMatchObject({ taskId: longest, externalTaskId: longest });
+    const odd = { task_id: "t", external_task_id: longer };
+    expect(generateOutcome(answer(200, odd))).toMatchObject({ taskId: "t", externalTaskId: null });
+  });
+
+  test("P6: why nobody knows whether it was charged is told, with what is known of the answer", () => {
+    const unknown = (status: number, body: unknown) => generateOutcome(answer(status, body));
+    const without = "answer 200 without a readable task_id";
+    expect(unknown(200, "")).toEqual({ kind: "unknown", reason: `${without}: an empty answer`, status: 200 });
+    expect(unknown(200, { task_id: "" })).toMatchObject({ reason: without });
+    expect(unknown(200, { task_id: 7 })).toMatchObject({ reason: without });
+    expect(unknown(200, { task_id: "x".repeat(1_025) })).toMatchObject({
+      reason: `${without}: it has 1025 characters`,
+    });
+    expect(unknown(500, { error: { code: "GENERATION_ERROR" } })).toEqual({
+      kind: "unknown",
+      reason: "answer 500 GENERATION_ERROR",
+      status: 500,
+      code: "GENERATION_ERROR",
+    });
+    expect(unknown(502, "<html>")).toEqual({ kind: "unknown", reason: "answer 502", status: 502 });
+    expect(generateOutcome({ kind: "no_answer", reason: "reset", status: 200 })).toEqual({
+      kind: "unknown",
+      reason: "no answer: reset",
+      status: 200,
+    });
+  });
+
+  test("a refusal says what it stops", () => {
+    const stops = [401, 402, 403, 429].map((status) => generateOutcome(answer(status, "")));
+    expect(stops).toMatchObject([
+      { stop: "key" },
+      { stop: "credits" },
+      { stop: "subscription" },
+      { stop: "pause" },
+    ]);
+  });
+
   test("P2: only headers that never left are not sent", () => {
     expect(generateOutcome({ kind: "not_sent", reason: "refused" })).toEqual({
       kind: "not_sent",
@@ -133,7 +193,8 @@ describe("the answer to a poll", () => {
   test("an odd price, or none, is not told, and keeps no output from being fetched", () => {
     for (const odd of [undefined, null, 1e10, "4"]) {
       const task = { ...record, credits_consumed: odd };
-      expect(taskOutcome(answer(200, task))).toMatchObject({ kind: "completed", charged: null });
+      const named = odd == null ? [] : ["credits_consumed"];
+      expect(taskOutcome(answer(200, task))).toMatchObject({ kind: "completed", charged: null, odd: named });
       expect(taskOutcome(answer(200, { ...task, status: "failed" }))).toMatchObject({ charged: noCredits });
     }
   });
@@ -150,6 +211,70 @@ describe("the answer to a poll", () => {
       kind: "failed",
       message: "moderation",
       charged: 0,
+    });
+  });
+
+  test("a failed task without a reason, a time or a price has failed all the same, and costs nothing", () => {
+    expect(taskOutcome(answer(200, { status: "failed" }))).toEqual({
+      kind: "failed",
+      message: "no reason was given",
+      charged: noCredits,
+      completedAt: null,
+    });
+    const told = { ...record, status: "failed", credits_consumed: 1 };
+    expect(taskOutcome(answer(200, told))).toMatchObject({
+      charged: credits(1),
+      completedAt: record.completed_at,
+    });
+  });
+
+  test("a completed task needs no times", () => {
+    const { created_at: _, completed_at: __, ...timeless } = record;
+    const none = { createdAt: "", completedAt: null, odd: [] };
+    expect(taskOutcome(answer(200, timeless))).toMatchObject({ kind: "completed", ...none });
+    expect(taskOutcome(answer(200, { ...timeless, created_at: null, completed_at: null }))).toMatchObject(
+      none,
+    );
+  });
+
+  test("a refusal says what it stops", () => {
+    const told = { error: { code: "INVALID_API_KEY", message: "unknown" } };
+    expect(taskOutcome(answer(401, told))).toEqual({
+      kind: "refused",
+      stop: "key",
+      code: "INVALID_API_KEY",
+      message: "unknown",
+    });
+    expect(taskOutcome(answer(403, ""))).toMatchObject({ kind: "refused", stop: "subscription" });
+    expect(taskOutcome(answer(429, ""))).toMatchObject({ kind: "refused", stop: "pause" });
+  });
+
+  test("P2: an answer with another status than 200 finishes no task", () => {
+    for (const status of [201, 204, 302, 404, 500])
+      expect(taskOutcome(answer(status, record))).toMatchObject({ kind: "unclear", reached: true });
+  });
+
+  test("what is unclear is told", () => {
+    const reason = (status: number, body: unknown) => taskOutcome(answer(status, body));
+    expect(reason(200, { ...record, output_urls: [] })).toMatchObject({
+      reason: "completed without output addresses",
+    });
+    expect(reason(200, { ...record, output_urls: null })).toMatchObject({
+      reason: "completed without output addresses",
+    });
+    expect(reason(200, { status: 7 })).toMatchObject({ reason: "an answer that is not a task record" });
+    expect(reason(200, "")).toMatchObject({ reason: "an empty answer" });
+    expect(reason(500, { code: "INTERNAL" })).toMatchObject({
+      reason: "answer 500 INTERNAL",
+      missing: false,
+      statedMissing: false,
+    });
+    expect(taskOutcome({ kind: "not_sent", reason: "refused" })).toEqual({
+      kind: "unclear",
+      reason: "refused",
+      missing: false,
+      statedMissing: false,
+      reached: false,
     });
   });
 

@@ -24,6 +24,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const close of closing.reverse()) await close();
+  expect(clock.asleep, "every timeout is put away").toBe(0);
 });
 
 async function serving(
@@ -61,12 +62,52 @@ describe("what a failure proves", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
     await new Promise<void>((resolve) => server.close(() => resolve()));
-    expect(await sender(`http://127.0.0.1:${port}`)(post)).toMatchObject({ kind: "not_sent" });
+    for (const host of ["127.0.0.1", "localhost"])
+      expect(await sender(`http://${host}:${port}`)(post)).toEqual({
+        kind: "not_sent",
+        reason: expect.stringMatching(new RegExp(`^connect ECONNREFUSED .*:${port}$`)),
+      });
+  });
+
+  test("a server that speaks plain HTTP where HTTPS is asked for is told as that, and nothing was sent", async () => {
+    const url = await raw((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    expect(await sender(url.replace("http:", "https:"))(post)).toEqual({
+      kind: "not_sent",
+      reason: "the server does not speak HTTPS; try http:// in its address",
+    });
+  });
+
+  test("P22: an answer that does not end is given up after 32 MiB", async () => {
+    const most = 32 * 1024 * 1024;
+    const of = async (bytes: number) => {
+      const url = await serving((_, response) => response.end(Buffer.alloc(bytes, "x")));
+      return sender(url)(get);
+    };
+    expect(await of(most)).toMatchObject({ kind: "answer", status: 200 });
+    expect(await of(most + 1)).toEqual({
+      kind: "no_answer",
+      status: 200,
+      reason: `answer larger than ${most} bytes`,
+    });
+  });
+
+  test("P2: a paid request in flight when the connections are closed has no answer", async () => {
+    let arrived = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const url = await serving(() => arrived());
+    const http = openHttp({ baseUrl: url, key, clock });
+    const reply = http.send(post);
+    await arrival;
+    await http.close();
+    expect(await reply).toMatchObject({ kind: "no_answer" });
+    expect(await http.send(post)).toMatchObject({ kind: "not_sent" });
   });
 
   test("P2: a connection that breaks after the request's headers left is no answer, whatever the error code", async () => {
     const url = await raw((socket) => socket.resetAndDestroy());
-    expect(await sender(url)(post)).toMatchObject({ kind: "no_answer" });
+    expect(await sender(url)(post)).toEqual({ kind: "no_answer", reason: "the connection was reset" });
   });
 
   test("an answer that is cut off is no answer, and its status is kept", async () => {
@@ -93,6 +134,19 @@ describe("what a failure proves", () => {
 });
 
 describe("what is sent", () => {
+  test("a paid request has its body as it was made, and a free one has none", async () => {
+    const seen: string[] = [];
+    const url = await serving(async (request, response) => {
+      let body = "";
+      for await (const piece of request) body += piece;
+      seen.push(`${request.headers["content-type"] ?? "none"} ${body}`);
+      response.end("{}");
+    });
+    await sender(url)({ ...post, body: '{"prompt":"é"}' });
+    await sender(url)(get);
+    expect(seen).toEqual(['application/json {"prompt":"é"}', "none "]);
+  });
+
   test("P21: the key goes as Bearer and in no other header", async () => {
     let seen: IncomingMessage["headers"] = {};
     const url = await serving((request, response) => {
@@ -101,6 +155,7 @@ describe("what is sent", () => {
     });
     await sender(url)(post);
     expect(seen.authorization).toBe(`Bearer ${key}`);
+    expect(seen.accept).toBe("application/json");
     expect(seen["content-type"]).toBe("application/json");
     expect(Object.entries(seen).filter(([, value]) => String(value).includes(key))).toHaveLength(1);
   });
@@ -169,12 +224,12 @@ describe("what is sent", () => {
 
   test("an error answer is handed on whole, with its headers in lower case", async () => {
     const url = await serving((_, response) =>
-      response.writeHead(429, { "Retry-After": "7" }).end('{"code":"X"}'),
+      response.writeHead(429, { "Retry-After": "7", "Set-Cookie": ["a=1", "b=2"] }).end('{"code":"X"}'),
     );
     expect(await sender(url)(post)).toMatchObject({
       kind: "answer",
       status: 429,
-      headers: { "retry-after": "7" },
+      headers: { "retry-after": "7", "set-cookie": "a=1, b=2" },
       body: '{"code":"X"}',
     });
   });

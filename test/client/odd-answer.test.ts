@@ -39,7 +39,10 @@ describe("an answer that is not the service's", () => {
     expect(to("\u001b[2J/login")).toBe("302, a redirect to /login, which is not followed");
     expect(to(`https://a.example/${"x".repeat(500)}`).length).toBeLessThan(150);
     expect(answerStatus(answer(302, ""))).toBe("302");
-    expect(answerStatus(answer(404, "", { location: "/elsewhere" }))).toBe("404");
+    const redirects = [299, 300, 399, 400].map((status) =>
+      answerStatus(answer(status, "", { location: "/elsewhere" })).includes("redirect"),
+    );
+    expect(redirects).toEqual([false, true, true, false]);
   });
 
   test("a refusal has its code and its message, or the beginning of what it is instead", () => {
@@ -50,5 +53,10 @@ describe("an answer that is not the service's", () => {
     expect(answerText(json({ code: "INVALID_API_KEY" }))).toBe("401 INVALID_API_KEY");
     expect(answerText(answer(404, "<p>nginx</p>", html))).toBe('404 with text/html beginning "<p>nginx</p>"');
     expect(answerText(answer(503, ""))).toBe("503 with an empty answer");
+    expect(answerText(answer(400, "<p>", html))).toBe('400 with text/html beginning "<p>"');
+    expect(answerText(answer(299, "<p>", html))).toBe('299 with text/html beginning "<p>"');
+    // Of a redirect its target says more than its page.
+    for (const status of [300, 302, 399]) expect(answerText(answer(status, "<p>", html))).toBe(`${status}`);
+    expect(answerText(answer(500, "{}"))).toBe("500");
   });
 });

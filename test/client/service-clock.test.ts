@@ -88,6 +88,19 @@ test("P20: an answer that came while the machine slept does not set the clock: i
   expect(time.now).toEqual({ earliest: right, latest: right + 8 * 60 * minute });
 });
 
+test("P20: the first answer counts even if the clock was set while it was on its way: nothing else is known", () => {
+  const tell = time.asking();
+  clock.set(years);
+  tell(right);
+  expect(time.now).toEqual(at(right));
+});
+
+test("P20: after a believed clock was set, what it may be slow by still counts", () => {
+  told(right + 30_000);
+  clock.set(8 * 60 * minute);
+  expect(time.now).toEqual({ earliest: right, latest: right + 8 * 60 * minute + 30_000 });
+});
+
 test("every answer with a date sets the service clock, refusals too", async () => {
   const replies: Reply[] = [
     { kind: "no_answer", reason: "timeout" },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { announced } from "../../src/client/wrappers.js";
+import { announced, withoutKey } from "../../src/client/wrappers.js";
 import type { ApiRequest, Reply } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -38,4 +38,32 @@ test.each([
   await answered;
   expect(said).toEqual(lines);
   expect(clock.asleep).toBe(0);
+});
+
+test("P21: neither the key nor its secret part comes back from a service, wherever it has them", async () => {
+  const secret = "canaryCANARYcanaryCANARYcanary00";
+  const replies: Reply[] = [
+    {
+      kind: "answer",
+      status: 401,
+      headers: { [`x-${secret}`]: `a svc_${secret}` },
+      body: `svc_${secret} and ${secret}`,
+    },
+    { kind: "no_answer", reason: `bad header svc_${secret}` },
+    { kind: "not_sent", reason: `no host ${secret}` },
+  ];
+  const send = withoutKey(async () => replies.shift() as Reply, `svc_${secret}`);
+  expect(await send(asked("me"))).toEqual({
+    kind: "answer",
+    status: 401,
+    headers: { "x-[API key]": "a [API key]" },
+    body: "[API key] and [API key]",
+  });
+  expect(await send(asked("me"))).toEqual({ kind: "no_answer", reason: "bad header [API key]" });
+  expect(await send(asked("me"))).toEqual({ kind: "not_sent", reason: "no host [API key]" });
+});
+
+test("a key without a secret part is removed as a whole, and nothing else", async () => {
+  const send = withoutKey(async () => ({ kind: "no_answer", reason: "svc_ and more" }), "svc_");
+  expect(await send(asked("me"))).toEqual({ kind: "no_answer", reason: "[API key] and more" });
 });

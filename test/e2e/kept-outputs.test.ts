@@ -1,4 +1,4 @@
-import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived, indexOf } from "./archive.js";
@@ -109,7 +109,22 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     },
   );
 
-  test("stops nothing else: another job, rows that are not there or not selected, and files that are gone", async () => {
+  test("is not paid for again where files are gone too: a rebuild brings it back, and --missing decides", async () => {
+    const { service, place, command } = await outputsOnly();
+    for (const id of ids(items - 1)) rmSync(join(place.folder, "outputs", "set", `${id}.png`));
+    const refused = await command("run", "set.csv", "--yes");
+    expect(refused.code, refused.stdout).toBe(2);
+    expect(refused.stderr).toMatch(
+      /3 of 3 items are in the archive .*; the files of 2 are gone\), .*--rebuild/,
+    );
+    expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+    expect((await command("resume", "1")).stderr).toContain("which does not say whose run it was");
+    expect((await command("run", "set.csv", "--yes", "--missing", "fetch")).code).toBe(0);
+    expect(service.made).toHaveLength(items);
+    expectArchived(join(place.folder, "outputs", "set"), ids(items));
+  });
+
+  test("stops nothing else: another job, rows that are not there or not selected", async () => {
     const { service, place, command } = await outputsOnly();
     const [head, ...rows] = sheet(items, "plain-image").split("\n");
     place.write("set.csv", [head, "b01,plain-image,a picture of b01", ...rows].join("\n"));
@@ -117,11 +132,28 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     expect(selected, selected.stderr).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(items + 1);
     expect((await command("run", "set.csv", "--yes")).code).toBe(2);
-
-    for (const id of ids(items)) rmSync(join(place.folder, "outputs", "set", `${id}.png`));
-    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
-    expect(service.made).toHaveLength(2 * items + 1);
     place.write("other.csv", sheet(items, "plain-image"));
     expect((await command("run", "other.csv", "--job", "other", "--yes")).code).toBe(0);
   });
+});
+
+test("plan and run say where a job's files are if not in the output folder, and that nothing is renamed there", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (...args: string[]) => run(place, ["run", "set.csv", "--yes", ...args], service);
+  place.write("set.csv", sheet(items, "plain-image"));
+  const first = await command("--out", "elsewhere");
+  expect(first.stdout + first.stderr).not.toContain("files of earlier runs");
+  place.write("set.csv", sheet(items, "plain-image").replace("a02,", "b02,"));
+  expect((await command()).stderr.replace(/\s+/g, " ")).toMatch(
+    /files of earlier runs are in \S+\/elsewhere\/set and stay there under their names; --out \S+\/elsewhere continues in that folder/,
+  );
+  await command("--out", "elsewhere");
+  expect(readdirSync(join(place.folder, "elsewhere", "set")).toSorted()).toEqual([
+    "a01.png",
+    "a03.png",
+    "b02.png",
+    "index.jsonl",
+  ]);
+  expect(service.made).toHaveLength(items);
 });

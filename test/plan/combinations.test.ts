@@ -19,15 +19,21 @@ test("one wrong value of a matrix leaves out its combinations alone", async () =
   expect(problems[0]?.place).toHaveProperty("line");
 });
 
-test("a template that is wrong leaves out its row in every combination, and a value that is wrong its combinations alone", async () => {
+test("a template that is wrong, or a value that the matrix gives too, leaves out its row in every combination, and a value that is wrong its combinations alone", async () => {
   const row = { id: "a", model: "paint", prompt: "x" };
-  const everywhere = await planned({
-    rows: [{ ...row, prompt: "{{ nothing }}" }],
-    matrix: { "params.aspect_ratio": ["1:1", "16:9"] },
-  });
-  expect(everywhere.items).toEqual([]);
-  expect(everywhere.problems).toHaveLength(1);
-  expect(everywhere.problems[0]?.place).not.toHaveProperty("combination");
+  for (const wrong of [
+    { prompt: "{{ nothing }}" },
+    { output: "{{ nothing }}" },
+    { params: { aspect_ratio: "1:1" } },
+  ]) {
+    const everywhere = await planned({
+      rows: [{ ...row, ...wrong }],
+      matrix: { "params.aspect_ratio": ["1:1", "16:9"] },
+    });
+    expect(everywhere.items).toEqual([]);
+    expect(everywhere.problems).toHaveLength(1);
+    expect(everywhere.problems[0]?.place).not.toHaveProperty("combination");
+  }
   const { items, problems } = await planned({ rows: [row], matrix: { priority: ["1", "high"] } });
   expect(items).toHaveLength(1);
   expect(problems).toMatchObject([{ place: { row: 1, combination: "priority=high" }, got: "high" }]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { priceGroup, shortId } from "../../src/core/identity.js";
+import { priceGroup, shortId, variantKey } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import { allRows, type Existing } from "../../src/plan/plan.js";
 import { contentOf, kept, planOf } from "./account.js";
@@ -81,12 +81,15 @@ describe("copies", () => {
     ]);
   });
 
-  test("in identical rows are all different however many rows there are before them", async () => {
-    const rows = Array.from({ length: 1_030 }, (_, number) => `paint,p${number}\n`).join("");
-    const { items } = await planOf(`model,prompt\n${rows}${"paint,x\n".repeat(3)}`);
-    expect(items.slice(-3).map(({ occurrence }) => occurrence)).toEqual([1, 2, 3]);
-    expect(new Set(items.map(({ key }) => key)).size).toBe(1_033);
-  });
+  test.each([1_024, 3_000])(
+    "in identical rows are all different, also with %i rows before them",
+    async (before) => {
+      const rows = Array.from({ length: before }, (_, number) => `paint,p${number}\n`).join("");
+      const { items } = await planOf(`model,prompt\n${rows}${"paint,x\n".repeat(3)}`);
+      expect(items.slice(-3).map(({ occurrence }) => occurrence)).toEqual([1, 2, 3]);
+      expect(new Set(items.map(({ key }) => key)).size).toBe(before + 3);
+    },
+  );
 
   test("in identical rows cost what was charged before, as in the plan's own sum", async () => {
     const charges = new Map([[priceGroup({ model: "paint", params: {} }), credits(5)]]);
@@ -228,6 +231,31 @@ describe("identical rows of which one goes", () => {
       { rowId: "a", name: "out/a", occurrence: 1, standing: "archived" },
       { rowId: "d", name: "out/d", occurrence: 3, standing: "archived" },
     ]);
+  });
+
+  test("P2: a variant of one that goes does not make two of the others the same", async () => {
+    const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
+    const existing = kept(await planOf(rows(3)), "failed", "failed", "archived");
+    const [, , third] = existing as [Existing, Existing, Existing];
+    const variant: Existing = { ...third, key: variantKey(third.key, 2), rowId: `${third.rowId}-v2` };
+    const { items } = await planOf(rows(2), { existing: [...existing, variant] });
+    expect(items.map(({ occurrence, standing }) => [occurrence, standing])).toEqual([
+      [1, "failed"],
+      [3, "archived"],
+    ]);
+    expect(new Set(items.map(({ key }) => key)).size).toBe(2);
+  });
+
+  test("P2: two that take the output of another item keep a key of their own each", async () => {
+    const sheet = "id,model,prompt,image_url\ncup,paint,c,\n,edit,x,@cup\n,edit,x,@cup\n";
+    const existing = kept(await planOf(sheet), "archived", "failed", "archived");
+    const { items } = await planOf(sheet, { existing });
+    expect(items.map(({ occurrence, standing }) => [occurrence, standing])).toEqual([
+      [1, "archived"],
+      [1, "failed"],
+      [2, "archived"],
+    ]);
+    expect(new Set(items.map(({ key }) => key)).size).toBe(3);
   });
 
   test("P2: local files and outputs of other items are known for what they are", async () => {

@@ -71,3 +71,9 @@ test("a row without an output does not get that of a wrong row before it", async
   );
   expect(items.map(({ name }) => name)).toEqual(["b"]);
 });
+
+test("a row of a model that does not exist has that as its only problem", async () => {
+  const { problems, items } = await planOf("model,prompt,output\nnobody,x,{{ category }}\n");
+  expect(items).toEqual([]);
+  expect(problems.map(({ message }) => message)).toEqual(['unknown model "nobody"']);
+});

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openManifest } from "../../src/manifest/read.js";
 import { begin, differences } from "../../src/plan/make-plan.js";
-import { allRows } from "../../src/plan/plan.js";
+import { allRows, type Existing } from "../../src/plan/plan.js";
 import { openDraft } from "../../src/store/draft/draft.js";
 import { fileWith } from "../manifest/folder.js";
 import { kept, me, plan, planOf } from "./account.js";
@@ -134,6 +134,14 @@ test("missing files are made again only if that is asked for", async () => {
   expect((await again({ onMissing: "fetch" })).due).toBe(0);
   expect(await again({ onMissing: "pay" })).toMatchObject({ due: 1, money: { needed: 4_000_000 } });
   expect((await planOf(text, { existing })).missing).toEqual([]);
+});
+
+test("a dropped item comes back with its row, unless it was submitted before: then a person has skipped it", async () => {
+  const text = "id,model,prompt\na,paint,x\n";
+  const [dropped] = kept(await planOf(text), "dropped") as [Existing];
+  const due = async (change: Partial<Existing>) =>
+    (await planOf(text, { existing: [{ ...dropped, ...change }] })).due;
+  expect([await due({}), await due({ attempted: false }), await due({ attempted: true })]).toEqual([1, 1, 0]);
 });
 
 test("a default that one model takes and another does not is left out for that one alone, and noted with all such models", async () => {

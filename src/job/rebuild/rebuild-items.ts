@@ -59,8 +59,8 @@ export interface ArchivedLine extends IndexLine {
 export interface ArchiveHistory {
   /** Outputs whose files are intact, by item key. */
   outputs: Map<string, ArchivedLine[]>;
-  /** Files with an index line that are gone or damaged: they are fetched again. */
-  missing: string[];
+  /** Those whose files are gone or damaged. */
+  missing: ArchivedLine[];
   indexes: number;
 }
 
@@ -86,8 +86,9 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
     // Only `verify` reads buckets.
     const isIntact =
       line.bucket !== undefined || (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
-    if (isIntact) history.outputs.set(line.key, [...ofItem, { ...line, outFolder, folder }]);
-    else history.missing.push(join(folder, line.file));
+    const output = { ...line, outFolder, folder };
+    if (isIntact) history.outputs.set(line.key, [...ofItem, output]);
+    else history.missing.push(output);
   }
 }
 
@@ -113,6 +114,8 @@ export interface FoundItem {
   intent: IntentLine | null;
   attempts: ReadonlyMap<number, KnownAttempt>;
   outputs: readonly ArchivedLine[];
+  /** Tasks that had outputs, of which the files may be gone. */
+  made: ReadonlySet<string>;
 }
 
 export interface FoundItems {
@@ -125,7 +128,19 @@ export interface FoundItems {
 export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): FoundItems {
   const gathering = new Gathering();
   for (const attempt of receipts.attempts) gathering.takeAttempt(attempt);
-  for (const line of [...archive.outputs.values()].flat()) gathering.takeOutput(line);
+  for (const line of [...archive.outputs.values()].flat()) {
+    const { outputs, made } = gathering.itemOf(line);
+    outputs.push(line);
+    made.add(line.task);
+  }
+  // With receipts, the task is looked up and its files are fetched. Without, nobody knows whose task it is: the item is
+  // archived, and --missing decides about its files. The newest task counts, unless another one's files are there.
+  for (const line of archive.missing.toReversed()) {
+    const { attempts, outputs, made } = gathering.itemOf(line);
+    made.add(line.task);
+    const isNewest = line.task !== "" && outputs.every(({ task }) => task === line.task);
+    if (attempts.size === 0 && isNewest) outputs.push(line);
+  }
   const items = gathering.all.flatMap((gathered, index) => foundIn(gathered, index + 1) ?? []);
   const known = new Set(items.flatMap(({ attempts }) => tasksOf([...attempts.values()])));
   return { items, orphans: tasksOf(receipts.attempts).filter((task) => !known.has(task)) };
@@ -137,6 +152,7 @@ interface Gathered {
   key: string;
   attempts: Map<number, KnownAttempt>;
   outputs: ArchivedLine[];
+  made: Set<string>;
 }
 
 class Gathering {
@@ -154,14 +170,13 @@ class Gathering {
   }
 
   /** An output belongs to the item of its task, else to the item of the job whose folder it is in. */
-  takeOutput(line: ArchivedLine): void {
-    const { key, task, folder } = line;
+  itemOf({ key, task, folder }: ArchivedLine): Gathered {
     const items = this.of(key);
-    const item =
+    return (
       items.find(({ attempts }) => tasksOf([...attempts.values()]).includes(task)) ??
       items.find(({ job }) => safeName(job) === folder) ??
-      this.begin(folder, key);
-    item.outputs.push(line);
+      this.begin(folder, key)
+    );
   }
 
   private of(key: string): Gathered[] {
@@ -169,18 +184,18 @@ class Gathering {
   }
 
   private begin(job: string, key: string): Gathered {
-    const item: Gathered = { job, key, attempts: new Map(), outputs: [] };
+    const item: Gathered = { job, key, attempts: new Map(), outputs: [], made: new Set() };
     this.byKey.set(key, [...this.of(key), item]);
     return item;
   }
 }
 
 /** Null for an item without any intent or file. */
-function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundItem | null {
+function foundIn({ job, attempts, outputs, made }: Gathered, position: number): FoundItem | null {
   const intent = [...attempts.values()].findLast((attempt) => attempt.intent)?.intent ?? null;
   const [line] = outputs;
-  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs };
-  return line ? { job, item: fromLine(line, position), intent, attempts, outputs } : null;
+  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs, made };
+  return line ? { job, item: fromLine(line, position), intent, attempts, outputs, made } : null;
 }
 
 function fromIntent(intent: IntentLine, position: number): NewItem {

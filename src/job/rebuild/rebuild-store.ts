@@ -198,7 +198,7 @@ async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<
   const lines = archivedLines(found, attempts, options);
   const task = lines[0]?.task;
   if (task) collect(lines, attempts, { price: item.price, now: options.now });
-  await closeEarlier(attempts.slice(0, -1), options.verdicts);
+  await closeEarlier(attempts.slice(0, -1), found.made, options.verdicts);
   const last = attempts.at(-1);
   const events: ItemEvent[] = last?.outcome ? ["intended", last.outcome] : [];
   if (lines.length > 0) events.push(...(task ? (["completed", "saved"] as const) : (["supplied"] as const)));
@@ -319,16 +319,19 @@ function collect(
 }
 
 /**
- * Closes attempts that another request followed. A request follows an accepted one only if its task failed, for 0 credits.
- * An unanswered request needs its verdict: without one it would count neither against what may be paid again nor as lost.
+ * Closes attempts that another request followed. A request follows an accepted one only if its task failed, for 0 credits,
+ * or if a person paid again for files that were gone. An unanswered request needs its verdict: without one it would count neither against what may be paid again nor as lost.
  */
 async function closeEarlier(
   attempts: readonly RestoredAttempt[],
+  made: FoundItem["made"],
   verdicts: Pick<LoggedVerdicts, "on">,
 ): Promise<void> {
   for (const attempt of attempts) {
     if (attempt.outcome === "unanswered") attempt.verdict = await verdicts.on(attempt.spendLogId);
-    if (attempt.outcome === "accepted") Object.assign(attempt, { closed: true, charged: noCredits });
+    if (attempt.outcome !== "accepted") continue;
+    attempt.closed = true;
+    if (!made.has(attempt.taskId ?? "")) attempt.charged = noCredits;
   }
 }
 

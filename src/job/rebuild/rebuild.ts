@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
@@ -153,7 +153,10 @@ async function factsOf(
       owing,
       orphans,
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
-      archive: { indexes: archive.indexes, missing: archive.missing },
+      archive: {
+        indexes: archive.indexes,
+        missing: archive.missing.map(({ folder, file }) => join(folder, file)),
+      },
     };
   });
 }

@@ -101,6 +101,12 @@ async function refuseMadeElsewhere(store: Store, run: Run): Promise<void> {
 
 function checkOwner(run: Run, user: string, origin: string): void {
   if (isOwn(run, { user, origin })) return;
+  if (run.accountId === "") {
+    throw new EarlyExit(
+      "usage",
+      `run ${run.id} was rebuilt from an archive, which does not say whose run it was. Nothing was sent for it. Run its manifest again instead.`,
+    );
+  }
   throw new EarlyExit(
     "usage",
     `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +

@@ -133,7 +133,7 @@ async function unknownEntries({
 }
 
 /**
- * Items that the history does not have, or has as unpaid, may have files in the archive: the workspace was deleted, left
+ * Items that the history does not have, or has as unpaid, may be in the archive's index: the workspace was deleted, left
  * behind or restored from an older copy, or others share the output folder. They would be paid again. Without any history,
  * the archives of other jobs count too, because the sheet may have been renamed. Null if the archive has none of the
  * plan's items, for a new edition, and for a rehearsal. Rejects with disk errors.
@@ -162,22 +162,24 @@ export async function archivedBefore(
   const mayBeRenamed = job === null && (store === null || (await store.runs()).length === 0);
   const byKey = await linesIn(mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own], draft);
   if (byKey.size === 0) return null;
-  let [items, price, newest, where] = [0, noCredits, "", own];
+  let [items, gone, price, newest, where] = [0, 0, noCredits, "", own];
   for (const { key, due, standing, price: each } of plan.items) {
     const found = due && standing !== "archived" ? byKey.get(key) : undefined;
     if (found === undefined) continue;
     const { line, folder } = found;
-    // Missing files are handled by --missing.
-    if (line.bucket === undefined && !existsSync(join(folder, line.file))) continue;
     // The history knows the file: another request followed its task, or it is another job's in the same folder.
     if (line.task !== "" && (await store?.find(line.task))?.length) continue;
+    // Once the history is back, --missing decides about these.
+    const isGone = line.bucket === undefined && !existsSync(join(folder, line.file));
+    if (isGone && line.task === "") continue;
+    if (isGone) gone++;
     items++;
     price = plus(price, each);
     if (line.saved > newest) [newest, where] = [line.saved, folder];
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${where} (the newest from ${newest.slice(0, 10)})`;
+  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${where} (the newest from ${newest.slice(0, 10)}${gone > 0 ? `; the files of ${gone} are gone` : ""})`;
   const out = outFolder === join(root, "outputs") ? "" : ` --out ${shellWord(outFolder)}`;
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {

@@ -4,6 +4,7 @@ import type { Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
+import { indexName } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { deadlineOf, type RunOptions } from "../../core/next/options.js";
@@ -27,6 +28,7 @@ import {
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
+import { shellWord } from "../../text/shell.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
@@ -208,8 +210,22 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...deadlineWarning(plan.requests, deadline),
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
-  plan.notes.push(...unknownDefault(asked.reading.defaults?.model, models));
+  plan.notes.push(
+    ...otherFolders(runs, name, asked.workspace.outFolder),
+    ...unknownDefault(asked.reading.defaults?.model, models),
+  );
   return plan;
+}
+
+/** Where the job has files that this run's output folder does not have: what is renamed in the sheet is not renamed there. */
+function otherFolders(runs: readonly Run[], jobName: string, outFolder: string): string[] {
+  const others = runs.filter((run) => run.jobName === jobName && run.outFolder !== outFolder);
+  return [...new Set(others.map((run) => run.outFolder))]
+    .filter((folder) => existsSync(join(jobFolder({ outFolder: folder, jobName }), indexName)))
+    .map(
+      (folder) =>
+        `files of earlier runs are in ${jobFolder({ outFolder: folder, jobName })} and stay there under their names; --out ${shellWord(folder)} continues in that folder`,
+    );
 }
 
 function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manifest): boolean {

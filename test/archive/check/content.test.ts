@@ -132,6 +132,16 @@ describe("P13: what is wrong with a picture is told in its decoder's words, on o
     });
   });
 
+  test("a JPEG that lacks a table, of which its decoder does not say that it is damage", async () => {
+    const bytes = await media.jpeg();
+    // A comment in place of each table.
+    const text = bytes.toString("latin1").replaceAll("\xff\xdb", "\xff\xfe");
+    expect(await look(Buffer.from(text, "latin1"), "image")).toEqual({
+      kind: "bad",
+      reason: expect.stringMatching(/^image\/jpeg cannot be decoded: .*table/),
+    });
+  });
+
   test.each([
     ["gif", /^image\/gif cannot be decoded: .*invalid frame data/i],
     // There is a line for each of many tries.
@@ -163,6 +173,23 @@ describe("a small picture, which is checked without a thread,", () => {
     bytes.fill(0, bytes.length >> 1, bytes.length - 40);
     expect(await small(bytes)).toBeNull();
   });
+
+  test.each([
+    ["png", 12],
+    ["jpeg", 2],
+    ["gif", 1],
+  ] as const)(
+    "P13: is no %s without the %i bytes of its end mark, which decoders do not miss",
+    async (name, length) => {
+      const bytes = await media[name]();
+      const cut = bytes.subarray(0, bytes.length - length);
+      expect(await small(cut)).toBeNull();
+      expect(await look(cut, "image")).toMatchObject({
+        kind: "bad",
+        reason: expect.stringContaining("is truncated: it has no end mark"),
+      });
+    },
+  );
 
   test("has at most eight mebipixels", async () => {
     const wide = (height: number) =>
@@ -198,6 +225,15 @@ describe("P22: the memory that a picture takes when it is decoded", () => {
     [{ depth: 8, colours: 0, interlaced: 0, width: 16_384, height: 16_383 }, "too large"],
   ] as const)("of %j is %s", async (header, size) => {
     expect(await decodedSize(png(header))).toBe(size);
+  });
+
+  test("is that of all its frames", async () => {
+    // A screen of four million pixels, and frames of one.
+    const screen = Buffer.from("GIF89a\0\x08\0\x08\x80\0\0\0\0\0\xff\xff\xff", "latin1");
+    const frame = Buffer.from("!\xf9\x04\0\x0a\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0", "latin1");
+    const frames = (count: number) =>
+      decodedSize(Buffer.concat([screen, ...Array<Buffer>(count).fill(frame), Buffer.from(";")]));
+    expect([await frames(1), await frames(3)]).toEqual(["small", "large"]);
   });
 
   test("is not known of what has no header, and may be much", async () => {
@@ -284,6 +320,11 @@ describe("what is not what was ordered", () => {
         reason: "expected image, got no known media format",
       });
     expect(await look("[1]", "image")).toEqual({ kind: "bad", reason: "expected image, got JSON" });
+  });
+
+  test.each(["ogg", "mp3"] as const)("P13: of a cut %s it is said that it cannot be read", async (name) => {
+    const reason = expect.stringMatching(/^audio\/\w+ cannot be read: ./);
+    expect(await look((await media[name]()).subarray(0, 400), "audio")).toEqual({ kind: "bad", reason });
   });
 
   test("P13: a sound without a packet is refused", async () => {

@@ -560,6 +560,24 @@ describe("P4: with the archive", () => {
     expect(named(await itemsNow(), "a")).toMatchObject({ key: "k1:a", prompt: "a a", price: credits(4.5) });
   });
 
+  test("what only an index knows is archived too, with its newest task, and its lost files are known", async () => {
+    for (const [output, task] of [
+      [1, "task-old"],
+      [1, "task-new"],
+      [2, "task-new"],
+    ] as const)
+      archive("a", task, { file: `${task}-${output}.png`, output });
+    archive("b", "task-b", { file: "b-1.png" });
+    archive("b", "task-b", { file: "b-2.png", output: 2 });
+    archive("c", "", { credits: null });
+    for (const name of ["task-old-1", "task-new-1", "task-new-2", "b-2", "c"])
+      rmSync(join(workspace.outFolder, "demo", `${name}.png`));
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived", b: "archived" });
+    const lost = await inStore((store) => missingFiles(store, "demo"));
+    expect([...lost.values()].flat()).toHaveLength(3);
+  });
+
   test("a task that a person adopted is known from the archive", async () => {
     intent("a");
     answer("a", "unanswered");
@@ -608,6 +626,17 @@ describe("P4: with the archive", () => {
     archive("a", "task-a-1");
     await rebuild();
     expect(await statesNow()).toEqual({ a: "unknown" });
+  });
+
+  test("files that were paid for again after they were lost count twice", async () => {
+    for (const number of [1, 2]) {
+      accepted("a", number);
+      archive("a", `task-a-${number}`, { file: `a-${number}.png` });
+    }
+    rmSync(join(workspace.outFolder, "demo", "a-1.png"));
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived" });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: credits(9), pending: 0 });
   });
 
   test("a task with one missing output is polled again", async () => {

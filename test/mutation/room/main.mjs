@@ -1,9 +1,9 @@
 /**
- * Changes all the code of one room (`core`, `plan` or `archive`) in every small way, and says which changes no test of that
- * room notices:
+ * Changes all the code of one room in every small way, and says which changes no test of that room notices:
  *
  *   npm run mutation:room -- core
  *   npm run mutation:room -- plan names.ts requests.ts   those of these files, each that is left in a line
+ *   npm run mutation:room -- store windows.ts sqlite.test.ts   by these tests alone, where a room has many slow ones
  *
  * The changes are Stryker's own. Stryker loads all code again for each of them; here each test is repeated in one process
  * with one change after the other. What is decided when code is loaded, such as a table or a regular expression at the top
@@ -15,7 +15,9 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const [room = "core", ...only] = process.argv.slice(2);
+const [room = "core", ...named] = process.argv.slice(2);
+const isTest = (name) => name.endsWith(".test.ts");
+const only = named.filter((name) => !isTest(name));
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 const packages = join(root, "node_modules");
 const copy = mkdtempSync(join(tmpdir(), "bulkgen-mutation-"));
@@ -60,7 +62,14 @@ async function instrument() {
 }
 
 function run(tests) {
-  const own = { ROOM: room, MUTATION_FOLDER: folder, MUTATION_TESTS: tests, TMPDIR: scratch };
+  const chosen = named.filter(isTest).join();
+  const own = {
+    ROOM: room,
+    ROOM_TESTS: chosen,
+    MUTATION_FOLDER: folder,
+    MUTATION_TESTS: tests,
+    TMPDIR: scratch,
+  };
   spawnSync(
     process.execPath,
     ["node_modules/vitest/vitest.mjs", "run", "-c", "test/mutation/room/vitest.config.ts"],
