@@ -20,12 +20,9 @@ interface Who {
   origin: string;
 }
 
-/**
- * Whether a run belongs to this user. The service gives its tasks to no other user. A run that was rebuilt from outputs
- * alone names nobody.
- */
+/** Whether a run belongs to this user. The service gives its tasks to no other user. */
 export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: Who): boolean {
-  return run.accountId === "" || (run.accountId === user && run.origin === origin);
+  return run.accountId === user && run.origin === origin;
 }
 
 /**
@@ -48,7 +45,8 @@ export function othersRun(run: Run | undefined, who: Who): Finding | null {
 
 /** Reports that a finished run of another user or service does not count, in case the key or the address is wrong. */
 export function madeForOthers(newest: Run | undefined, who: Who): Finding | null {
-  if (newest === undefined || isOwn(newest, who)) return null;
+  // A run that was rebuilt from the archive alone names nobody.
+  if (newest === undefined || newest.accountId === "" || isOwn(newest, who)) return null;
   const message =
     `Run ${newest.id} of ${newest.jobName} was made as user ${newest.accountId} at ${newest.origin}, and this key is of user ${who.user} at ${who.origin}: ` +
     "what was made there is made and paid for again here. If that is not meant, set a key and an address of that user.";
