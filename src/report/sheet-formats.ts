@@ -130,9 +130,20 @@ function typedCell(cell: string | number | null, type: "number" | "date" | undef
   if (cell === null) return null;
   if (typeof cell === "number") return { type: Number, value: cell };
   if (type === "number" && String(Number(cell)) === cell) return { type: Number, value: Number(cell) };
+  if (type === "number" && percentage.test(cell)) return percentCell(cell);
   if (type === "date" && isoDate.test(cell))
     return { value: new Date(`${cell}T00:00:00Z`), format: "yyyy-mm-dd" };
   return textCell(cell);
+}
+
+const percentage = /^-?\d+(?:\.\d+)?%$/;
+
+/** As many digits as it has. */
+function percentCell(cell: string) {
+  const digits = cell.slice(0, -1);
+  const [, decimals = ""] = digits.split(".");
+  const value = Number((Number(digits) / 100).toPrecision(15));
+  return { type: Number, value, format: decimals === "" ? "0%" : `0.${"0".repeat(decimals.length)}%` };
 }
 
 /** The width in characters that shows most cells whole. */
