@@ -1,5 +1,5 @@
 import type { MadeTask } from "../e2e/sandbox.js";
-import { isFree, pictures, promptOf, type Row } from "./sheets.js";
+import { isFree, promptOf, type Row } from "./sheets.js";
 
 /**
  * What a person has agreed to pay for: each row of a sheet once, for each job and edition; rows that want the same
@@ -7,7 +7,7 @@ import { isFree, pictures, promptOf, type Row } from "./sheets.js";
  */
 export class Agreement {
   /** The most rows that wanted a picture at once, by job and edition. */
-  private readonly rows = new Map<string, Map<number, number>>();
+  private readonly rows = new Map<string, Map<string, number>>();
   /** Pictures that may be paid for once more, by job. */
   private readonly more = new Map<string, number>();
   /** The job of each task, in the order in which they were made. */
@@ -15,11 +15,12 @@ export class Agreement {
 
   to({ job, edition }: { job: string; edition: string }, rows: readonly Row[]): void {
     const name = JSON.stringify([job, edition]);
-    const counts = this.rows.get(name) ?? new Map<number, number>();
+    const counts = this.rows.get(name) ?? new Map<string, number>();
     this.rows.set(name, counts);
-    for (const { picture } of rows) {
-      const now = rows.filter((row) => row.picture === picture).length;
-      counts.set(picture, Math.max(now, counts.get(picture) ?? 0));
+    const prompts = rows.map(promptOf);
+    for (const prompt of prompts) {
+      const now = prompts.filter((other) => other === prompt).length;
+      counts.set(prompt, Math.max(now, counts.get(prompt) ?? 0));
     }
   }
 
@@ -35,25 +36,25 @@ export class Agreement {
   /** What was paid for without a word, in words; null if nothing was. */
   breach(tasks: readonly MadeTask[]): string | null {
     for (const job of new Set(this.jobs)) {
-      const paid = tasks.filter((task, at) => this.jobs[at] === job && !isFree(task));
-      const counts = Array.from({ length: pictures }, (_, picture) => ({
-        picture,
-        times: paid.filter(({ prompt }) => prompt === promptOf(picture)).length,
-        rows: this.rowsOf(job, picture),
-      })).filter(({ times, rows }) => times > rows);
+      const paid = tasks.filter(({ prompt }, at) => this.jobs[at] === job && !isFree(prompt));
+      const counts = [...new Set(paid.map(({ prompt }) => prompt))]
+        .map((prompt) => ({
+          prompt,
+          times: paid.filter((task) => task.prompt === prompt).length,
+          rows: this.rowsOf(job, prompt),
+        }))
+        .filter(({ times, rows }) => times > rows);
       const again = counts.reduce((sum, { times, rows }) => sum + times - rows, 0);
       const agreed = this.more.get(job) ?? 0;
       if (again <= agreed) continue;
-      const what = counts.map(
-        ({ picture, times, rows }) => `picture ${picture} ${times} times for ${rows} rows`,
-      );
+      const what = counts.map(({ prompt, times, rows }) => `${prompt} ${times} times for ${rows} rows`);
       return `job ${job} paid for ${what.join(", ")}; ${agreed} were ordered again`;
     }
     return null;
   }
 
-  private rowsOf(job: string, picture: number): number {
+  private rowsOf(job: string, prompt: string): number {
     const own = [...this.rows].filter(([name]) => (JSON.parse(name) as string[])[0] === job);
-    return own.reduce((sum, [, counts]) => sum + (counts.get(picture) ?? 0), 0);
+    return own.reduce((sum, [, counts]) => sum + (counts.get(prompt) ?? 0), 0);
   }
 }

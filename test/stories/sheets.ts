@@ -1,32 +1,28 @@
-import { renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Place } from "../e2e/command.js";
-import type { MadeTask } from "../e2e/sandbox.js";
 import { cheapModel } from "../e2e/sheet.js";
 import type { Deed } from "./story.js";
 
-/** A row of a sheet: its id, and which of a few pictures it wants. */
+/** A row of a sheet: its id, and which of a few pictures it wants, or a drawing of the output of which other row. */
 export interface Row {
   id: string;
   picture: number;
+  of?: Row;
 }
 
-export const pictures = 6;
+const pictures = 6;
 /** The service fails whenever it makes this one, and charges nothing. */
 const failing = 5;
 const rowsMax = 6;
 const names = ["set", "other", "cups", "mugs"];
 
-export function promptOf(picture: number): string {
+export function promptOf({ picture, of }: Row): string {
+  if (of !== undefined) return `drawing ${picture} of ${promptOf(of)}`;
   return `picture ${picture}${picture === failing ? " [[provider-error]]" : ""}`;
 }
 
-export function isFree({ prompt }: Pick<MadeTask, "prompt">): boolean {
-  return prompt === promptOf(failing);
-}
-
-export function wantsFree(rows: readonly Row[]): boolean {
-  return rows.some(({ picture }) => picture === failing);
+export function isFree(prompt: string): boolean {
+  return prompt.startsWith(`picture ${failing} `) || prompt.includes(`of picture ${failing} `);
 }
 
 /** The sheets of a folder, as a person edits them. */
@@ -34,7 +30,7 @@ export class Sheets {
   private readonly sheets = new Map<string, Row[]>();
   private nextId = 0;
 
-  constructor(private readonly place: Place) {
+  constructor(private readonly folder: () => string) {
     this.sheets.set(
       "set",
       [0, 1, 2].map((picture) => ({ id: this.newId(), picture })),
@@ -64,7 +60,9 @@ export class Sheets {
     const one = rows[row % rows.length] as Row;
     const two = rows[other % rows.length] as Row;
     const mayGrow = rows.length < rowsMax;
-    if (how === "add" && mayGrow) rows.push({ id: this.newId(), picture: other % pictures });
+    if (how === "build on" && mayGrow)
+      rows.push({ id: this.newId(), picture: other % 2, of: parentIn(rows, row) });
+    else if (how === "add" && mayGrow) rows.push({ id: this.newId(), picture: other % pictures });
     else if (how === "repeat" && mayGrow) rows.push({ ...one, id: this.newId() });
     else if (how === "remove" && rows.length > 1) rows.splice(row % rows.length, 1);
     else if (how === "reword") one.picture = other % pictures;
@@ -92,16 +90,26 @@ export class Sheets {
 
   private write(): void {
     for (const [name, rows] of this.sheets) {
-      const lines = rows.map(({ id, picture }) => `${id},${cheapModel},${promptOf(picture)}`);
-      this.place.write(`${name}.csv`, ["id,model,prompt", ...lines, ""].join("\n"));
+      const lines = rows.map((row) =>
+        row.of === undefined
+          ? `${row.id},${cheapModel},${promptOf(row)},`
+          : `${row.id},atelier-edit,${promptOf(row)},@${row.of.id}`,
+      );
+      writeFileSync(this.file(name), ["id,model,prompt,image_url", ...lines, ""].join("\n"));
     }
   }
 
   private file(name: string): string {
-    return join(this.place.folder, `${name}.csv`);
+    return join(this.folder(), `${name}.csv`);
   }
 
   private newId(): string {
     return `r${this.nextId++}`;
   }
+}
+
+/** The row whose output another one uses: no chain is longer than two. */
+function parentIn(rows: readonly Row[], at: number): Row {
+  const row = rows[at % rows.length] as Row;
+  return row.of ?? row;
 }

@@ -17,11 +17,12 @@ export type Deed =
   | { do: "run plan" }
   | { do: "lose file"; file: number }
   | { do: "lose state" }
+  | { do: "move" }
   | { do: "back up" }
   | { do: "restore" }
   | { do: "rebuild" };
 
-export type Edit = "add" | "remove" | "reword" | "swap ids" | "rename id" | "reverse" | "repeat";
+export type Edit = "add" | "build on" | "remove" | "reword" | "swap ids" | "rename id" | "reverse" | "repeat";
 
 /** What goes wrong during a command: somebody presses Ctrl-C at its nth paid request, or the answer to that is lost. */
 export interface Trouble {
@@ -69,7 +70,17 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("edit" as const),
       sheet: any,
-      how: fc.constantFrom<Edit>("add", "remove", "reword", "swap ids", "rename id", "reverse", "repeat"),
+      how: fc.constantFrom<Edit>(
+        "add",
+        "build on",
+        "build on",
+        "remove",
+        "reword",
+        "swap ids",
+        "rename id",
+        "reverse",
+        "repeat",
+      ),
       row: any,
       other: any,
     }),
@@ -107,6 +118,7 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 1, arbitrary: deed("run plan") },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("lose file" as const), file: any }) },
   { weight: 1, arbitrary: deed("lose state") },
+  { weight: 1, arbitrary: deed("move") },
   { weight: 1, arbitrary: deed("back up") },
   { weight: 1, arbitrary: deed("restore") },
   { weight: 1, arbitrary: deed("rebuild") },

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { expect } from "vitest";
 import { indexOf, type Line } from "../e2e/archive.js";
@@ -6,7 +6,7 @@ import { type Ended, newPlace, type Place, type Started, started } from "../e2e/
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
 import { Agreement } from "./agreement.js";
-import { isFree, promptOf, type Row, Sheets, wantsFree } from "./sheets.js";
+import { isFree, promptOf, type Row, Sheets } from "./sheets.js";
 import type { Deed, Trouble } from "./story.js";
 
 interface Planned {
@@ -22,7 +22,8 @@ const noTrouble: Trouble = { kind: "none", nth: 0 };
 /** A person's folder and account, and what has become of them. Whatever is done holds the program to its promises. */
 export class World {
   private readonly place: Place = newPlace();
-  private readonly sheets = new Sheets(this.place);
+  private folder = this.place.folder;
+  private readonly sheets = new Sheets(() => this.folder);
   private readonly agreed = new Agreement();
   private trouble = noTrouble;
   /** Of the command that runs. */
@@ -42,7 +43,7 @@ export class World {
   ) {}
 
   static async open(): Promise<World> {
-    const sandbox = await startSandbox();
+    const sandbox = await startSandbox("--credits", "100000");
     const service = await startProxy(sandbox, ({ what }) =>
       what === "POST generate" ? world.pays() : "serve",
     );
@@ -84,6 +85,8 @@ export class World {
       case "lose state":
         this.stateWasLost = true;
         return rmSync(this.state, { recursive: true, force: true });
+      case "move":
+        return this.moves();
       case "back up":
         return this.copies(this.state, this.backup);
       case "restore":
@@ -129,7 +132,8 @@ export class World {
     }
     expect(end.code, said).not.toBe(2);
     expect(spent, said).toBeLessThanOrEqual(plan.money.needed);
-    if (end.code === 0 && !wantsFree(rows)) expect(spent, said).toBe(plan.money.needed);
+    if (end.code === 0 && !rows.some((row) => isFree(promptOf(row))))
+      expect(spent, said).toBe(plan.money.needed);
   }
 
   private async savesPlan(name: string): Promise<void> {
@@ -180,7 +184,7 @@ export class World {
   private async command(args: readonly string[], trouble = noTrouble): Promise<Ended> {
     this.trouble = trouble;
     this.paidRequests = 0;
-    this.running = started(this.place, args, this.service);
+    this.running = started(this.place, args, { ...this.service, cwd: this.folder });
     const end = await this.running.ended;
     const said = `${args.join(" ")}: ${end.code}\n${end.stdout}${end.stderr}`;
     expect([0, 2, 3, 4, 5, 6, 7, 8, 10, 130], said).toContain(end.code);
@@ -208,7 +212,7 @@ export class World {
   private checkCollected(): void {
     const known = new Set(this.folders().flatMap((folder) => indexOf(folder).map(({ task }) => task)));
     const missing = this.made().filter(
-      (task, at) => !isFree(task) && !this.unanswered.has(at) && !known.has(task.id),
+      (task, at) => !isFree(task.prompt) && !this.unanswered.has(at) && !known.has(task.id),
     );
     expect(missing, "paid for and not archived").toEqual([]);
   }
@@ -217,11 +221,11 @@ export class World {
   private async checkBooks(): Promise<void> {
     let [spent, pending] = [0, 0];
     for (let run = 1; run <= this.runsMax; run++) {
-      const status = documentOf<{ credits: { spent: number; pending: number } }>(
+      const status = documentOf<{ credits: Record<"spent" | "pending" | "lost", number> }>(
         await this.command(["status", String(run), "--json"]),
       );
       spent += status?.credits.spent ?? 0;
-      pending += status?.credits.pending ?? 0;
+      pending += (status?.credits.pending ?? 0) + (status?.credits.lost ?? 0);
     }
     const charged = creditsOf(this.made());
     expect(spent, "credits in the books").toBeLessThanOrEqual(charged);
@@ -241,13 +245,18 @@ export class World {
     if (!isMade || this.hasTwoFolders) return;
     const prompts = new Map(this.made().map(({ id, prompt }) => [id, prompt]));
     const lost = new Set(plan.missing.map(({ rowId }) => rowId));
-    const files = filesIn(join(this.place.folder, "outputs", plan.job)).filter(
-      ({ file }) => !file.includes("/"),
-    );
-    for (const { id, picture } of rows.filter((row) => !lost.has(row.id))) {
-      const own = files.filter(({ item }) => item === id).map(({ task }) => prompts.get(task));
-      expect([...new Set(own)], `files of ${id} of ${name}`).toEqual([promptOf(picture)]);
+    const files = filesIn(join(this.folder, "outputs", plan.job)).filter(({ file }) => !file.includes("/"));
+    for (const row of rows.filter(({ id }) => !lost.has(id))) {
+      const own = files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task));
+      expect([...new Set(own)], `files of ${row.id} of ${name}`).toEqual([promptOf(row)]);
     }
+  }
+
+  /** The whole folder gets another name. */
+  private moves(): void {
+    const to = this.folder === this.place.folder ? `${this.folder} and there` : this.place.folder;
+    renameSync(this.folder, to);
+    this.folder = to;
   }
 
   private losesFile(at: number): void {
@@ -263,11 +272,11 @@ export class World {
   }
 
   private get state(): string {
-    return join(this.place.folder, ".bulkgen");
+    return join(this.folder, ".bulkgen");
   }
 
   private get backup(): string {
-    return join(this.place.folder, "backup");
+    return join(this.folder, "backup");
   }
 
   private made(): MadeTask[] {
@@ -276,9 +285,9 @@ export class World {
 
   /** The jobs' folders. */
   private folders(): string[] {
-    return readdirSync(this.place.folder, { recursive: true, encoding: "utf8" })
+    return readdirSync(this.folder, { recursive: true, encoding: "utf8" })
       .filter((file) => basename(file) === "index.jsonl")
-      .map((file) => dirname(join(this.place.folder, file)))
+      .map((file) => dirname(join(this.folder, file)))
       .toSorted();
   }
 }
@@ -288,7 +297,7 @@ function documentOf<Kind>({ stdout }: Ended): Kind | null {
 }
 
 function creditsOf(tasks: readonly MadeTask[]): number {
-  return tasks.filter((task) => !isFree(task)).reduce((sum, { credits }) => sum + credits, 0);
+  return tasks.filter(({ prompt }) => !isFree(prompt)).reduce((sum, { credits }) => sum + credits, 0);
 }
 
 /** The files that a job's folder has, each with the last line about it. */
