@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { credits, noCredits } from "../../../src/core/money.js";
+import { credits, minus, noCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark } from "../../../src/core/ports/spend-log.js";
 import type { Day } from "../../../src/core/quota/quota.js";
@@ -38,6 +38,28 @@ describe("caps", () => {
     const stop = { kind: "cap", message: "the credit cap is reached" };
     expect((await looked(7)).reached(noCredits)).toEqual(stop);
     expect((await looked(9)).cap).toBe(credits(8));
+  });
+
+  test("say which of them ends the run", async () => {
+    const caps = capped();
+    await caps.updateKept(taken(0), 1, credits(3));
+    expect(caps.reached(credits(8))).toEqual({
+      kind: "keep",
+      message: "the balance would fall below the 95 credits that --keep-credits leaves",
+    });
+  });
+
+  test("that are not set ask for nothing and end nothing", async () => {
+    const caps = new Caps({ maxCredits: null, modelCaps: new Map(), keep: null, daily: null });
+    const none = () => Promise.reject(new Error("asked"));
+    await caps.updateKept({ takenFrom: none }, 1, credits(3));
+    await caps.takeRemaining({ takenFrom: none }, 1, credits(3));
+    await caps.updateDay({ spentOn: none }, 1, { now: at(0), committed: credits(3) });
+    caps.takeReading(credits(3), mark);
+    expect([caps.cap, caps.bounds(at(0)), caps.allowRecheck(credits(3))]).toEqual([null, null, false]);
+    expect(await caps.rooms({ spending: none }, 1, [])).toEqual(new Map());
+    // A model without a cap does not wait.
+    expect([caps.wait(["film"], new Map()), caps.models]).toEqual([true, []]);
   });
 
   test("leave out of a balance what others of this machine take from it, and what earlier requests may yet be charged", async () => {
@@ -139,16 +161,18 @@ describe("caps", () => {
   test("of a model hold it until one of its tasks has failed", async () => {
     const caps = capped();
     let committed = credits(18);
+    const asked: unknown[] = [];
     const store = {
-      spending: async () => ({
-        charged: noCredits,
-        pending: committed,
-        atService: committed,
-        tasks: 1,
-        inDoubt: 0,
-      }),
+      spending: async (...of: unknown[]) => {
+        asked.push(of);
+        const charged = credits(8);
+        const pending = minus(committed, charged);
+        return { charged, pending, atService: committed, tasks: 1, inDoubt: 0 };
+      },
     };
-    const rooms = await caps.rooms(store, 1, []);
+    const rooms = await caps.rooms(store, 1, [7]);
+    // Of the items that are about to be submitted, those of the model count.
+    expect(asked).toEqual([[1, { model: "film", beginning: [7] }]]);
     expect(rooms).toEqual(new Map([["film", credits(2)]]));
     expect(caps.wait([], rooms)).toBe(false);
     expect(caps.wait(["film"], rooms)).toBe(true);
