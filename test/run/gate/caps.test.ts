@@ -60,6 +60,8 @@ describe("caps", () => {
     expect(await caps.rooms({ spending: none }, 1, [])).toEqual(new Map());
     // A model without a cap does not wait.
     expect([caps.wait(["film"], new Map()), caps.models]).toEqual([true, []]);
+    const unknown = capped();
+    expect([unknown.wait(["film"], new Map()), unknown.models]).toEqual([true, []]);
   });
 
   test("leave out of a balance what others of this machine take from it, and what earlier requests may yet be charged", async () => {
@@ -99,6 +101,19 @@ describe("caps", () => {
     expect(caps.cap).toBe(credits(6));
   });
 
+  test("take a balance that was read meanwhile for the newer one", async () => {
+    const caps = capped();
+    const later = { ...mark, seq: 9 };
+    const accounts: Pick<Accounts, "takenFrom"> = {
+      async takenFrom() {
+        caps.takeReading(credits(99), later);
+        return { since: noCredits, before: noCredits };
+      },
+    };
+    await caps.takeRemaining(accounts, 1, credits(96));
+    expect(caps.bounds(at(0))?.kept).toEqual(keeping(credits(95), credits(99), later));
+  });
+
   test("let the balance be read once more for what is committed, where it is what is used up", async () => {
     const caps = capped(7);
     expect(caps.allowRecheck(credits(7))).toBe(false);
@@ -121,6 +136,8 @@ describe("caps", () => {
     expect(capped(null, 50).bounds(at(0))).toMatchObject({ daily: { most: credits(50) }, kept: keep });
     const none = { maxCredits: credits(1), modelCaps: new Map(), keep: null, daily: null };
     expect(new Caps(none).bounds(at(0))).toBeNull();
+    const dailyAlone = new Caps({ ...none, daily: credits(50) });
+    expect(dailyAlone.bounds(at(0))).toMatchObject({ daily: { most: credits(50) }, kept: null });
   });
 
   test("of a day count what all runs have spent since midnight, and start again with the next day", async () => {
