@@ -17,6 +17,7 @@ const groups = [
       "manifests",
       "money-and-quota",
       "operations",
+      "fleet",
       "sandbox",
       "library",
       "api",

@@ -73,7 +73,8 @@ export async function localInput(folder: string, value: string): Promise<LocalIn
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const missing = code === "ENOENT" || code === "ENOTDIR";
-    const near = missing ? await nearestFile(path) : undefined;
+    // On Windows, folders are separated by backslashes.
+    const near = missing ? await nearestFile(resolve(folder, value.replaceAll("\\", "/"))) : undefined;
     return {
       wrong: missing ? "there is no such file" : `it cannot be read (${code ?? message})`,
       expected: "a file in the manifest's folder",

@@ -82,6 +82,10 @@ function checkMedia(row: Row, localInputs: LocalInputs) {
   return { contents, problems };
 }
 
+const anotherAddress = /[\s;|]https?:\/\//i;
+/** Such as `C:\pictures\cup.png`, and the address of a file on this computer. */
+const pathOfDisk = /^(?:[a-z]:[\\/]|file:)/i;
+
 /** Such as `www.example.com/cup.png`. */
 const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
 
@@ -98,6 +102,13 @@ function contentOf(field: MediaField, value: string, localInputs: LocalInputs): 
   if (!isLocalPath(value)) {
     const url = URL.canParse(value) ? new URL(value) : null;
     const web = url?.protocol === "https:" || url?.protocol === "http:";
+    if (web && anotherAddress.test(value))
+      return { message: "several addresses in one cell", expected: "one address" };
+    if (pathOfDisk.test(value))
+      return {
+        message: "a path outside the manifest's folder",
+        expected: "the path of a file in the manifest's folder, such as pictures/cup.png, or https://…",
+      };
     return web ? { content: value } : { message: "not a usable web address", expected: "https://…" };
   }
   const local = localInputs?.get(value);

@@ -96,6 +96,31 @@ const rows = [
 ].join("\n");
 
 describe("start work", () => {
+  it("what is typed into a chosen cell arrives whole, however fast it is typed", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", rows);
+    await page.getByRole("gridcell", { name: "aurora-imge-mini" }).click();
+    await page.keyboard.type("aurora-image-mini");
+    await page.keyboard.press("Enter");
+    await page.getByRole("gridcell", { name: "aurora-image-mini", exact: true }).nth(1).waitFor();
+    await expect.poll(() => place.read("sheets/autumn.csv")).toContain("jar,aurora-image-mini,a jar");
+  });
+
+  it("a run that waits for approval has not failed: its notice says so", async () => {
+    const job = "approve: true\nrows:\n  - { id: cup, model: aurora-image-mini, prompt: a cup }\n";
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("cups.yaml", job);
+    await page.getByRole("button", { name: "Run…" }).click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Run for/ })
+      .click();
+    await page.locator(".notice.waiting").getByText("waiting for your approval").waitFor();
+    expect(await page.locator(".notice.failed").count()).toBe(0);
+  });
+
   it("a workbook that begins with a sheet of notes: the sheet with the rows is chosen, and run", async () => {
     const notes = { sheet: "Notes", data: [["Please do not change"], ["Anna"]] };
     const set = {

@@ -107,13 +107,14 @@ describe.concurrent("bulkgen export", () => {
     expect(await exported(place, "--columns", "id,file")).toContain("id,file");
   });
 
-  test("a workbook comes back as a workbook, with its numbers and dates", slow, async () => {
+  test("a workbook comes back as a workbook, with its numbers, percentages and dates", slow, async () => {
     const place = newPlace();
     const { default: writeWorkbook } = await import("write-excel-file/node");
     const date = { value: new Date(Date.UTC(2026, 2, 4)), type: Date, format: "yyyy-mm-dd" };
+    const discount = { value: 0.155, type: Number, format: "0.0%" };
     const rows = [
-      ["ID", "Model", "Prompt", "Preis", "Tag"],
-      ["a", cheapModel, "a mug", 7.5, date],
+      ["ID", "Model", "Prompt", "Preis", "Tag", "Rabatt"],
+      ["a", cheapModel, "a mug", 7.5, date, discount],
     ];
     place.write("s.xlsx", await writeWorkbook(rows).toBuffer());
     expect((await run(place, ["run", "s.xlsx", "--sandbox", "--yes"])).code).toBe(0);
@@ -122,8 +123,9 @@ describe.concurrent("bulkgen export", () => {
     const [{ data }] = (await readExcelFile(readFileSync(join(place.folder, "back.xlsx")))) as never as [
       { data: unknown[][] },
     ];
-    expect(data[0]?.slice(0, 5)).toEqual(rows[0]);
-    expect(data[1]?.slice(0, 6)).toEqual(["a", cheapModel, "a mug", 7.5, date.value, "a"]);
+    expect(data[0]?.slice(0, 6)).toEqual(rows[0]);
+    expect(data[1]?.slice(0, 7)).toEqual(["a", cheapModel, "a mug", 7.5, date.value, 0.155, "a"]);
+    expect(unzip(join(place.folder, "back.xlsx")).get("xl/styles.xml")?.toString()).toContain('"0.0%"');
   });
 
   test("an exported sheet runs again as it is, pays nothing, and is filled in again", slow, async () => {

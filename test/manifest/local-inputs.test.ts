@@ -43,6 +43,14 @@ test("a missing file is reported with the nearest name", async () => {
   });
 });
 
+test("a path that Windows wrote is reported with the path that is meant", async () => {
+  const { found } = await inputs("more\\jug.png");
+  expect(found.get("more\\jug.png")).toMatchObject({
+    wrong: "there is no such file",
+    nearest: "more/jug.png",
+  });
+});
+
 test.each([["../secret.png"], ["/etc/hostname"], ["link.png"], ["more/../../secret.png"]])(
   "%s leads out of the manifest's folder and is refused",
   async (value) => {

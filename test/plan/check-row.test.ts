@@ -31,6 +31,29 @@ describe("a media input", () => {
     },
   );
 
+  test.each(["C:\\Users\\Anna\\cup.png", "d:/cup.png", "file:///home/anna/cup.png"])(
+    "%s is a path on a computer, which only this computer knows",
+    async (value) => {
+      expect(await problemOf("image_url", "animate", value)).toEqual([
+        {
+          message: "a path outside the manifest's folder",
+          expected: "the path of a file in the manifest's folder, such as pictures/cup.png, or https://…",
+          got: value,
+          nearest: undefined,
+        },
+      ]);
+    },
+  );
+
+  test.each(["; ", ";", " ", "|"])("two addresses with %j between them are not one", async (between) => {
+    const value = `https://example.com/a.png${between}https://example.com/b.png`;
+    expect(await problemOf("image_url", "animate", value)).toMatchObject([
+      { message: "several addresses in one cell", expected: "one address" },
+    ]);
+    const one = "https://example.com/a.png?from=https://example.com/b.png";
+    expect(await problemOf("image_url", "animate", one)).toEqual([]);
+  });
+
   test.each(["www.example.com", "example.com/a.png", "cdn-1.example.co.uk/a.png", "WWW.Example.com/a"])(
     "%s is an address without its beginning",
     async (value) => {

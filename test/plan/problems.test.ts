@@ -125,7 +125,7 @@ describe("a media input", () => {
     "may not be %s",
     async (url) => {
       expect(await problemsOf(`model,prompt,image_url\nanimate,x,"${url}"\n`)).toMatchObject([
-        { place: { column: "image_url" }, expected: "https://…", got: url },
+        { place: { column: "image_url" }, expected: expect.stringContaining("https://…"), got: url },
       ]);
     },
   );

@@ -4,11 +4,13 @@ import { columnOf, entriesOf, pieces } from "./unpacked.js";
 /** Cells of a sheet whose value the reader of workbooks leaves out, by row and column, both counted from 1. */
 export type LostCells = ReadonlyMap<number, ReadonlyMap<number, LostCell>>;
 
-/** What the reader of workbooks does not say about a sheet. */
+/** What the reader of workbooks does not say about a sheet. It gives values, as they are stored. */
 export interface OfSheet {
   lost: LostCells;
   /** Numbers of rows that the spreadsheet does not show. */
   hiddenRows: readonly number[];
+  /** Columns of the numbers that the spreadsheet shows as percentages, by row. */
+  percentages: ReadonlyMap<number, ReadonlySet<number>>;
   /** The sheet itself is not shown. */
   isHidden: boolean;
 }
@@ -23,9 +25,47 @@ const mergedMax = 100_000;
  */
 export function lostCells(bytes: Uint8Array, index: number, data: readonly unknown[][]): OfSheet {
   const { path, isHidden } = sheetAt(bytes, index);
-  for (const { name, content } of entriesOf(bytes))
-    if (name === path) return { lost: lostIn(content, data), hiddenRows: hiddenRowsIn(content), isHidden };
-  return { lost: new Map(), hiddenRows: [], isHidden };
+  let sheet: Buffer | null = null;
+  let styles = "";
+  for (const { name, content } of entriesOf(bytes)) {
+    if (name === path) sheet = content;
+    else if (name === "xl/styles.xml") styles = content.toString("utf8");
+  }
+  if (sheet === null) return { lost: new Map(), hiddenRows: [], percentages: new Map(), isHidden };
+  return {
+    lost: lostIn(sheet, data),
+    hiddenRows: hiddenRowsIn(sheet),
+    percentages: percentagesIn(sheet, percentStyles(styles)),
+    isHidden,
+  };
+}
+
+/** The styles of cells, by their numbers, that show a number as a percentage. */
+function percentStyles(styles: string): ReadonlySet<string> {
+  // Every workbook knows the formats 0% and 0.00% by these numbers.
+  const formats = new Set(["9", "10"]);
+  for (const format of elements(styles, "numFmt")) {
+    const code = (attribute(format, "formatCode") ?? "").replaceAll(/"[^"]*"|&quot;.*?&quot;|\\./g, "");
+    if (code.includes("%")) formats.add(attribute(format, "numFmtId") ?? "");
+  }
+  const [, ofCells = ""] = /<(?:\w+:)?cellXfs[\s>]([\s\S]*?)<\/(?:\w+:)?cellXfs>/.exec(styles) ?? [];
+  const found = elements(ofCells, "xf").flatMap((style, number) =>
+    formats.has(attribute(style, "numFmtId") ?? "") ? [String(number)] : [],
+  );
+  return new Set(found);
+}
+
+function percentagesIn(sheet: Buffer, styles: ReadonlySet<string>): Map<number, Set<number>> {
+  const found = new Map<number, Set<number>>();
+  if (styles.size === 0) return found;
+  for (const text of pieces(sheet, tagBytes))
+    for (const cell of elements(text, "c")) {
+      if (!styles.has(attribute(cell, "s") ?? "")) continue;
+      const [, letters = "", row] = /^([A-Z]+)(\d+)$/.exec(attribute(cell, "r") ?? "") ?? [];
+      const columns = found.get(Number(row)) ?? new Set();
+      found.set(Number(row), columns.add(columnOf(letters)));
+    }
+  return found;
 }
 
 /** The file of a sheet: the workbook names a relation for it, and the relation a path. */

@@ -1,6 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
-import { columnName, isKnown } from "../shape/columns.js";
+import { columnName, isKnown, paramKey } from "../shape/columns.js";
 import {
   rowsInMemory,
   type SheetForm,
@@ -27,7 +27,8 @@ export interface WorkbookOptions {
 
 /**
  * Reads one sheet of a workbook, the first or the named one. The file has values, not their formatting: dates and times
- * are read in ISO form, booleans in capitals.
+ * are read in ISO form, booleans in capitals, and numbers without the digits and signs that the sheet adds. Only
+ * percentages are read as shown, because 0.15 in a prompt is not what the sheet says.
  */
 export async function readWorkbook(
   file: string,
@@ -86,13 +87,22 @@ function sheetOf(
       expected: `--sheet "${meant}" (or --sheet "${found.sheet}", if it is the right one)`,
       got: "no --sheet",
     });
-  const { lost, hiddenRows, isHidden } = lostCells(bytes, sheets.indexOf(found), found.data);
+  const { lost, hiddenRows, percentages, isHidden } = lostCells(bytes, sheets.indexOf(found), found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
   // The reader leaves out empty rows at the end, even if their formulas have errors.
   for (const [row, cells] of lost)
     if ([...cells.values()].some(({ kind }) => kind !== "merged"))
       while (records.length < row) records.push(records[0]?.map(() => "") ?? []);
   const at = headerRow === undefined ? headerOf(records) : { row: headerRow };
+  const header = records[at.row - 1]?.map(columnName) ?? [];
+  for (const [row, columns] of percentages)
+    for (const column of columns) {
+      const value = found.data[row - 1]?.[column - 1];
+      const cells = records[row - 1];
+      // A param that is a number stays one.
+      const isParam = paramKey(header[column - 1] ?? "") !== null;
+      if (typeof value === "number" && cells && !isParam) cells[column - 1] = percentText(value);
+    }
   const sheet = new SheetReader(file, at, null, lost);
   for (const record of records) sheet.add(record);
   const others = named === undefined && names.length > 1 ? [otherSheets(names, isHidden)] : [];
@@ -107,8 +117,7 @@ function sheetOf(
   const notes = [...sheet.notes(), ...hiddenNotes(hiddenRows, batch), ...others];
   const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
   const batches = rowsInMemory(batch);
-  const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...sheet.part };
 }
 
 /** The first other sheet with models or prompts, if the first sheet has no known column: it may hold only notes. */
@@ -172,6 +181,11 @@ const damaged = "a file that is damaged or not complete";
 function damageText({ message }: Error): string {
   if (/unzip/i.test(message)) return damaged;
   return /not found inside/.test(message) || message === "" ? "another kind of file" : message;
+}
+
+/** Without digits that come from multiplying: 0.07 is 7%. */
+function percentText(value: number): string {
+  return `${Number((value * 100).toPrecision(12))}%`;
 }
 
 function cellText(value: unknown): string {

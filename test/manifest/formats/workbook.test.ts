@@ -123,6 +123,23 @@ const header = (...names: string[]) =>
   `<row r="1">${names.map((name, at) => text(`${"ABCDEF"[at]}1`, name)).join("")}</row>`;
 const picture = "a photo of {{ product }}";
 
+test("a percentage is read as the sheet shows it, and a param as the number that it is", async () => {
+  const of = (value: number, format: string) => ({ value, type: Number, format });
+  const path = await workbook({
+    Sale: [
+      ["id", "prompt", "off", "odd", "share", "params.strength"],
+      ["a", "{{ off }} off", of(0.07, "0%"), of(0.155, "0.0%"), of(0.5, '0.0 "%"'), of(0.5, "0%")],
+      ["b", "{{ off }} off", of(1, "0%"), of(-0.2, '0 "points" %'), 0.5, null],
+    ],
+  });
+  const { rows } = await readManifest(path);
+  expect(rows[0]?.params).toEqual({ strength: "0.5" });
+  expect(rows.map(({ prompt, columns: { odd, share } }) => [prompt, odd, share])).toEqual([
+    ["7% off", "15.5%", "0.5"],
+    ["100% off", "-20%", "0.5"],
+  ]);
+});
+
 test("a cell that shows a value which the file does not have is a problem where it is needed", async () => {
   const path = await dataWorkbook(
     `${header("id", "prompt", "product", "params.style", "margin")}

@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import { exitNameOf } from "../../../core/exit.js";
 import type { StartedCommand } from "../../shapes.js";
 import { dismiss, type Notice, useDoing } from "../server/commands.js";
 import { after } from "../system.js";
@@ -25,7 +26,7 @@ const shownMs = 7_000;
 
 function NoticeCard({ notice: { key, command, error } }: { notice: Notice }) {
   const exit = command?.exit ?? null;
-  const goesAway = command !== null && (exit === null || exit === 0);
+  const goesAway = command !== null && outcomeOf(command) !== "failed";
   // An ending is shown as long as a beginning.
   useEffect(() => (goesAway ? after(shownMs, () => dismiss(key)) : undefined), [goesAway, exit, key]);
   return (
@@ -49,9 +50,12 @@ function NoticeCard({ notice: { key, command, error } }: { notice: Notice }) {
   );
 }
 
-function outcomeOf(command: StartedCommand | null): "running" | "done" | "failed" {
+/** A run that a person has paused, or that waits for a decision, has not failed. */
+function outcomeOf(command: StartedCommand | null): "running" | "done" | "waiting" | "failed" {
   if (command === null || command.exit === null) return "running";
-  return command.exit === 0 ? "done" : "failed";
+  const ended = exitNameOf(command.exit);
+  if (ended === "done") return "done";
+  return ended === "unfinished" || ended === "held" ? "waiting" : "failed";
 }
 
 function messageOf(command: StartedCommand | null): string {

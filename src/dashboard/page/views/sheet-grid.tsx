@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DroppedSheet, SheetProblem, SheetRows } from "../../shapes.js";
 import { number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
@@ -256,7 +256,8 @@ function CellEditor({ name, value: given, onCommit, onCancel }: EditorProps) {
   const [value, setValue] = useState(given);
   const input = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
   const isDone = useRef(false);
-  useEffect(() => {
+  // Before the next key: an effect after the frame would lose what is typed until then.
+  useLayoutEffect(() => {
     input.current?.focus();
     const end = input.current?.value.length ?? 0;
     input.current?.setSelectionRange(end, end);
