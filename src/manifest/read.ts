@@ -180,6 +180,7 @@ export function manifestOf(path: string, source: Source, options: ReadOptions): 
   return {
     name: source.job?.name ?? source.partOf ?? basename(file, extname(file)),
     isPart: source.partOf !== undefined,
+    ...(source.edition === undefined ? {} : { edition: source.edition }),
     file,
     ...(source.job?.publish ? { publish: source.job.publish } : {}),
     columns: [...new Set([...source.columns, ...axesOf(source.job).flatMap(({ keys }) => keys)])],

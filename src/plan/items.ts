@@ -179,7 +179,8 @@ export class Items {
 
   /**
    * A row id keeps the occurrence that it had before, so that its file stays its own if rows change places or one of
-   * them is deleted. The other rows get the remaining occurrences, those that were made first.
+   * them is deleted; so does a row without an id whose output others use, by its cells. The other rows get the remaining
+   * occurrences, those that were made first.
    */
   keepOccurrences(): void {
     const { draft } = this;
@@ -216,6 +217,13 @@ export class Items {
     for (const slot of slots) {
       const own = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
       if (own !== undefined && free.delete(own)) chosen.set(slot, own);
+    }
+    for (const [cells, same] of byCells(slots.filter((slot) => slot.id === null))) {
+      const own = [...free].filter(({ known }) => known?.cells && cellsText(known.cells) === cells);
+      for (const [index, each] of mostMade(own, same.length).entries()) {
+        free.delete(each);
+        chosen.set(same[index] as DraftSlot, each);
+      }
     }
     const rest = mostMade([...free], slots.length - chosen.size).values();
     for (const slot of slots) take(draft, slot, chosen.get(slot) ?? (rest.next().value as Occurrence));
@@ -317,7 +325,7 @@ export class Items {
 }
 
 /** Each edition after the first has a folder, so its files keep their names and can be told from the others. */
-function editionFolder(edition: string): string {
+export function editionFolder(edition: string): string {
   return edition === "" ? "" : `edition-${edition.replace(/^#/, "").replace(/[/\\:]/g, "-")}/`;
 }
 
@@ -366,6 +374,20 @@ interface Occurrence {
   key: string;
   /** The item of the job that has this key. */
   known: ReturnType<Draft["knownOf"]>;
+}
+
+function byCells(slots: readonly DraftSlot[]): Map<string, DraftSlot[]> {
+  const groups = new Map<string, DraftSlot[]>();
+  for (const slot of slots) {
+    const cells = cellsText(Object.entries(JSON.parse(slot.cells ?? "{}") as Record<string, string>));
+    groups.set(cells, [...(groups.get(cells) ?? []), slot]);
+  }
+  return groups;
+}
+
+/** The same whatever the order of the columns. */
+function cellsText(cells: NewItem["cells"]): string {
+  return JSON.stringify(cells.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** As many as are wanted, in order: those that were made, then those that the job has, then new ones. */

@@ -34,6 +34,8 @@ class Planning {
   /** Those that some model does not take. */
   readonly doubted = new Set<string>();
   readonly usedModels = new Set<string>();
+  /** Some item uses the output of another one. */
+  hasChains = false;
   private readonly draft: Draft;
   readonly names = new ItemNames();
   private readonly said = new Said();
@@ -103,7 +105,9 @@ class Planning {
     const late = isGood(checked) ? this.nameLate(checked) : none;
     const wrong = [...problems, ...late, ...this.names.check(row)];
     if (!isGood(checked) || told || wrong.length > 0) return { problems: wrong, making: nothing };
-    const making = hasReference(row.inputs) ? this.items.makeLinked(checked) : this.items.make(checked);
+    const isLinked = hasReference(row.inputs);
+    if (isLinked) this.hasChains = true;
+    const making = isLinked ? this.items.makeLinked(checked) : this.items.make(checked);
     return { problems: making.problems, making };
   }
 
@@ -170,7 +174,10 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   draft.refuseWithout([...planning.doubted].filter((key) => !planning.taken.has(key)));
   for await (const page of input.existing) {
     const ours = page.filter((item) => item.edition === edition);
-    draft.know(ours.map(knownItem), input.missing ?? new Set());
+    draft.know(
+      ours.map((item) => knownItem(item, planning.hasChains)),
+      input.missing ?? new Set(),
+    );
     for (const item of ours) planning.items.know(item);
   }
   const { known } = draft.counts();
@@ -222,9 +229,11 @@ async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Pr
   }
 }
 
-function knownItem(item: Existing): Known {
+/** Rows without an id are told apart by their cells if other items use their outputs: see `keepOccurrences`. */
+function knownItem(item: Existing, hasChains: boolean): Known {
   const { name, vanished = false, attempted = false } = item;
-  return { ...item, name: name ?? null, vanished, attempted };
+  const cells = hasChains && item.rowId === shortId(item.key) ? (item.cells ?? null) : null;
+  return { ...item, name: name ?? null, vanished, attempted, cells };
 }
 
 function publishOf({ publish }: Manifest): Plan["publish"] {

@@ -81,6 +81,7 @@ export type Existing = Pick<
   | "edition"
   | "occurrence"
 > & {
+  cells?: Item["cells"];
   /** Whether it was ever submitted. A dropped item that was is not submitted again. */
   attempted?: boolean;
   /** The name that its files were last wanted under. */

@@ -39,7 +39,7 @@ export function encodeSheet(
 
 /** With a byte order mark, without which spreadsheets misread accents. */
 async function* csvPieces(
-  { columns, lines, partOf }: FilledSheet,
+  { columns, lines, ...part }: FilledSheet,
   { delimiter, headers }: SheetForm,
 ): AsyncGenerator<string> {
   const { stringify } = await import("csv-stringify/sync");
@@ -50,7 +50,7 @@ async function* csvPieces(
   };
   const textOf = (rows: readonly Line[]) => rows.map((row) => row.map((cell) => safeCell(cell)));
   const header = columns.map((column) => headers.get(column) ?? column);
-  yield stringify(textOf([...jobLine(partOf), header]), { ...options, bom: true });
+  yield stringify(textOf([...partLines(part), header]), { ...options, bom: true });
   for await (const page of pagesOf(lines)) yield stringify(textOf(page), options);
 }
 
@@ -69,9 +69,10 @@ async function* pagesOf(lines: FilledSheet["lines"]): AsyncGenerator<Line[]> {
   if (page.length > 0) yield page;
 }
 
-/** Names the job that the rows belong to, so that they are not bought for another one. */
-function jobLine(partOf: string | undefined): string[][] {
-  return partOf === undefined ? [] : [[`# job: ${partOf}`]];
+/** Names the job and the edition that the rows belong to, so that they are not bought for another one. */
+function partLines({ partOf, edition = "" }: Pick<FilledSheet, "partOf" | "edition">): string[][] {
+  if (partOf === undefined) return [];
+  return [[`# job: ${partOf}`], ...(edition === "" ? [] : [[`# edition: ${edition}`]])];
 }
 
 function safeCell(cell: string | number | null): string | number | null {
@@ -80,14 +81,14 @@ function safeCell(cell: string | number | null): string | number | null {
 
 /** Cells that are marked as text are never run as formulas. */
 async function* workbook(
-  { columns, lines, partOf }: FilledSheet,
+  { columns, lines, ...part }: FilledSheet,
   { headers, types }: SheetForm,
 ): AsyncGenerator<Uint8Array> {
   const { default: writeWorkbook } = await import("write-excel-file/node");
   const names = columns.map((column) => headers.get(column) ?? column);
   const header = names.map((name) => ({ ...textCell(name), fontWeight: "bold" as const }));
   const columnTypes = columns.map((column) => types.get(column));
-  const above = jobLine(partOf).map((line) => line.map(textCell));
+  const above = partLines(part).map((line) => line.map(textCell));
   const rows: ReturnType<typeof typedCell>[][] = [...above, header];
   let widths = names.map((name) => textWidth(name));
   let count = 0;

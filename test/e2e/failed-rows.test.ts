@@ -39,6 +39,32 @@ describe.concurrent("a failed row that was corrected", () => {
     expect(await spent(call)).toBe(before);
   });
 
+  test.each(["csv", "xlsx"])(
+    "of an edition belongs to that edition, also in a sheet of its own (%s)",
+    async (format) => {
+      const { place, call } = await oneFailed();
+      expect((await call("run", "s.csv", ...sandbox, "--edition", "web")).code).toBe(5);
+      const name = `failed.${format}`;
+      expect((await call("export", "--sandbox", "--failed", "--to", name)).code).toBe(0);
+      if (format === "csv") {
+        expect(place.read(name)).toContain("# job: s\r\n# edition: web\r\n");
+        place.write(name, place.read(name).replace("[[moderation]] ", ""));
+      }
+      const before = await spent(call);
+      const mended = await call("run", name, ...sandbox, "--json");
+      expect(JSON.parse(mended.stdout), mended.stderr).toMatchObject({ job: "s", counts: { held: 0 } });
+      if (format === "xlsx") return expect(await spent(call)).toBe(before);
+      place.write("s.csv", place.read("s.csv").replace("[[moderation]] ", ""));
+      const whole = await call("run", "s.csv", ...sandbox, "--edition", "web");
+      expect(whole.stdout, whole.stderr).toContain("2 of 2 items, all of them before, not paid again");
+      expect(readdirSync(join(place.folder, "sandbox-outputs", "s", "edition-web"))).toEqual([
+        "a.png",
+        "b.png",
+      ]);
+      expect(await spent(call)).toBe(before - 1);
+    },
+  );
+
   test("is run again by the command that the summary names, with the flags that its sheet needs", async () => {
     const place = newPlace();
     const text = "id;model;prompt;params.aspect_ratio\na;aurora-image-mini;[[moderation]] a mug;16:09\n";

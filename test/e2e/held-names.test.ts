@@ -114,7 +114,7 @@ test("P6: a task that another workspace of the account has is not adopted, and i
   expect(first, first.stderr).toMatchObject({ code: 0 });
   const [theirs] = sandbox.madeSoFar();
   isLost = true;
-  const lost = await call("two", "run", "set.csv", "--yes");
+  const lost = await call("two", "run", "set.csv", "--job", "set", "--yes");
   expect(lost, lost.stderr).toMatchObject({ code: 10 });
   const own = sandbox.madeSoFar().find(({ id }) => id !== theirs?.id);
   const refused = await call("two", "resolve", "a01", "--adopt", theirs?.id ?? "");

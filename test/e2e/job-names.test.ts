@@ -99,6 +99,20 @@ describe.concurrent("P2: rows that moved between sheets", () => {
     expect(await call("run", "all.csv")).toMatchObject({ code: 0, paid: 0 });
   });
 
+  test("a sheet that takes another one's name continues its own job by --job", async () => {
+    const { place, call } = await twoJobs();
+    renameSync(join(place.folder, "b.csv"), join(place.folder, "a.csv"));
+    expect(await call("run", "a.csv")).toMatchObject({
+      code: 2,
+      paid: 0,
+      said: expect.stringContaining(
+        "paid again, for 2 credits: --job b continues that job; or take the files",
+      ),
+    });
+    expect(await call("run", "a.csv", "--job", "b")).toMatchObject({ code: 0, paid: 0 });
+    expect(await call("run", "a.csv")).toMatchObject({ code: 0, paid: 0 });
+  });
+
   test("a job file with another name pays for no item of the same edition again", async () => {
     const { place, call } = await twoJobs();
     const named = (name: string) =>

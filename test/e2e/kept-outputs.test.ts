@@ -58,9 +58,11 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     rmSync(state, { recursive: true });
     renameSync(copy, state);
     renameSync(join(place.folder, "set.csv"), join(place.folder, "renamed.csv"));
+    expect((await command("run", "renamed.csv", "--yes")).stderr).toMatch(/is older than \S+accounts\.db/);
+    rmSync(join(place.env["XDG_STATE_HOME"] ?? "", "bulkgen"), { recursive: true });
     const refused = await command("run", "renamed.csv", "--yes");
     expect(refused.code, refused.stdout).toBe(2);
-    expect(refused.stderr).toContain("it was restored from a copy");
+    expect(refused.stderr).toContain("1 of 4 items are in the archive");
     expect(service.made).toHaveLength(items + 1);
   });
 
@@ -88,7 +90,9 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     place.write("other.csv", sheet(1, "aurora-image"));
     expect((await run(place, ["run", "other.csv", "--sandbox", "--yes"])).code).toBe(0);
     expect((await command("run", "set.csv", "--yes")).stderr).toContain("3 of 3 items are in the archive");
-    place.write("new.csv", "id,model,prompt\nn01,plain-image,something new");
+    place.write("new.csv", sheet(1, "plain-image"));
+    expect((await command("run", "new.csv", "--yes")).stderr).toContain("1 of 1 item is in the archive");
+    place.write("new.csv", "id,model,prompt\nb01,plain-image,something new");
     expect(await command("run", "new.csv", "--yes")).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(items + 1);
   });

@@ -8,6 +8,51 @@ import { ids, sheet } from "./sheet.js";
 
 const items = 3;
 
+describe.concurrent("P2: a sheet that was made in one workspace and is run in another", () => {
+  async function made() {
+    const service = await startService();
+    const place = newPlace();
+    place.write("one/jobs/set.csv", sheet(items, "plain-image"));
+    const command = (cwd: string, ...args: string[]) =>
+      run(place, args, { ...service, cwd: join(place.folder, cwd) });
+    expect((await command("one", "run", "jobs/set.csv", "--yes")).code).toBe(0);
+    return { service, place, command };
+  }
+
+  const refusal = {
+    code: 2,
+    stderr: expect.stringMatching(
+      /3 of 3 items were paid for in the workspace \S+\/one \(the newest on \d{4}-\d\d-\d\d\) and would be paid again here, for 6 credits: --workspace \S+\/one continues there, --job set pays for them again\. Nothing/,
+    ),
+  };
+
+  test("because it was moved is refused, continues there, or is paid for again if agreed", async () => {
+    const { service, place, command } = await made();
+    mkdirSync(join(place.folder, "two"));
+    renameSync(join(place.folder, "one/jobs/set.csv"), join(place.folder, "two/set.csv"));
+    expect((await command("two", "plan", "set.csv")).code).toBe(2);
+    expect(await command("two", "run", "set.csv", "--yes")).toMatchObject(refusal);
+    const there = await command("two", "run", "set.csv", "--yes", "--workspace", "../one");
+    expect(there, there.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+    const agreed = await command("two", "run", "set.csv", "--yes", "--job", "set");
+    expect(agreed, agreed.stderr).toMatchObject({ code: 0 });
+    expect(agreed.stderr.replace(/\s+/g, " ")).toContain("are paid again here, for 6 credits");
+    expect((await command("two", "run", "set.csv", "--yes")).code).toBe(0);
+    expect(service.made).toHaveLength(2 * items);
+  });
+
+  test("because a nearer one was made is refused; without the first one it is made", async () => {
+    const { service, place, command } = await made();
+    expect((await command("one/jobs", "init")).code).toBe(0);
+    expect(await command("one", "run", "jobs/set.csv", "--yes")).toMatchObject(refusal);
+    expect(service.made).toHaveLength(items);
+    rmSync(join(place.folder, "one/.bulkgen"), { recursive: true });
+    expect((await command("one", "run", "jobs/set.csv", "--yes")).code).toBe(0);
+    expect(service.made).toHaveLength(2 * items);
+  });
+});
+
 /** A run that was interrupted while all of its tasks were at the service. */
 async function interrupted() {
   const service = await startService();

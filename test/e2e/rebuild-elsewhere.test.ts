@@ -72,12 +72,15 @@ test("P2: the outputs alone restore each edition, and none is paid for again", a
   rmSync(at("one/.bulkgen"), { recursive: true });
   const rebuilt = await command("one", "doctor", "--rebuild", "--yes");
   expect(rebuilt.stdout, rebuilt.stderr).toMatch(/^items +9: 9 archived$/m);
+  expect((await command("one", "plan", "set.csv", "--fresh")).stdout).not.toContain("was made as user");
   for (const edition of ["", "web", "#2"]) {
     const again = await command("one", "run", "set.csv", "--yes", "--edition", edition);
     expect(again, again.stderr).toMatchObject({ code: 0 });
   }
   expect(service.made).toHaveLength(3 * items);
+  const redone = await command("one", "redo", "a01", "--yes");
+  expect(redone, redone.stderr).toMatchObject({ code: 0 });
   expect((await command("one", "run", "set.csv", "--yes", "--fresh")).code).toBe(0);
-  expect(service.made).toHaveLength(4 * items);
+  expect(service.made).toHaveLength(4 * items + 1);
   expect(readdirSync(at("one/outputs/set"))).toContain("edition-3");
 });

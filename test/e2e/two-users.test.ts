@@ -109,6 +109,27 @@ describe.concurrent("P2: a run that its user left with tasks at the service", ()
   });
 });
 
+test("P2: another address of the same service pays for nothing again before its user agrees", async () => {
+  const { sandbox, place, ada, as } = await openStage(() => "serve");
+  expect((await as(ada, ...begin)).code).toBe(0);
+  const moved = {
+    ...ada,
+    BULKGEN_BASE_URL: (ada["BULKGEN_BASE_URL"] ?? "").replace("127.0.0.1", "localhost"),
+  };
+  expect(await as(moved, ...begin)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /Run 1 of set was made by the same user at \S+127\.0\.0\.1\S+, and the address is \S+localhost\S+ now: .*BULKGEN_BASE_URL.*--job set/,
+    ),
+  });
+  expect(sandbox.madeSoFar()).toHaveLength(items);
+  place.write("set.csv", sheet(items + 1));
+  expect((await as(ada, ...begin)).code).toBe(0);
+  expect((await as(moved, ...begin, "--job", "set")).code).toBe(0);
+  expect((await as(moved, ...begin)).code).toBe(0);
+  expect(sandbox.madeSoFar()).toHaveLength(2 * (items + 1));
+});
+
 test("P6: an item that is held for one user is left to them by another user's run of the sheet", async () => {
   let isLost = true;
   const { sandbox, place, ada, ben, as, status } = await openStage((what) =>

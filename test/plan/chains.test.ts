@@ -194,6 +194,35 @@ describe("what is known of earlier runs", () => {
   });
 });
 
+describe("P2: rows without ids that start with the same item", () => {
+  const sheet = (...rows: string[]) => `
+rows:
+${rows.map((row) => `  - { thing: ${row.split(" ")[0]}, scene: ${row.split(" ")[1]} }`).join("\n")}
+steps:
+  - { name: picture, model: paint, prompt: "{{ thing }}" }
+  - { name: clip, model: animate, prompt: "{{ scene }}", image_url: "@picture" }
+`;
+  const rows = ["cup night", "cup dawn", "jug noon", "cup dusk"];
+
+  test.each([
+    { change: "change places", now: ["cup dusk", "cup dawn", "jug noon", "cup night"], due: 0 },
+    { change: "are fewer", now: ["cup dusk", "jug noon"], due: 0 },
+    { change: "are fewer and one is new", now: ["cup rain", "cup dusk"], due: 1 },
+    { change: "are repeated", now: ["cup night", "cup night", "cup dawn", "jug noon", "cup dusk"], due: 2 },
+  ])("are paid for once, where they $change", async ({ now, due }) => {
+    const before = await job(sheet(...rows));
+    expect(before.due).toBe(8);
+    expect((await job(sheet(...now), { existing: kept(before, "archived") })).due).toBe(due);
+  });
+
+  test("keep what was made if they are identical and one of them goes", async () => {
+    const before = await job(sheet("cup night", "cup night", "cup dawn"));
+    const states = ["planned", "blocked", "archived", "archived", "archived", "archived"] as const;
+    const again = await job(sheet("cup dawn", "cup night"), { existing: kept(before, ...states) });
+    expect(again.due).toBe(0);
+  });
+});
+
 describe("a selection", () => {
   test("takes the parents of selected items along, and says so", async () => {
     const made = await job(steps, {

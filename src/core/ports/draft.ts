@@ -26,8 +26,8 @@ export interface Draft {
   groups(): Iterable<number>;
   /** The group of that first item. */
   group(head: number): DraftSlot[];
-  /** The row id that an item of this key had before, and its state; null if the job has none. */
-  knownOf(key: string): Pick<Known, "rowId" | "state"> | null;
+  /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
+  knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
   /** The position of the item of this key. */
   positionOf(key: string): number | null;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
@@ -200,12 +200,18 @@ export interface DraftSlot {
   /** The id that the row itself says. */
   id: string | null;
   item: DraftItem;
+  /** Of its row, as JSON. */
+  cells: string | null;
 }
 
 export type Known = Pick<
   Item,
   "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "attempted" | "vanished"
-> & { name: string | null };
+> & {
+  name: string | null;
+  /** The cells of its row, where these tell identical rows apart. */
+  cells: Item["cells"] | null;
+};
 
 export type RowContent = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
 

@@ -44,6 +44,20 @@ export interface SpendLog {
    * been charged when its answer came; null if there is none.
    */
   newestPaid(since: number): Promise<Omit<PaidAttempt, "answered"> | null>;
+  /**
+   * What other workspaces have paid for, or are about to, since then (UTC ms) with any key of the service. Page by page:
+   * it may be more than fits into memory.
+   */
+  paidElsewhere(since: number): AsyncIterable<readonly PaidElsewhere[]>;
+}
+
+export interface PaidElsewhere {
+  entry: number;
+  itemKey: string;
+  /** By the service's clock as far as it was known (UTC ms). */
+  sentAt: number;
+  /** The path of that workspace's state file. */
+  workspace: string;
 }
 
 export interface PaidAttempt {

@@ -114,7 +114,7 @@ export async function exportFrom(
     run,
     runs,
     sheet: failed
-      ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName }
+      ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName, edition: run.edition }
       : filledSheet(
           sheet.columns,
           mappedLines(shown, (row) => lineOf(run, row, picks)),

@@ -3,6 +3,7 @@ import type { ItemState } from "../../core/item.js";
 import { type Credits, toNumber } from "../../core/money.js";
 import { filledColumns, type Item, type Sheet } from "../../core/ports/store.js";
 import { exportedColumns, prefixedName } from "../../manifest/shape/columns.js";
+import { editionFolder } from "../../plan/items.js";
 import { terminalText } from "../../text/terminal.js";
 
 /** An item as an export shows it. */
@@ -32,6 +33,8 @@ export interface FilledLine {
 export interface FilledSheet {
   /** The job of which these are only some rows. */
   partOf?: string;
+  /** The edition of that job; the empty text for the first one. */
+  edition?: string;
   columns: readonly string[];
   lines: Lines<readonly (string | number | null)[]>;
 }
@@ -96,7 +99,10 @@ export function pickedCell(isPicked: boolean): string | null {
 }
 
 export interface FailedItem {
-  item: Pick<Item, "rowId" | "name" | "model" | "prompt" | "params" | "inputs" | "priority" | "cells">;
+  item: Pick<
+    Item,
+    "rowId" | "name" | "edition" | "model" | "prompt" | "params" | "inputs" | "priority" | "cells"
+  >;
   reason: string;
 }
 
@@ -139,7 +145,10 @@ function cellsOf(item: FailedItem["item"], columns: Sheet["columns"]): Map<strin
   put("prompt", item.prompt);
   for (const [key, value] of Object.entries(item.params)) put(`params.${key}`, value);
   for (const field of mediaFields) put(field, item.inputs[field]);
-  if (columns.includes("output") || item.name !== item.rowId) put("output", item.name);
+  // The edition's folder comes with the edition.
+  const folder = editionFolder(item.edition);
+  const output = item.name.startsWith(folder) ? item.name.slice(folder.length) : item.name;
+  if (columns.includes("output") || output !== item.rowId) put("output", output);
   if (item.priority !== 0) put("priority", String(item.priority));
   for (const column of ["repeat", "reason"]) cells.delete(column);
   return cells;

@@ -41,11 +41,11 @@ export function knownJob(manifest: Manifest, runs: readonly Run[], named: string
 export async function guessJob(
   store: Store,
   runs: readonly Run[],
-  plan: Pick<Plan, "job" | "items" | "unselected">,
+  plan: Pick<Plan, "job" | "edition" | "items" | "unselected">,
   draft: Pick<Draft, "holds">,
 ): Promise<JobChoice> {
   const { job } = plan;
-  const others = await othersWith(store, runs, draft);
+  const others = await othersWith(store, runs, plan, draft);
   const all = plan.items.length + plan.unselected.length;
   // Standard input cannot have been renamed.
   const [renamed] = others
@@ -97,13 +97,13 @@ function whichJob(
 export async function madeElsewhere(
   store: Store,
   runs: readonly Run[],
-  plan: Pick<Plan, "job" | "items" | "due">,
+  plan: Pick<Plan, "job" | "edition" | "items" | "due">,
   draft: Pick<Draft, "holds">,
   { agreed }: { agreed: boolean },
 ): Promise<Finding | null> {
   if (plan.due === 0) return null;
   const madeFor = new Map<string, string>();
-  for (const { name, paid } of await othersWith(store, runs, draft, plan.job))
+  for (const { name, paid } of await othersWith(store, runs, plan, draft))
     for (const key of paid) madeFor.set(key, name);
   if (madeFor.size === 0) return null;
   const made: { rowId: string; job: string; price: Credits }[] = [];
@@ -119,7 +119,10 @@ export async function madeElsewhere(
   const what = `${first.rowId}${more} ${was} made before for job ${first.job} and ${agreed ? are : "would be"} paid again, for ${price}`;
   const way = "take the files from there and leave the rows out";
   if (agreed) return { kind: "partly_made_before", message: `${what}; to avoid that, ${way}.` };
-  const message = `${what}: ${way}, or add --job ${shellWord(plan.job)} to pay for them again.`;
+  // The sheet may have taken the name of another one.
+  const most = made.filter(({ job }) => job === first.job).length >= plan.items.length * sameShare;
+  const instead = most ? `--job ${shellWord(first.job)} continues that job; or ` : "";
+  const message = `${what}: ${instead}${way}, or add --job ${shellWord(plan.job)} to pay for them again.`;
   return { kind: "made_before", message };
 }
 
@@ -136,13 +139,15 @@ interface OtherJob {
 async function othersWith(
   store: Pick<Store, "history">,
   runs: readonly Run[],
+  { job, edition }: Pick<Plan, "job" | "edition">,
   draft: Pick<Draft, "holds">,
-  own?: string,
 ): Promise<OtherJob[]> {
   const others: OtherJob[] = [];
   const files = new Map(runs.map(({ jobName, manifest }) => [jobName, manifest]));
+  const ofEdition = new Set(runs.filter((run) => run.edition === edition).map(({ jobName }) => jobName));
   for (const [name, file] of files) {
-    if (name === own) continue;
+    // Keys have the edition, and histories may be long.
+    if (name === job || !ofEdition.has(name)) continue;
     const [has, paid] = [new Set<string>(), new Set<string>()];
     for await (const page of store.history(name))
       for (const { key, state } of page) {

@@ -6,7 +6,7 @@ import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js
 import type { Clock } from "../../clock.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
-import type { PaidAttempt } from "../../core/ports/spend-log.js";
+import type { PaidAttempt, PaidElsewhere } from "../../core/ports/spend-log.js";
 import type { Store } from "../../core/ports/store.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
@@ -72,6 +72,48 @@ export async function paidBefore(
   };
 }
 
+/** How long (ms) a request from another workspace counts: longer than a sheet is usually worked on. */
+const elsewhereMs = 30 * dayMs;
+
+/**
+ * New items that another workspace on this machine has paid for: the sheet was moved or copied to another folder, or a
+ * workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal. `agreed`: the person
+ * named the job, and thereby agreed to pay again.
+ */
+export async function paidElsewhere(
+  { account, clock, draft, edition, sandbox }: Omit<Circumstances, "store" | "workspace">,
+  plan: Pick<Plan, "job" | "items" | "standings">,
+  { agreed }: { agreed: boolean },
+): Promise<Finding | null> {
+  if (sandbox || edition === "fresh" || !plan.standings.new) return null;
+  const isThere = new Map<string, boolean>();
+  const byKey = new Map<string, PaidElsewhere>();
+  for await (const page of account.spendLog.paidElsewhere(clock.now() - elsewhereMs))
+    for (const entry of page) {
+      const { workspace, itemKey } = entry;
+      if (!isThere.has(workspace)) isThere.set(workspace, existsSync(workspace));
+      if (isThere.get(workspace) && draft.holds(itemKey)) byKey.set(itemKey, entry);
+    }
+  if (byKey.size === 0) return null;
+  let [items, price, newest] = [0, noCredits, null as PaidElsewhere | null];
+  for (const { key, due, standing, price: each } of plan.items) {
+    const entry = due && standing === "new" ? byKey.get(key) : undefined;
+    if (entry === undefined) continue;
+    items++;
+    price = plus(price, each);
+    if (newest === null || entry.sentAt > newest.sentAt) newest = entry;
+  }
+  if (newest === null) return null;
+  const root = dirname(dirname(newest.workspace));
+  const what = `${items} of ${count(plan.items.length, "item was", "items were")} paid for in the workspace ${root} (the newest on ${new Date(newest.sentAt).toISOString().slice(0, 10)}) and ${agreed ? "are" : "would be"} paid again here, for ${inCredits(price)}`;
+  const ways = `--workspace ${shellWord(root)} continues there`;
+  if (agreed) return { kind: "partly_made_before", message: `${what}; ${ways}.` };
+  return {
+    kind: "made_before",
+    message: `${what}: ${ways}, --job ${shellWord(plan.job)} pays for them again.`,
+  };
+}
+
 /** The newest spend-log entry of each draft item that is not in the history, by item key. */
 async function unknownEntries({
   account,
@@ -102,11 +144,14 @@ export async function archivedBefore(
     edition,
     sandbox,
     store,
+    job,
   }: {
     workspace: Pick<Workspace, "root" | "outFolder">;
     edition: EditionChoice;
     sandbox: boolean;
     store: Pick<Store, "runs" | "find"> | null;
+    /** The job's name, if the command line gives one. */
+    job: string | null;
   },
   plan: Pick<Plan, "job" | "items" | "due">,
   draft: Pick<Draft, "holds">,
@@ -114,8 +159,8 @@ export async function archivedBefore(
   const { root, outFolder } = workspace;
   if (sandbox || edition === "fresh" || plan.due === 0) return null;
   const own = jobFolder({ outFolder, jobName: plan.job });
-  const isNew = store === null || (await store.runs()).length === 0;
-  const byKey = await linesIn(isNew ? indexFiles(outFolder).map(dirname) : [own], draft);
+  const mayBeRenamed = job === null && (store === null || (await store.runs()).length === 0);
+  const byKey = await linesIn(mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own], draft);
   if (byKey.size === 0) return null;
   let [items, gone, price, newest, where] = [0, 0, noCredits, "", own];
   for (const { key, due, standing, price: each } of plan.items) {

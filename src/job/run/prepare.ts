@@ -32,8 +32,8 @@ import { shellWord } from "../../text/shell.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
-import { archivedBefore, paidBefore } from "./paid-before.js";
-import { madeForOthers, othersRun, unfinishedOf } from "./run-owner.js";
+import { archivedBefore, paidBefore, paidElsewhere } from "./paid-before.js";
+import { madeForOthers, otherAddress, othersRun, unfinishedOf } from "./run-owner.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -78,9 +78,12 @@ export interface PreparedPlan extends AccountReading {
  * Reads the manifest and checks it against the live models and the account. Makes two requests, or none if the file
  * cannot be read. Throws EarlyExit if nothing of the manifest can be planned.
  */
-export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
-  const { account, store } = options;
-  const opened = await openedFor(options);
+export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
+  const { account, store } = given;
+  const opened = await openedFor(given);
+  const { edition: ofSheet } = opened.manifest;
+  const options =
+    given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
   const reading = await account.identify();
   const { models } = await account.models();
   checkModels(options.run, models);
@@ -115,6 +118,9 @@ async function withElsewhere(plan: Plan, options: PrepareOptions, runs: readonly
 
 /** The plan, with what the archive and the account's spend log say about items paid before. */
 async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
+  const agreed = options.job !== null;
+  const elsewhere = await paidElsewhere(options, plan, { agreed });
+  if (elsewhere) (agreed ? plan.warnings : plan.blockers).push(elsewhere);
   const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
   plan.blockers.push(...findings.filter((finding) => finding !== null));
   return plan;
@@ -192,8 +198,12 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   if (plan === null) throw manifestProblems(draft.problems());
   if (others !== null) plan.blockers.push(others);
   const newest = runs.findLast(({ jobName }) => jobName === name);
-  if (others === null && plan.due > 0)
-    plan.warnings.push(...madeForOthers(newest, { user: me.user.id, origin }));
+  if (others === null && plan.due > 0) {
+    const who = { user: me.user.id, origin };
+    const moved = asked.job === null && asked.edition !== "fresh" ? otherAddress(newest, who) : null;
+    const found = moved ?? madeForOthers(newest, who);
+    if (found) (moved ? plan.blockers : plan.warnings).push(found);
+  }
   const { settleMs, until = null, maxDurationMs = null } = asked.run;
   const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
   plan.warnings.push(

@@ -39,8 +39,7 @@ export async function openCsv(file: string, text: CsvText, options: CsvOptions =
     yield { rows: [], problems: [], notes: sheet.notes() };
   }
   const form = { ...noForm, delimiter, headers: sheet.headers };
-  const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form, ...part };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form, ...sheet.part };
 }
 
 export interface CsvOptions {

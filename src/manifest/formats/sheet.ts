@@ -3,12 +3,12 @@ import { count } from "../../text/amounts.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { shortText } from "../../text/terminal.js";
 import { columnName } from "../shape/columns.js";
-import type { LostCell, SourceBatch } from "../shape/source.js";
+import type { LostCell, Source, SourceBatch } from "../shape/source.js";
 import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
 import type { LostCells } from "./lost-cells.js";
 
-/** The line with which `bulkgen export --failed` names the job that its rows belong to. */
-const jobLine = /^#\s*job:\s*(\S.*?)\s*$/;
+/** The lines with which `bulkgen export --failed` names the job and the edition that its rows belong to. */
+const partLine = /^#\s*(job|edition):\s*(\S.*?)\s*$/;
 
 /**
  * Turns the records of a sheet into rows. Titles above the header, blank records and comments are skipped, and cells beyond
@@ -21,8 +21,8 @@ export class SheetReader {
   headers: ReadonlyMap<string, string> = new Map();
   records = 0;
   private readonly titles: string[] = [];
-  /** The job whose rows these are, where a line above the header names it. */
-  partOf: string | null = null;
+  /** The job and the edition whose rows these are, where lines above the header name them. */
+  readonly part: Pick<Source, "partOf" | "edition"> = {};
   private readonly comments: number[] = [];
   private commentCount = 0;
   private read: SourceBatch = { rows: [], problems: [] };
@@ -46,8 +46,9 @@ export class SheetReader {
     const { file, header, records: number } = this;
     const lost = header === null ? undefined : this.lostOf(header, number);
     if (isBlank(record) && !Object.values(lost ?? {}).some(({ kind }) => kind !== "merged")) return;
-    const job = header === null ? jobLine.exec(record[0] ?? "")?.[1] : undefined;
-    if (job !== undefined && isBlank(record.slice(1))) this.partOf = job;
+    const [, what, name] = (header === null && partLine.exec(record[0] ?? "")) || [];
+    if (name !== undefined && isBlank(record.slice(1)))
+      this.part[what === "job" ? "partOf" : "edition"] = name;
     else if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
       this.commentCount++;
       if (this.comments.length < numbersMax) this.comments.push(number);

@@ -117,8 +117,7 @@ function sheetOf(
   const notes = [...sheet.notes(), ...hiddenNotes(hiddenRows, batch), ...others];
   const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
   const batches = rowsInMemory(batch);
-  const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...sheet.part };
 }
 
 /** The first other sheet with models or prompts, if the first sheet has no known column: it may hold only notes. */

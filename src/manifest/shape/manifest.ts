@@ -8,6 +8,8 @@ export interface Manifest {
   name: string;
   /** It has only some rows of the job: the job's other items stay as they are. */
   isPart: boolean;
+  /** The edition that a manifest of failed rows is of; absent for the first one. */
+  edition?: string;
   /** The path as it was given. */
   file: string;
   /** All columns in the order of the file, known ones under their known name. */

@@ -12,6 +12,8 @@ export interface Source {
   job?: SourceJob;
   /** The job of which the sheet has only some rows. */
   partOf?: string;
+  /** The edition that these rows are of. */
+  edition?: string;
   /** How a sheet is written, for the export. */
   form?: SheetForm;
   /** The names of a workbook's sheets, of which one is read. */

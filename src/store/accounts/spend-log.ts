@@ -9,7 +9,13 @@ import type {
 import { foreignRequests, newKey } from "../../core/charges/readings.js";
 import type { Judgement } from "../../core/charges/verdict.js";
 import type { Credits } from "../../core/money.js";
-import type { LoggedIntent, PaidAttempt, SpendLog, SpendLogOwner } from "../../core/ports/spend-log.js";
+import type {
+  LoggedIntent,
+  PaidAttempt,
+  PaidElsewhere,
+  SpendLog,
+  SpendLogOwner,
+} from "../../core/ports/spend-log.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Database, Queries, Script } from "../script.js";
 import { countedOf } from "./foreign-requests.js";
@@ -170,6 +176,17 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         const row = yield* sql(newestPaidSince).get({ workspace, first: firstNumber(since) });
         return (row as Omit<PaidAttempt, "answered"> | undefined) ?? null;
       }),
+
+    async *paidElsewhere(since) {
+      for (let after = firstNumber(since); ; ) {
+        const values = { origin, workspace, after };
+        const page = await read(() => sql(elsewherePage).all(values));
+        const rows = page as PaidElsewhere[];
+        if (rows.length === 0) return;
+        yield rows;
+        after = rows.at(-1)?.entry ?? after;
+      }
+    },
   };
 }
 
@@ -245,6 +262,11 @@ const unendedSince = `
 const newestPaidSince = `
   SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId FROM spend_log
   WHERE id > @first AND +workspace = @workspace AND outcome IN ('accepted', 'unknown') ORDER BY id DESC LIMIT 1`;
+
+const elsewherePage = `
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace FROM spend_log
+  WHERE id > @after AND +origin = @origin AND workspace <> @workspace AND outcome = 'accepted' AND task <> 'failed'
+  ORDER BY id LIMIT 10000`;
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 

@@ -1,4 +1,4 @@
-import type { Comparison, Draft, RowContent } from "../../core/ports/draft.js";
+import type { Comparison, Draft, Known, RowContent } from "../../core/ports/draft.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import { listing } from "./read.js";
 import type { DraftProgress } from "./tables.js";
@@ -12,19 +12,22 @@ export function draftHistory(
   return {
     know(items, missing) {
       const insert = sql(
-        "INSERT OR REPLACE INTO known (key, row_id, name, state, attempted, vanished, missing, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO known (key, row_id, name, state, attempted, vanished, missing, document, cells) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       );
-      for (const { key, rowId, name, state, attempted, vanished, ...content } of items) {
+      for (const { key, rowId, name, state, attempted, vanished, cells, ...content } of items) {
         const { model, prompt, params, inputs } = content;
         const flags = [attempted, vanished, missing.has(key)].map(Number);
-        insert.run(key, rowId, name, state, ...flags, JSON.stringify({ model, prompt, params, inputs }));
+        const document = JSON.stringify({ model, prompt, params, inputs });
+        insert.run(key, rowId, name, state, ...flags, document, cells && JSON.stringify(cells));
       }
     },
 
-    knownOf: (key) =>
-      (sql("SELECT row_id AS rowId, state FROM known WHERE key = ?").get(key) as
-        | ReturnType<Draft["knownOf"]>
-        | undefined) ?? null,
+    knownOf(key) {
+      const found = sql("SELECT row_id AS rowId, state, cells FROM known WHERE key = ?").get(key) as
+        | (Pick<Known, "rowId" | "state"> & { cells: string | null })
+        | undefined;
+      return found === undefined ? null : { ...found, cells: found.cells && JSON.parse(found.cells) };
+    },
 
     stand(again) {
       tally.spoil();

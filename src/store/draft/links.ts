@@ -77,16 +77,16 @@ export function draftLinks(
     slotAt(position) {
       const record = sql(`${slots} AND position = ?`).get(position) as SlotRecord | undefined;
       if (record === undefined) return null;
-      const { id, number, repeat } = record;
-      return { position, id, item: itemOf(record, kindOf(record.kind)), number, repeat };
+      const { id, number, repeat, cells } = record;
+      return { position, id, cells, item: itemOf(record, kindOf(record.kind)), number, repeat };
     },
 
     group: (head) =>
       (
         sql(`${slots} AND (position = @head OR head = @head) ORDER BY position`).all({ head }) as SlotRecord[]
       ).map((record) => {
-        const { position, id, kind } = record;
-        return { position, id, item: itemOf(record, kindOf(kind)) };
+        const { position, id, kind, cells } = record;
+        return { position, id, cells, item: itemOf(record, kindOf(kind)) };
       }),
 
     finish(position, { key, occurrence, head, rowId, name, contents, parents, depth }, isUsual) {
@@ -133,13 +133,14 @@ export function draftLinks(
 }
 
 const slots = `
-  SELECT position, id, number, repeat, key, copy, occurrence, head, approve, priority, kind, prompt, inputs, contents,
+  SELECT position, id, number, repeat, key, copy, occurrence, head, approve, priority, kind, prompt, inputs, contents, cells,
     coalesce(row_id, id) AS row_id, coalesce(name, row_id, id) AS name
   FROM drafted WHERE key IS NOT NULL`;
 
 interface SlotRecord extends ItemRecord {
   position: number;
   id: string | null;
+  cells: string | null;
   number: number;
   repeat: number;
   kind: number;

@@ -84,7 +84,8 @@ export const draftTables = `
     vanished INTEGER NOT NULL,
     missing INTEGER NOT NULL,
     gone INTEGER NOT NULL DEFAULT 0,
-    document TEXT NOT NULL
+    document TEXT NOT NULL,
+    cells TEXT
   );
 
   -- Inputs that are outputs of other items: of the item at a position, or of one of these names.

@@ -80,6 +80,25 @@ export function spendLogSuite(open: OpenDatabase): void {
     expect(await spendLog.newestPaid(clock.now())).toBeNull();
   });
 
+  test("what other workspaces have paid for is known, unless it failed", async () => {
+    const began = clock.now();
+    clock.advance(minuteMs);
+    const found = async (by: SpendLog) => {
+      const entries: number[] = [];
+      for await (const page of by.paidElsewhere(began)) entries.push(...page.map(({ entry }) => entry));
+      return entries;
+    };
+    const paid = await buy(elsewhere);
+    const failed = await buy(elsewhere);
+    for (const entry of [paid, failed, await buy()])
+      await spendLog.answered(entry, { outcome: "accepted", charged: credits(4), taskId: `t${entry}` });
+    await buy(elsewhere);
+    expect(await found(spendLog)).toEqual([paid, failed]);
+    await spendLog.polled(failed, { task: "failed", charged: noCredits, endedAt: null });
+    expect(await found(spendLog)).toEqual([paid]);
+    expect(await found(elsewhere)).toHaveLength(1);
+  });
+
   test("P5, P20: a task that fails after the baseline is evidence, though the clock was ten years ahead at that one", async () => {
     const failing = await buy();
     await spendLog.answered(failing, { outcome: "accepted", charged: credits(4) });
