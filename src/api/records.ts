@@ -134,8 +134,10 @@ export const generateRequest = z.looseObject({
   video_url: z.string().optional().describe("needed by models whose input type is video"),
   audio_url: z.string().optional(),
 });
+/** As bulkgen sends it: a request with a misspelled field would be paid for without it. */
+export const exactRequest = z.strictObject(generateRequest.shape);
 /** The body of POST generate. */
-export type GenerateRequest = z.infer<typeof generateRequest>;
+export type GenerateRequest = z.infer<typeof exactRequest>;
 
 /** The error body of the sandbox. The shape of the real service's is not documented: `errorFacts` reads several. */
 export const errorBody = z.object({ error: z.object({ code: z.string(), message: z.string() }) });

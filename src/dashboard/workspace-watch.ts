@@ -5,7 +5,7 @@ import { fileLockOwner, type LockOwner } from "../job/workspace/lock.js";
 import { type Opened, openNews, openQuota } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import type { QuotaReader } from "../store/accounts/quota-reader.js";
-import { openBrowser, watchChanges } from "../store/browse/browser.js";
+import { openBrowser, UnmadeDatabase, watchChanges } from "../store/browse/browser.js";
 import type { BrowsedRun, Browser } from "../store/browse/pages.js";
 import { DatabaseTrouble } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
@@ -173,7 +173,7 @@ class WatchedFiles implements WatchedState {
     try {
       this.opened = { file, browser: openBrowser(workspace, clock) };
     } catch (error) {
-      throw new Refused((error as Error).message, "broken");
+      throw new Refused((error as Error).message, error instanceof UnmadeDatabase ? "missing" : "broken");
     }
     return this.opened.browser;
   }

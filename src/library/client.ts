@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type GenerateRequest, generateRequest, type Me, type ModelList, type Task } from "../api/records.js";
+import { z } from "zod";
+import { exactRequest, type GenerateRequest, type Me, type ModelList, type Task } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { type ModelFilter, ServiceError } from "../client/service.js";
 import { EarlyExit } from "../core/exit.js";
@@ -25,7 +26,8 @@ export interface Client {
    * of later runs count it.
    *
    * Throws ServiceError if nothing was charged (`code` such as `INSUFFICIENT_CREDITS`), and its subclass ChargeUnknown if
-   * the request may have been charged although no task is known: do not send it again then.
+   * the request may have been charged although no task is known: do not send it again then. Throws RangeError, and sends
+   * nothing, if the request has a wrong field.
    */
   generate(request: GenerateRequest): Promise<Generation>;
   /**
@@ -115,7 +117,7 @@ class AccountClient implements Client {
 
   async generate(request: GenerateRequest): Promise<Generation> {
     this.checkOpen();
-    const wanted = generateRequest.parse(request);
+    const wanted = checkedRequest(request);
     const { account } = this;
     const { spendLog, service, accounts } = account;
     const { lanes, prices } = await this.facts();
@@ -229,4 +231,10 @@ function errorOf(outcome: Exclude<GenerateOutcome, { kind: "accepted" }>): Servi
 /** The service's refusal itself, without the advice for people at a command line. */
 function asServiceError(error: unknown): never {
   throw error instanceof EarlyExit && error.cause instanceof ServiceError ? error.cause : error;
+}
+
+function checkedRequest(request: GenerateRequest): GenerateRequest {
+  const read = exactRequest.safeParse(request);
+  if (read.success) return read.data;
+  throw new RangeError(`the request is not valid; nothing was sent\n${z.prettifyError(read.error)}`);
 }

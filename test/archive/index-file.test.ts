@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,10 +8,14 @@ import {
   Indexes,
   type IndexLine,
   identityOf,
+  indexFacts,
   JobIndex,
   sidecarOf,
   writeSidecar,
 } from "../../src/archive/index-file.js";
+import { credits } from "../../src/core/money.js";
+import type { Disk } from "../../src/core/ports/disk.js";
+import { newItem } from "../store/item-fixture.js";
 import { indexLine } from "./index-line.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 
@@ -90,6 +95,14 @@ describe("an index", () => {
     await index.add({ ...line, sha256: "11", file: "b.png" });
     expect(text().match(/\n/g)).toHaveLength(3);
     expect((await JobIndex.open(nodeDisk, folder)).all()).toMatchObject([{ file: "b.png", sha256: "11" }]);
+  });
+
+  test("takes the line of a file that is in a bucket now, or no longer", async () => {
+    const index = await new Indexes(nodeDisk).of(folder);
+    const line = indexLine("a.png");
+    for (const where of [{}, { bucket: "s3://b" }, { bucket: "s3://b" }, {}])
+      await index.add({ ...line, ...where });
+    expect(text()).toBe(json(line, { ...line, bucket: "s3://b" }, line));
   });
 
   test("keeps the name of an output that moves until it is freed: the file has both names for a while", async () => {
@@ -193,6 +206,22 @@ describe("a sidecar", () => {
     expect(await nodeDisk.list(folder)).toEqual(["a.json"]);
   });
 
+  test("goes to the bucket that has its file, with its size and its hash", async () => {
+    const noted: unknown[] = [];
+    const disk: Disk = {
+      ...nodeDisk,
+      link(from, to, content) {
+        noted.push(content);
+        return nodeDisk.link(from, to);
+      },
+    };
+    await writeSidecar(disk, folder, folder, indexLine("a.png"));
+    await writeSidecar(disk, folder, folder, indexLine("b.png", { bucket: "s3://b" }));
+    const bytes = readFileSync(join(folder, "b.json"));
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    expect(noted).toEqual([undefined, { bytes: bytes.length, sha256, mime: "application/json" }]);
+  });
+
   test("that is there already stays, and a disk that refuses it is told", async () => {
     writeFileSync(join(folder, "a.json"), "mine");
     await writeSidecar(nodeDisk, folder, folder, indexLine("a.png"));
@@ -202,5 +231,41 @@ describe("a sidecar", () => {
     });
     await expect(writeSidecar(disk, folder, folder, indexLine("b.png"))).rejects.toThrow("EROFS");
     expect(await nodeDisk.list(folder)).toEqual(["a.json"]);
+  });
+});
+
+describe("the facts of an index line", () => {
+  const item = newItem("cup", { params: { size: "2k" }, inputs: { image_url: "a.png" } });
+  const facts = {
+    item: "cup",
+    key: "k1:cup",
+    model: "picture",
+    prompt: "a cup",
+    params: { size: "2k" },
+    inputs: { image_url: "a.png" },
+  };
+
+  test("are those of the item and of the task that made its files", () => {
+    const task = {
+      taskId: "t-1",
+      externalTaskId: "x-1",
+      charged: credits(4.5),
+      createdAt: "2026-01-01T00:00:00Z",
+      completedAt: "2026-01-01T00:00:09Z",
+    };
+    expect(indexFacts(item, task)).toEqual({
+      ...facts,
+      task: "t-1",
+      external_task: "x-1",
+      credits: 4.5,
+      created: "2026-01-01T00:00:00Z",
+      completed: "2026-01-01T00:00:09Z",
+    });
+    expect(indexFacts(item, { ...task, charged: credits(0) }).credits).toBe(0);
+  });
+
+  test("are the item's alone, where no task is known", () => {
+    const none = { task: "", external_task: null, credits: null, created: null, completed: null };
+    expect(indexFacts(item, null)).toEqual({ ...facts, ...none });
   });
 });

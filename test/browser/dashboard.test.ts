@@ -236,6 +236,7 @@ describe("decide", () => {
     await page.getByText("Nothing waits for approval").waitFor();
     await page.goto(`${new URL(link).origin}/#/runs/1`);
     await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("dialog").getByText("1 item to submit").waitFor();
     await page
       .getByRole("dialog")
       .getByRole("button", { name: /^Resume/ })

@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import writeWorkbook from "write-excel-file/node";
@@ -278,11 +278,16 @@ describe("watch", () => {
   });
 
   test("a workspace without runs, one that is deleted under the page, and one of a newer bulkgen say what they are", async () => {
-    const { get, place } = await openDashboard();
-    expect(await get<Standing>("/api/standing")).toMatchObject({
-      running: null,
-      problem: expect.stringMatching(/^nothing has been run in .* yet$/),
-    });
+    const { get, act, place } = await openDashboard();
+    const none = { running: null, problem: expect.stringMatching(/^nothing has been run in .* yet$/) };
+    expect(await get<Standing>("/api/standing")).toMatchObject(none);
+    // A first run makes its database before it makes the tables.
+    mkdirSync(join(place.folder, ".bulkgen"));
+    openSqlite(join(place.folder, ".bulkgen", "state.db")).pragma("journal_mode = WAL");
+    expect(await get<Standing>("/api/standing")).toMatchObject(none);
+    place.write("autumn.csv", "id,model,prompt\ncup,plain-image,a cup\n");
+    expect(await act({ do: "start", choices: { file: "autumn.csv" }, price: 2 })).toMatchObject({ exit: 0 });
+    expect(await get<Standing>("/api/standing")).toMatchObject({ problem: null });
     const made = await madeTwo();
     expect(await made.get<Standing>("/api/standing")).toMatchObject({
       problem: null,

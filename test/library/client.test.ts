@@ -113,6 +113,19 @@ test.each([
   await expect(openClient(on, { service: given })).rejects.toThrow(message);
 });
 
+test("a request with a misspelled field is refused before it is sent, by the compiler too", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const client = await openClient(on, { service: sandbox });
+  // @ts-expect-error It is called params.
+  await expect(client.generate({ ...fox, parameters: { aspect_ratio: "1:1" } })).rejects.toThrow(
+    /nothing was sent[\s\S]*"parameters"/,
+  );
+  const number = { ...fox, params: { seed: 5 as unknown as string } };
+  await expect(client.generate(number)).rejects.toThrow(/expected string[\s\S]*params\.seed/);
+  expect((await client.me()).credits.balance).toBe(500);
+  await client.close();
+});
+
 test("a closed client says that it is closed; closing it again does no harm", async () => {
   const { on, sandbox } = await libraryPlace();
   const client = await openClient(on, { service: sandbox });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mediaFields } from "../../api/inputs.js";
-import { type GenerateRequest, generateRequest, parseJson } from "../../api/records.js";
+import { exactRequest, type GenerateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
 import type { Attempt, AttemptOutcome, Conclusion } from "../../core/ports/attempt.js";
@@ -184,7 +184,6 @@ export function conclusionIn({
 
 const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 const amount = z.number().refine((value) => creditsTold(value) !== null);
-const requestShape = z.strictObject(generateRequest.shape);
 
 /** Strict, so that a damaged name of an optional field is noticed too. */
 const lineShape = z.discriminatedUnion("type", [
@@ -210,7 +209,7 @@ const lineShape = z.discriminatedUnion("type", [
     name: z.string(),
     category: z.string(),
     price: amount,
-    request: requestShape,
+    request: exactRequest,
     parents: z
       .array(
         z.strictObject({

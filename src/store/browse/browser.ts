@@ -217,7 +217,12 @@ function likeOf(text: string): string {
   return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
 }
 
-/** Opens an existing workspace of this machine for reading. Throws NewerDatabase, or SQLite's error. */
+/** The first run of a workspace has made its database, but not yet its tables. */
+export class UnmadeDatabase extends Error {
+  override readonly name = "UnmadeDatabase";
+}
+
+/** Opens an existing workspace of this machine for reading. Throws NewerDatabase, UnmadeDatabase, or SQLite's error. */
 export function openBrowser(
   { stateFile, root }: { stateFile: string; root: string },
   clock: Clock,
@@ -226,6 +231,7 @@ export function openBrowser(
   try {
     db.pragma("busy_timeout = 5000");
     const found = Number(db.pragma("user_version", { simple: true }));
+    if (found === 0) throw new UnmadeDatabase(`nothing has been run in ${root} yet`);
     if (found > workspaceMigrations.length)
       throw new NewerDatabase(
         `${stateFile} was written by a newer bulkgen: expected schema ${workspaceMigrations.length} or older, got ${found}; update bulkgen`,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { credits, noCredits } from "../../../src/core/money.js";
+import { credits, minus, noCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark } from "../../../src/core/ports/spend-log.js";
 import type { Day } from "../../../src/core/quota/quota.js";
@@ -40,6 +40,30 @@ describe("caps", () => {
     expect((await looked(9)).cap).toBe(credits(8));
   });
 
+  test("say which of them ends the run", async () => {
+    const caps = capped();
+    await caps.updateKept(taken(0), 1, credits(3));
+    expect(caps.reached(credits(8))).toEqual({
+      kind: "keep",
+      message: "the balance would fall below the 95 credits that --keep-credits leaves",
+    });
+  });
+
+  test("that are not set ask for nothing and end nothing", async () => {
+    const caps = new Caps({ maxCredits: null, modelCaps: new Map(), keep: null, daily: null });
+    const none = () => Promise.reject(new Error("asked"));
+    await caps.updateKept({ takenFrom: none }, 1, credits(3));
+    await caps.takeRemaining({ takenFrom: none }, 1, credits(3));
+    await caps.updateDay({ spentOn: none }, 1, { now: at(0), committed: credits(3) });
+    caps.takeReading(credits(3), mark);
+    expect([caps.cap, caps.bounds(at(0)), caps.allowRecheck(credits(3))]).toEqual([null, null, false]);
+    expect(await caps.rooms({ spending: none }, 1, [])).toEqual(new Map());
+    // A model without a cap does not wait.
+    expect([caps.wait(["film"], new Map()), caps.models]).toEqual([true, []]);
+    const unknown = capped();
+    expect([unknown.wait(["film"], new Map()), unknown.models]).toEqual([true, []]);
+  });
+
   test("leave out of a balance what others of this machine take from it, and what earlier requests may yet be charged", async () => {
     const caps = capped();
     await caps.updateKept(taken(2, 1), 1, credits(4));
@@ -77,6 +101,19 @@ describe("caps", () => {
     expect(caps.cap).toBe(credits(6));
   });
 
+  test("take a balance that was read meanwhile for the newer one", async () => {
+    const caps = capped();
+    const later = { ...mark, seq: 9 };
+    const accounts: Pick<Accounts, "takenFrom"> = {
+      async takenFrom() {
+        caps.takeReading(credits(99), later);
+        return { since: noCredits, before: noCredits };
+      },
+    };
+    await caps.takeRemaining(accounts, 1, credits(96));
+    expect(caps.bounds(at(0))?.kept).toEqual(keeping(credits(95), credits(99), later));
+  });
+
   test("let the balance be read once more for what is committed, where it is what is used up", async () => {
     const caps = capped(7);
     expect(caps.allowRecheck(credits(7))).toBe(false);
@@ -99,6 +136,8 @@ describe("caps", () => {
     expect(capped(null, 50).bounds(at(0))).toMatchObject({ daily: { most: credits(50) }, kept: keep });
     const none = { maxCredits: credits(1), modelCaps: new Map(), keep: null, daily: null };
     expect(new Caps(none).bounds(at(0))).toBeNull();
+    const dailyAlone = new Caps({ ...none, daily: credits(50) });
+    expect(dailyAlone.bounds(at(0))).toMatchObject({ daily: { most: credits(50) }, kept: null });
   });
 
   test("of a day count what all runs have spent since midnight, and start again with the next day", async () => {
@@ -139,16 +178,18 @@ describe("caps", () => {
   test("of a model hold it until one of its tasks has failed", async () => {
     const caps = capped();
     let committed = credits(18);
+    const asked: unknown[] = [];
     const store = {
-      spending: async () => ({
-        charged: noCredits,
-        pending: committed,
-        atService: committed,
-        tasks: 1,
-        inDoubt: 0,
-      }),
+      spending: async (...of: unknown[]) => {
+        asked.push(of);
+        const charged = credits(8);
+        const pending = minus(committed, charged);
+        return { charged, pending, atService: committed, tasks: 1, inDoubt: 0 };
+      },
     };
-    const rooms = await caps.rooms(store, 1, []);
+    const rooms = await caps.rooms(store, 1, [7]);
+    // Of the items that are about to be submitted, those of the model count.
+    expect(asked).toEqual([[1, { model: "film", beginning: [7] }]]);
     expect(rooms).toEqual(new Map([["film", credits(2)]]));
     expect(caps.wait([], rooms)).toBe(false);
     expect(caps.wait(["film"], rooms)).toBe(true);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { DiskRefusal } from "../../../src/archive/disk/space.js";
 import { ServiceClock } from "../../../src/client/service-clock.js";
-import { DiskTrouble } from "../../../src/run/gate/disk-trouble.js";
+import { DiskTrouble, ReceiptsTrouble } from "../../../src/run/gate/disk-trouble.js";
 import { ManualClock } from "../../manual-clock.js";
 import { silentLog } from "../harness.js";
 
@@ -53,6 +53,28 @@ describe("the room of the archive's disk", () => {
     expect(told).toEqual([waits]);
   });
 
+  test("that is full again after ten minutes is reported again", () => {
+    trouble.refused(full);
+    trouble.over();
+    clock.advance(10 * 60_000 - 1);
+    trouble.refused(full);
+    trouble.over();
+    expect(told).toEqual([waits]);
+    clock.advance(1);
+    trouble.refused(full);
+    expect(told).toEqual([waits, waits]);
+  });
+
+  test("P17: is told with who refuses what, and what to do", () => {
+    trouble.refused(denied);
+    trouble.over();
+    trouble.refused({ kind: "disk", code: "BUCKET", reason: "no such bucket" });
+    expect(told).toEqual([
+      "the disk refuses files: denied. Waiting; nothing is bought. The run continues when it accepts files.",
+      "the bucket refuses files: no such bucket. Waiting; nothing is bought. The run continues when it accepts files.",
+    ]);
+  });
+
   test("P17: that is gone is reported once, and checked until it is back, even if nothing is left to buy", async () => {
     room = full;
     await trouble.check(true);
@@ -78,4 +100,22 @@ describe("the room of the archive's disk", () => {
     trouble.refused(denied);
     expect(told.length).toBe(2);
   });
+});
+
+test("P17: while receipts cannot be written nothing is bought, except for a try every 15 seconds", () => {
+  const log = { ...silentLog, warn: (_: object, message: string) => void told.push(message) };
+  const receipts = new ReceiptsTrouble(log, new ServiceClock(clock));
+  const state = () => [receipts.reason, receipts.holdsBack, receipts.wakeAt];
+  receipts.written(null);
+  expect(state()).toEqual([null, false, null]);
+  receipts.written(new Error("read-only"));
+  const reason = "the receipts cannot be written (read-only)";
+  expect(state()).toEqual([reason, true, clock.now() + 15_000]);
+  clock.advance(15_000);
+  expect([receipts.reason, receipts.holdsBack]).toEqual([reason, false]);
+  receipts.written(new Error("read-only"));
+  expect(receipts.holdsBack).toBe(true);
+  expect(told).toEqual(["the receipts cannot be written; nothing is submitted until they can be"]);
+  receipts.written(null);
+  expect(state()).toEqual([null, false, null]);
 });

@@ -96,7 +96,8 @@ function PriceTable({ price: { items, credits: own, rest, note, total } }: { pri
           {rest.items > 0 && (
             <tr>
               <td colSpan={2}>
-                {counted(rest.items, "item")} submitted along with them, as their run continues
+                {counted(rest.items, "item")}{" "}
+                {items.length === 0 ? "to submit" : "submitted along with them, as their run continues"}
               </td>
               <td class="amount">{credits(rest.credits)}</td>
             </tr>

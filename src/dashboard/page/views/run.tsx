@@ -214,7 +214,7 @@ function Figures({ run, live, now, workspace }: FiguresProps) {
     <section class="figures" aria-label="Figures">
       <div class="panel">
         <h2>Credits</h2>
-        <p class="figure">{number(live?.spent ?? run.charged)}</p>
+        <p class="figure">{number(run.charged)}</p>
         <p class="quiet">
           {run.pending > 0 ? `${number(run.pending)} more pending` : "nothing pending"}
           {cap !== null && ` · cap ${number(cap)}`}
