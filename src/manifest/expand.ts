@@ -50,7 +50,8 @@ export class Expander {
 
   /** All rows of a source row, except those whose templates cannot be rendered. `index` counts source rows from 1. */
   add(row: SourceRow, index: number, rows: Row[]): void {
-    for (const key of this.axisKeys) if (row.cells[key] !== undefined) this.problems.push(conflict(row, key));
+    for (const key of this.axisKeys)
+      if (Object.hasOwn(row.cells, key)) this.problems.push(conflict(row, key));
     for (const layers of this.layers) {
       const made = this.made(row, index, layers);
       if (made) rows.push(made);
