@@ -5,7 +5,7 @@ import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { undiciDownloads } from "../../src/archive/download/download.js";
 import { openArchive } from "../../src/archive/save.js";
 import { openHandOut } from "../../src/fleet/hand-out.js";
-import { openQueue, type Queue } from "../../src/fleet/queue.js";
+import { dropQueue, openQueue, type Queue } from "../../src/fleet/queue.js";
 import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
 import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
 import { openSqlite } from "../../src/sqlite.js";
@@ -197,7 +197,7 @@ describe("a fleet", () => {
     const fleet = await newFleet(3, { holds: downloads });
     const running = started(fleet.place, runArgs, fleet.how);
     await fleet.service.wasAsked("GET file", 3);
-    await postgres.query(fleet.url, `DROP SCHEMA ${queueSchema(fleet.url)} CASCADE`);
+    await dropQueue(databaseAddress(fleet.url, { sandbox: false }));
     fleet.release();
     const ended = await running.ended;
     expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining("3 archived")]);
