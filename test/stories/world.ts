@@ -32,6 +32,8 @@ export class World {
   /** Positions of the tasks whose answers were lost. */
   private readonly unanswered = new Set<number>();
   private saved: { plan: Planned; rows: Row[] } | null = null;
+  /** The sheets that were run for each job. */
+  private readonly sheetsOf = new Map<string, Set<string>>();
   private stateWasLost = false;
   private hasTwoFolders = false;
   /** No run has a higher number. */
@@ -83,6 +85,8 @@ export class World {
       case "lose file":
         return this.losesFile(deed.file);
       case "lose state":
+        // Nobody knows any more of a folder that had another name.
+        if (this.hasTwoFolders) return;
         this.stateWasLost = true;
         return rmSync(this.state, { recursive: true, force: true });
       case "move":
@@ -101,11 +105,19 @@ export class World {
   /** Does what is left to do, and looks at everything. */
   async end(): Promise<void> {
     for (const name of this.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
-    for (let run = 1; run <= this.runsMax; run++) await this.orders(["resume", String(run)]);
+    for (let run = 1; run <= this.runsMax; run++) await this.collects(run);
     if (this.stateWasLost) return;
     this.checkCollected();
     await this.checkBooks();
     for (const name of this.sheets.names()) await this.checkFiles(name);
+  }
+
+  /** What a run has paid for is collected, if not by going on with it then by ending it. */
+  private async collects(run: number): Promise<void> {
+    const { end } = await this.pursues(["resume", String(run)], {});
+    if (!end.stderr.includes(`bulkgen cancel ${run}`)) return;
+    await this.orders(["cancel", String(run)]);
+    await this.orders(["resume", String(run)]);
   }
 
   private async plansAndRuns(name: string, flags: readonly string[], trouble: Trouble): Promise<void> {
@@ -119,6 +131,7 @@ export class World {
     const rows = this.sheets.rows(name);
     if (plan !== null && planned.code === 0) {
       this.agreed.to(plan, rows);
+      this.sheetsOf.set(plan.job, (this.sheetsOf.get(plan.job) ?? new Set()).add(name));
       if (flags.includes("pay")) this.agreed.toMore(plan.job, plan.missing.length);
       // A lost history counts no editions.
       if (flags.includes("--fresh") && this.stateWasLost) this.agreed.toMore(plan.job, rows.length);
@@ -241,8 +254,8 @@ export class World {
     const plan = documentOf<Planned>(planned);
     const rows = this.sheets.rows(name);
     const isMade = planned.code === 0 && plan?.edition === "" && plan.standings["archived"] === rows.length;
-    // Files in another output folder stay there under their names.
-    if (!isMade || this.hasTwoFolders) return;
+    // Files in another output folder stay there under their names, and of two sheets of a job the last one names them.
+    if (!isMade || this.hasTwoFolders || this.hasTwoSheets(plan.job)) return;
     const prompts = new Map(this.made().map(({ id, prompt }) => [id, prompt]));
     const lost = new Set(plan.missing.map(({ rowId }) => rowId));
     const files = filesIn(join(this.folder, "outputs", plan.job)).filter(({ file }) => !file.includes("/"));
@@ -250,6 +263,10 @@ export class World {
       const own = files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task));
       expect([...new Set(own)], `files of ${row.id} of ${name}`).toEqual([promptOf(row)]);
     }
+  }
+
+  private hasTwoSheets(job: string): boolean {
+    return (this.sheetsOf.get(job)?.size ?? 0) > 1;
   }
 
   /** The whole folder gets another name. */

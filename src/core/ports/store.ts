@@ -41,8 +41,8 @@ export interface Store extends Orders {
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
   /**
-   * Items that the run would still submit and that another job has paid for, or may have, in a run that was in progress
-   * since this one started: how many, what they would cost, and one of them. Null if there are none.
+   * Items that the run would still submit and that another job has paid for, or may have, since this run started: how
+   * many, what they would cost, and one of them. Null if there are none.
    */
   madeElsewhere(
     runId: number,

@@ -25,7 +25,8 @@ const madeElsewhere = `
       AND made.state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready', 'archived')
     CROSS JOIN items left_over ON left_over.job_id = runs.job_id AND left_over.key = made.key
     JOIN jobs ON jobs.id = other.job_id
-  WHERE runs.id = @runId AND left_over.run_id = runs.id AND left_over.state IN ('planned', 'blocked')`;
+  WHERE runs.id = @runId AND left_over.run_id = runs.id AND left_over.state IN ('planned', 'blocked')
+    AND EXISTS (SELECT 1 FROM attempts WHERE item_id = made.id AND intended_at >= runs.started_at)`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
 type RunChanges = { [Name in "startRun" | "setRun" | "cancelRun"]: AsScript<Store[Name]> };
