@@ -218,9 +218,10 @@ export class Items {
       const own = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
       if (own !== undefined && free.delete(own)) chosen.set(slot, own);
     }
-    for (const [cells, same] of byCells(slots.filter((slot) => slot.id === null))) {
-      const own = [...free].filter(({ known }) => known?.cells && cellsText(known.cells) === cells);
-      for (const [index, each] of mostMade(own, same.length).entries()) {
+    const told = grouped([...free], ({ known }) => known?.cells && cellsText(known.cells));
+    const unnamed = slots.filter(({ id }) => told.size > 0 && id === null);
+    for (const [cells, same] of grouped(unnamed, slotCells)) {
+      for (const [index, each] of mostMade(told.get(cells) ?? [], same.length).entries()) {
         free.delete(each);
         chosen.set(same[index] as DraftSlot, each);
       }
@@ -376,13 +377,24 @@ interface Occurrence {
   known: ReturnType<Draft["knownOf"]>;
 }
 
-function byCells(slots: readonly DraftSlot[]): Map<string, DraftSlot[]> {
-  const groups = new Map<string, DraftSlot[]>();
-  for (const slot of slots) {
-    const cells = cellsText(Object.entries(JSON.parse(slot.cells ?? "{}") as Record<string, string>));
-    groups.set(cells, [...(groups.get(cells) ?? []), slot]);
+/** By the text of each; those without one are left out. */
+function grouped<Each>(
+  all: readonly Each[],
+  textOf: (each: Each) => string | null | undefined,
+): Map<string, Each[]> {
+  const groups = new Map<string, Each[]>();
+  for (const each of all) {
+    const text = textOf(each);
+    if (text == null) continue;
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [each]);
+    else group.push(each);
   }
   return groups;
+}
+
+function slotCells({ cells }: DraftSlot): string {
+  return cellsText(Object.entries(JSON.parse(cells ?? "{}") as Record<string, string>));
 }
 
 /** The same whatever the order of the columns. */
