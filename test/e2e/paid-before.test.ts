@@ -53,6 +53,48 @@ describe.concurrent("P2: a sheet that was made in one workspace and is run in an
   });
 });
 
+test("P2: what another workspace has paid for since a run began is not paid for again by that run", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (cwd: string, ...args: string[]) =>
+    run(place, args, { ...service, cwd: join(place.folder, cwd) });
+  place.write("one/set.csv", sheet(items, "plain-image"));
+  place.write("two/part.csv", sheet(items, "plain-image").replace(/\na01.*/, ""));
+  expect((await command("one", "run", "set.csv", "--yes", "--max-credits", "2")).code).toBe(6);
+  expect((await command("two", "run", "part.csv", "--yes")).code).toBe(0);
+  expect(service.made).toHaveLength(items);
+  const planned = await command("one", "plan", "set.csv");
+  expect(planned.code).toBe(2);
+  expect(planned.stdout).toMatch(
+    /2 of 3 items were paid for in the workspace \S+\/two \(the newest on \S+\) and would be paid again here, for 4 credits/,
+  );
+  const resumed = await command("one", "resume", "--max-credits", "6");
+  expect(resumed).toMatchObject({ code: 2 });
+  expect(resumed.stderr).toMatch(
+    /a02 and 1 more were paid for meanwhile in the workspace \S+\/two, and run 1 would pay for them again, for 4 credits\. Nothing was sent\. `bulkgen run \S+set\.csv` continues the run/,
+  );
+  const agreed = await command("one", "run", "set.csv", "--yes", "--job", "set");
+  expect(agreed, agreed.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(items + 2);
+});
+
+test("P16: a file is repaired although its run has rows left that another job has paid for", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  place.write("part.csv", sheet(items, "plain-image").replace(/\na01.*/, ""));
+  const command = (...args: string[]) => run(place, args, service);
+  expect((await command("run", "set.csv", "--yes", "--max-credits", "2")).code).toBe(6);
+  expect((await command("run", "part.csv", "--yes", "--job", "part")).code).toBe(0);
+  expect((await command("resume", "1", "--max-credits", "6")).stderr).toContain(
+    "made meanwhile for job part",
+  );
+  rmSync(join(place.folder, "outputs/set/a01.png"));
+  const repaired = await command("verify", "--repair");
+  expect(repaired, repaired.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(items);
+});
+
 /** A run that was interrupted while all of its tasks were at the service. */
 async function interrupted() {
   const service = await startService();

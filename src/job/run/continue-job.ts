@@ -1,15 +1,16 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
-import { inCredits } from "../../core/money.js";
+import { type Credits, inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
-import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
+import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
+import { paidMeanwhile } from "./paid-before.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
 import { isOwn } from "./run-owner.js";
 
@@ -35,7 +36,7 @@ export async function continueJob<Result>(
     const found = await chosenAgain(opened.store, continuation, meant);
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
-    await refuseMadeElsewhere(opened.store, found);
+    if (!options.fetchOnly) await refuseMadeElsewhere(opened, found);
     const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
     const startedAt = options.clock.now();
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
@@ -85,14 +86,29 @@ async function chosenAgain(store: Store, { choose }: Continuation, meant: Run): 
   );
 }
 
-/** Rows may have been moved to another sheet and made there, which a run that reads no sheet does not see. */
-async function refuseMadeElsewhere(store: Store, run: Run): Promise<void> {
+/**
+ * Rows may have been moved to another sheet, or to another workspace, and made there, which a run that reads no sheet
+ * does not see.
+ */
+async function refuseMadeElsewhere(
+  { store, account }: Pick<WorkspaceSession, "store" | "account">,
+  run: Run,
+): Promise<void> {
   const made = await store.madeElsewhere(run.id);
-  if (made === null) return;
-  const { items, credits, rowId, jobName } = made;
-  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} made meanwhile for job ${jobName}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
+  if (made !== null) throw madeMeanwhile(run, `made meanwhile for job ${made.jobName}`, made);
+  const paid = await paidMeanwhile(account, store, run);
+  if (paid === null) return;
+  throw madeMeanwhile(run, `paid for meanwhile in the workspace ${terminalText(paid.root)}`, paid);
+}
+
+function madeMeanwhile(
+  run: Run,
+  how: string,
+  { items, credits, rowId }: { items: number; credits: Credits; rowId: string },
+): EarlyExit {
+  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} ${how}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
   const rehearsal = run.options.sandbox ? " --sandbox" : "";
-  throw new EarlyExit(
+  return new EarlyExit(
     "usage",
     `${what}. Nothing was sent. \`bulkgen run ${shellWord(run.manifest)}${rehearsal}\` continues the run with the rows that its sheet has now, ` +
       `\`bulkgen cancel ${run.id}${rehearsal}\` ends it; what is paid for is collected either way.`,

@@ -4,10 +4,10 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
-import { inCredits, noCredits, plus } from "../../core/money.js";
+import { type Credits, inCredits, noCredits, plus, sumOf } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { PaidAttempt, PaidElsewhere } from "../../core/ports/spend-log.js";
-import type { Store } from "../../core/ports/store.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
@@ -76,35 +76,30 @@ export async function paidBefore(
 const elsewhereMs = 30 * dayMs;
 
 /**
- * New items that another workspace on this machine has paid for: the sheet was moved or copied to another folder, or a
- * workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal. `agreed`: the person
+ * Items to be paid for that another workspace on this machine has paid for: the sheet was moved or copied to another
+ * folder, or a workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal. `agreed`: the person
  * named the job, and thereby agreed to pay again.
  */
 export async function paidElsewhere(
   { account, clock, draft, edition, sandbox }: Omit<Circumstances, "store" | "workspace">,
-  plan: Pick<Plan, "job" | "items" | "standings">,
+  plan: Pick<Plan, "job" | "items" | "due">,
   { agreed }: { agreed: boolean },
 ): Promise<Finding | null> {
-  if (sandbox || edition === "fresh" || !plan.standings.new) return null;
-  const isThere = new Map<string, boolean>();
+  if (sandbox || edition === "fresh" || plan.due === 0) return null;
   const byKey = new Map<string, PaidElsewhere>();
-  for await (const page of account.spendLog.paidElsewhere(clock.now() - elsewhereMs))
-    for (const entry of page) {
-      const { workspace, itemKey } = entry;
-      if (!isThere.has(workspace)) isThere.set(workspace, existsSync(workspace));
-      if (isThere.get(workspace) && draft.holds(itemKey)) byKey.set(itemKey, entry);
-    }
+  for await (const page of pagesElsewhere(account, clock.now() - elsewhereMs))
+    for (const entry of page) if (draft.holds(entry.itemKey)) byKey.set(entry.itemKey, entry);
   if (byKey.size === 0) return null;
   let [items, price, newest] = [0, noCredits, null as PaidElsewhere | null];
   for (const { key, due, standing, price: each } of plan.items) {
-    const entry = due && standing === "new" ? byKey.get(key) : undefined;
+    const entry = due && standing !== "archived" ? byKey.get(key) : undefined;
     if (entry === undefined) continue;
     items++;
     price = plus(price, each);
     if (newest === null || entry.sentAt > newest.sentAt) newest = entry;
   }
   if (newest === null) return null;
-  const root = dirname(dirname(newest.workspace));
+  const root = rootOf(newest);
   const what = `${items} of ${count(plan.items.length, "item was", "items were")} paid for in the workspace ${root} (the newest on ${new Date(newest.sentAt).toISOString().slice(0, 10)}) and ${agreed ? "are" : "would be"} paid again here, for ${inCredits(price)}`;
   const ways = `--workspace ${shellWord(root)} continues there`;
   if (agreed) return { kind: "partly_made_before", message: `${what}; ${ways}.` };
@@ -112,6 +107,55 @@ export async function paidElsewhere(
     kind: "made_before",
     message: `${what}: ${ways}, --job ${shellWord(plan.job)} pays for them again.`,
   };
+}
+
+/** Items of a run that another workspace has paid for since the run began, and would be paid for again. */
+export interface PaidMeanwhile {
+  items: number;
+  credits: Credits;
+  /** The first of them. */
+  rowId: string;
+  /** The folder of that workspace. */
+  root: string;
+}
+
+/** Null if there are none, and for a rehearsal. */
+export async function paidMeanwhile(
+  account: Pick<OpenAccount, "spendLog">,
+  store: Pick<Store, "made">,
+  { id, jobId, startedAt, options }: Pick<Run, "id" | "jobId" | "startedAt" | "options">,
+): Promise<PaidMeanwhile | null> {
+  if (options.sandbox) return null;
+  const found = new Map<string, { item: Item; root: string }>();
+  for await (const page of pagesElsewhere(account, startedAt)) {
+    const roots = new Map(page.map((entry) => [entry.itemKey, rootOf(entry)]));
+    for (const { item } of await store.made(jobId, [...roots.keys()])) {
+      const isLeft = item.state === "planned" || item.state === "blocked";
+      if (item.runId === id && isLeft) found.set(item.key, { item, root: roots.get(item.key) ?? "" });
+    }
+  }
+  const all = [...found.values()].toSorted((a, b) => a.item.position - b.item.position);
+  const [first] = all;
+  if (first === undefined) return null;
+  const credits = sumOf(all.map(({ item }) => item.price));
+  return { items: all.length, credits, rowId: first.item.rowId, root: first.root };
+}
+
+/** What other workspaces have paid for since a time, as far as they are still there. */
+async function* pagesElsewhere(
+  { spendLog }: Pick<OpenAccount, "spendLog">,
+  since: number,
+): AsyncGenerator<PaidElsewhere[]> {
+  const isThere = new Map<string, boolean>();
+  for await (const page of spendLog.paidElsewhere(since)) {
+    for (const { workspace } of page)
+      if (!isThere.has(workspace)) isThere.set(workspace, existsSync(workspace));
+    yield page.filter(({ workspace }) => isThere.get(workspace));
+  }
+}
+
+function rootOf({ workspace }: PaidElsewhere): string {
+  return dirname(dirname(workspace));
 }
 
 /** The newest spend-log entry of each draft item that is not in the history, by item key. */
