@@ -7,6 +7,7 @@ export interface Line {
   task: string;
   output: number;
   file: string;
+  sha256: string;
   mime: string;
   params: Record<string, string>;
 }

@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cheapModel } from "../e2e/sheet.js";
 import type { Deed } from "./story.js";
@@ -13,7 +13,7 @@ export interface Row {
 const pictures = 6;
 /** The service fails whenever it makes this one, and charges nothing. */
 const failing = 5;
-const rowsMax = 6;
+export const rowsMax = 6;
 const names = ["set", "other", "cups", "mugs"];
 
 export function promptOf({ picture, of }: Row): string {
@@ -28,9 +28,13 @@ export function isFree(prompt: string): boolean {
 /** The sheets of a folder, as a person edits them. */
 export class Sheets {
   private readonly sheets = new Map<string, Row[]>();
-  private nextId = 0;
+  /** Sheets whose outputs a person has to approve. Only a job file can ask for that. */
+  private readonly approved = new Set<string>();
 
-  constructor(private readonly folder: () => string) {
+  constructor(
+    private readonly folder: () => string,
+    private readonly newId: () => string,
+  ) {
     this.sheets.set(
       "set",
       [0, 1, 2].map((picture) => ({ id: this.newId(), picture })),
@@ -46,6 +50,11 @@ export class Sheets {
     return this.names()[at % this.sheets.size] ?? "set";
   }
 
+  /** Its file. */
+  manifest(name: string): string {
+    return `${name}.${this.approved.has(name) ? "json" : "csv"}`;
+  }
+
   rows(name: string): Row[] {
     return this.sheets.get(name) ?? [];
   }
@@ -56,7 +65,8 @@ export class Sheets {
   }
 
   edit({ sheet, how, row, other }: Deed & { do: "edit" }): void {
-    const rows = this.rows(this.nameAt(sheet));
+    const name = this.nameAt(sheet);
+    const rows = this.rows(name);
     const one = rows[row % rows.length] as Row;
     const two = rows[other % rows.length] as Row;
     const mayGrow = rows.length < rowsMax;
@@ -69,6 +79,7 @@ export class Sheets {
     else if (how === "rename id") one.id = this.newId();
     else if (how === "swap ids") [one.id, two.id] = [two.id, one.id];
     else if (how === "reverse") rows.reverse();
+    else if (how === "ask for approval, or not") this.changeFormat(name);
     this.write();
   }
 
@@ -76,35 +87,55 @@ export class Sheets {
     const from = this.nameAt(sheet);
     const to = names[name % names.length] as string;
     const rows = this.rows(from);
-    if (how === "copy") this.sheets.set(to, structuredClone(rows));
-    else if (how === "rename" && to !== from) {
-      this.sheets.delete(from);
-      this.sheets.set(to, rows);
-      renameSync(this.file(from), this.file(to));
-    } else if (how === "delete" && this.sheets.size > 1) {
-      this.sheets.delete(from);
-      rmSync(this.file(from));
+    if (how === "delete" && this.sheets.size > 1) this.remove(from);
+    else if (how !== "delete" && to !== from) {
+      const isApproved = this.approved.has(from);
+      this.remove(how === "rename" ? from : to);
+      this.sheets.set(to, how === "rename" ? rows : structuredClone(rows));
+      if (isApproved) this.approved.add(to);
     }
     this.write();
   }
 
+  /** A sheet comes from another folder, or goes there. */
+  take(from: Sheets, at: number, how: "copy" | "move"): void {
+    const name = from.nameAt(at);
+    const isApproved = from.approved.has(name);
+    this.remove(name);
+    this.sheets.set(name, structuredClone(from.rows(name)));
+    if (isApproved) this.approved.add(name);
+    if (how === "move" && from.sheets.size > 1) from.remove(name);
+    this.write();
+  }
+
+  private remove(name: string): void {
+    rmSync(this.path(name), { force: true });
+    this.sheets.delete(name);
+    this.approved.delete(name);
+  }
+
+  private changeFormat(name: string): void {
+    rmSync(this.path(name));
+    if (!this.approved.delete(name)) this.approved.add(name);
+  }
+
   private write(): void {
     for (const [name, rows] of this.sheets) {
-      const lines = rows.map((row) =>
-        row.of === undefined
-          ? `${row.id},${cheapModel},${promptOf(row)},`
-          : `${row.id},atelier-edit,${promptOf(row)},@${row.of.id}`,
-      );
-      writeFileSync(this.file(name), ["id,model,prompt,image_url", ...lines, ""].join("\n"));
+      const lines = rows.map((row) => ({
+        id: row.id,
+        model: row.of === undefined ? cheapModel : "atelier-edit",
+        prompt: promptOf(row),
+        image_url: row.of === undefined ? "" : `@${row.of.id}`,
+      }));
+      const text = this.approved.has(name)
+        ? JSON.stringify({ approve: true, rows: lines })
+        : ["id,model,prompt,image_url", ...lines.map((line) => Object.values(line).join(","))].join("\n");
+      writeFileSync(this.path(name), text);
     }
   }
 
-  private file(name: string): string {
-    return join(this.folder(), `${name}.csv`);
-  }
-
-  private newId(): string {
-    return `r${this.nextId++}`;
+  private path(name: string): string {
+    return join(this.folder(), this.manifest(name));
   }
 }
 

@@ -10,19 +10,49 @@ export type Deed =
   | { do: "run"; sheet: number; flags: Flags; trouble: Trouble }
   | { do: "resume"; run: number; trouble: Trouble }
   | { do: "redo"; row: number; trouble: Trouble }
+  | { do: "approve" | "reject" | "reject again"; which: Which }
+  | { do: "review"; command: Reviewing; decisions: { which: Which; decision: Decision }[] }
   | { do: "retry" }
   | { do: "resolve"; how: "--skip" | "--resubmit" | "--refetch" }
+  | { do: "adopt task"; task: number; row: number }
+  | { do: "adopt files"; sheet: number }
+  | { do: "redo some" | "retry some"; flags: Selecting }
   | { do: "cancel" }
   | { do: "save plan"; sheet: number }
   | { do: "run plan" }
-  | { do: "lose file"; file: number }
+  | { do: "harm file"; file: number; how: Harm }
+  | { do: "verify"; flags: VerifyFlags }
   | { do: "lose state" }
   | { do: "move" }
+  | { do: "go to the other folder" }
+  | { do: "fetch a sheet"; sheet: number; how: "copy" | "move" }
+  | { do: "lose shared state" }
+  | { do: "use key"; key: Key }
   | { do: "back up" }
   | { do: "restore" }
   | { do: "rebuild" };
 
-export type Edit = "add" | "build on" | "remove" | "reword" | "swap ids" | "rename id" | "reverse" | "repeat";
+export type Edit =
+  | "add"
+  | "build on"
+  | "remove"
+  | "reword"
+  | "swap ids"
+  | "rename id"
+  | "reverse"
+  | "repeat"
+  | "ask for approval, or not";
+
+/** A row, or the second variant of it; null: all that wait. */
+export type Which = { row: number; variant: 1 | 2 } | null;
+export type Decision = "approve" | "pick" | "reject" | "redo";
+export const reviewing = [["approve"], ["reject"], ["reject", "--again"], ["redo"], ["pick"]] as const;
+export type Reviewing = (typeof reviewing)[number];
+
+export type Harm = "lose" | "truncate" | "change a byte of";
+
+/** Of one person, or of another one. */
+export type Key = "first" | "second" | "another user's";
 
 /** What goes wrong during a command: somebody presses Ctrl-C at its nth paid request, or the answer to that is lost. */
 export interface Trouble {
@@ -47,8 +77,34 @@ export const flagSets = [
   ["--missing", "pay"],
   ["--retries", "0"],
   ["--out", "elsewhere"],
+  ["--filter", "prompt=picture 1*"],
+  ["--filter", "model=atelier-edit"],
+  ["--sample", "2"],
+  ["--order", "cheapest"],
+  ["--canary"],
+  ["--max-price", "3"],
+  ["--settle", "wait"],
+  ["--settle", "wait", "--orphans", "resubmit", "--orphan-credits", "7"],
 ] as const;
 export type Flags = (typeof flagSets)[number];
+
+export const verifyFlagSets = [
+  [],
+  ["--read-data"],
+  ["--repair"],
+  ["--read-data", "--repair"],
+  ["--read-data", "--repair", "--clean", "--yes"],
+] as const;
+export type VerifyFlags = (typeof verifyFlagSets)[number];
+
+export const selecting = [
+  ["--filter", "prompt=picture 1*"],
+  ["--filter", "model=atelier-edit"],
+  ["--first", "1"],
+  ["--range", "2:3"],
+  ["--only-failed"],
+] as const;
+export type Selecting = (typeof selecting)[number];
 
 const any = fc.nat(59);
 const trouble: fc.Arbitrary<Trouble> = fc.oneof(
@@ -61,6 +117,7 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
     }),
   },
 );
+const which = fc.record({ row: any, variant: fc.constantFrom(1 as const, 1 as const, 2 as const) });
 const deed = <Name extends Deed["do"]>(name: Name) =>
   fc.record({ do: fc.constant(name) }) as fc.Arbitrary<Deed>;
 
@@ -80,6 +137,8 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
         "rename id",
         "reverse",
         "repeat",
+        "ask for approval, or not",
+        "ask for approval, or not",
       ),
       row: any,
       other: any,
@@ -105,6 +164,25 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("resume" as const), run: any, trouble }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("redo" as const), row: any, trouble }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom("approve" as const, "approve" as const, "reject" as const),
+      which: fc.option(which),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("reject again" as const), which }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("review" as const),
+      command: fc.constantFrom<Reviewing>(...reviewing),
+      decisions: fc.array(
+        fc.record({ which, decision: fc.constantFrom<Decision>("approve", "pick", "reject", "redo") }),
+        { minLength: 1, maxLength: 4 },
+      ),
+    }),
+  },
   { weight: 1, arbitrary: deed("retry") },
   {
     weight: 1,
@@ -113,12 +191,52 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
       how: fc.constantFrom("--skip" as const, "--resubmit" as const, "--refetch" as const),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("adopt task" as const), task: any, row: any }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("adopt files" as const), sheet: any }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom("redo some" as const, "retry some" as const),
+      flags: fc.constantFrom<Selecting>(...selecting),
+    }),
+  },
   { weight: 1, arbitrary: deed("cancel") },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("save plan" as const), sheet: any }) },
   { weight: 1, arbitrary: deed("run plan") },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("lose file" as const), file: any }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("harm file" as const),
+      file: any,
+      how: fc.constantFrom<Harm>("lose", "lose", "truncate", "change a byte of"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("verify" as const),
+      flags: fc.constantFrom<VerifyFlags>(...verifyFlagSets),
+    }),
+  },
   { weight: 1, arbitrary: deed("lose state") },
   { weight: 1, arbitrary: deed("move") },
+  { weight: 3, arbitrary: deed("go to the other folder") },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("fetch a sheet" as const),
+      sheet: any,
+      how: fc.constantFrom("copy" as const, "move" as const),
+    }),
+  },
+  { weight: 1, arbitrary: deed("lose shared state") },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("use key" as const),
+      key: fc.constantFrom<Key>("first", "first", "second", "another user's"),
+    }),
+  },
   { weight: 1, arbitrary: deed("back up") },
   { weight: 1, arbitrary: deed("restore") },
   { weight: 1, arbitrary: deed("rebuild") },

@@ -1,101 +1,106 @@
-import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect } from "vitest";
-import { indexOf, type Line } from "../e2e/archive.js";
-import { type Ended, newPlace, type Place, type Started, started } from "../e2e/command.js";
-import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
-import { type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
+import type { Ended } from "../e2e/command.js";
+import type { MadeTask } from "../e2e/sandbox.js";
 import { Agreement } from "./agreement.js";
-import { isFree, promptOf, type Row, Sheets } from "./sheets.js";
-import type { Deed, Trouble } from "./story.js";
+import { Commands, creditsOf, documentOf, noTrouble, saidBy } from "./commands.js";
+import { Desk, type Planned } from "./desk.js";
+import { checkBooks, checkCollected, checkFiles } from "./ending.js";
+import { isFree, promptOf, rowsMax } from "./sheets.js";
+import type { Deed, Trouble, Which } from "./story.js";
 
-interface Planned {
-  job: string;
-  edition: string;
-  money: { needed: number };
-  missing: { rowId: string }[];
-  standings: Partial<Record<string, number>>;
-}
-
-const noTrouble: Trouble = { kind: "none", nth: 0 };
-
-/** A person's folder and account, and what has become of them. Whatever is done holds the program to its promises. */
+/** A person's two folders and account, and what has become of them. Whatever is done holds the program to its promises. */
 export class World {
-  private readonly place: Place = newPlace();
-  private folder = this.place.folder;
-  private readonly sheets = new Sheets(() => this.folder);
+  private nextId = 0;
+  private readonly desks: readonly [Desk, Desk];
+  private desk: Desk;
+  private sharedStateWasLost = false;
   private readonly agreed = new Agreement();
-  private trouble = noTrouble;
-  /** Of the command that runs. */
-  private paidRequests = 0;
-  private running: Started | null = null;
-  /** Positions of the tasks whose answers were lost. */
-  private readonly unanswered = new Set<number>();
-  private saved: { plan: Planned; rows: Row[] } | null = null;
-  /** The sheets that were run for each job. */
-  private readonly sheetsOf = new Map<string, Set<string>>();
-  private stateWasLost = false;
-  private hasTwoFolders = false;
-  /** No run has a higher number. */
-  private runsMax = 0;
+  /** In whose folder and for which user each task was paid for. */
+  private readonly payers: { desk: Desk; user: string; called: string }[] = [];
+  /** Jobs that a person has said to make, whatever was made elsewhere. */
+  private readonly madeHereToo = new Set<string>();
 
-  private constructor(
-    private readonly sandbox: SandboxProcess,
-    private readonly service: ScriptedService,
-  ) {}
-
-  static async open(): Promise<World> {
-    const sandbox = await startSandbox("--credits", "100000");
-    const service = await startProxy(sandbox, ({ what }) =>
-      what === "POST generate" ? world.pays() : "serve",
-    );
-    const world = new World(sandbox, service);
-    return world;
+  private constructor(private readonly commands: Commands) {
+    const newId = () => `r${this.nextId++}`;
+    this.desks = [new Desk(commands.newFolder("here"), newId), new Desk(commands.newFolder("there"), newId)];
+    this.desk = this.desks[0];
   }
 
-  async close(): Promise<void> {
-    await this.sandbox.tasks();
-    await this.service.close();
+  static async open(): Promise<World> {
+    return new World(await Commands.open());
+  }
+
+  close(): Promise<void> {
+    return this.commands.close();
   }
 
   async does(deed: Deed): Promise<void> {
     switch (deed.do) {
       case "edit":
-        return this.sheets.edit(deed);
+        return this.desk.sheets.edit(deed);
       case "file":
-        return this.sheets.refile(deed);
+        return this.desk.sheets.refile(deed);
       case "run":
-        return this.plansAndRuns(this.sheets.nameAt(deed.sheet), deed.flags, deed.trouble);
+        return this.plansAndRuns(this.desk.sheets.nameAt(deed.sheet), deed.flags, deed.trouble);
       case "resume":
         return this.orders(["resume", ...(deed.run % 3 === 0 ? [] : [String(deed.run % 3)])], deed);
       case "redo":
-        return this.orders(["redo", this.sheets.idAt(deed.row), "--yes"], { ...deed, again: 1 });
+        return this.orders(["redo", this.desk.sheets.idAt(deed.row), "--yes"], { ...deed, again: 1 });
+      case "approve":
+        return this.orders(["approve", ...this.named(deed.which)]);
+      case "reject":
+        this.desk.hasRejected = true;
+        return this.orders(["reject", ...this.named(deed.which)]);
+      case "reject again":
+        this.desk.hasRejected = true;
+        return this.orders(["reject", ...this.named(deed.which), "--again", "--yes"], { again: 1 });
+      case "review":
+        return this.reviews(deed);
       case "retry":
         return this.orders(["retry", "--yes"]);
       case "resolve":
         return this.orders(["resolve", "--all", deed.how, "--yes"], {
-          again: deed.how === "--resubmit" ? this.unanswered.size : 0,
+          again: deed.how === "--resubmit" ? this.commands.unanswered.size : 0,
         });
+      case "adopt task":
+        return this.adoptsTask(deed.task, this.desk.sheets.idAt(deed.row));
+      case "adopt files":
+        return this.adoptsFiles(this.desk.sheets.nameAt(deed.sheet));
+      case "redo some":
+        return this.orders(["redo", ...deed.flags, "--yes"], { again: rowsMax });
+      case "retry some":
+        return this.orders(["retry", ...deed.flags, "--yes"]);
       case "cancel":
         return this.orders(["cancel"]);
       case "save plan":
-        return this.savesPlan(this.sheets.nameAt(deed.sheet));
+        return this.savesPlan(this.desk.sheets.nameAt(deed.sheet));
       case "run plan":
         return this.runsPlan();
-      case "lose file":
-        return this.losesFile(deed.file);
+      case "harm file":
+        return this.desk.files.harm(deed.file, deed.how);
+      case "verify":
+        return this.verifies(deed.flags);
       case "lose state":
-        // Nobody knows any more of a folder that had another name.
-        if (this.hasTwoFolders) return;
-        this.stateWasLost = true;
-        return rmSync(this.state, { recursive: true, force: true });
+        return this.desk.losesState();
       case "move":
-        return this.moves();
+        return this.desk.moves();
       case "back up":
-        return this.copies(this.state, this.backup);
+        return this.desk.backsUp();
       case "restore":
-        this.stateWasLost ||= existsSync(this.backup);
-        return this.copies(this.backup, this.state);
+        return this.desk.restores();
+      case "go to the other folder":
+        this.desk = this.otherDesk;
+        return;
+      case "fetch a sheet":
+        return this.desk.sheets.take(this.otherDesk.sheets, deed.sheet, deed.how);
+      case "lose shared state":
+        this.sharedStateWasLost = true;
+        return this.commands.losesSharedState();
+      case "use key":
+        this.desk.hasTwoUsers ||= deed.key === "another user's";
+        return this.commands.use(deed.key);
       case "rebuild":
         await this.command(["doctor", "--rebuild", "--yes"]);
         return;
@@ -104,12 +109,36 @@ export class World {
 
   /** Does what is left to do, and looks at everything. */
   async end(): Promise<void> {
-    for (const name of this.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
-    for (let run = 1; run <= this.runsMax; run++) await this.collects(run);
-    if (this.stateWasLost) return;
-    this.checkCollected();
-    await this.checkBooks();
-    for (const name of this.sheets.names()) await this.checkFiles(name);
+    for (const desk of this.desks) {
+      this.desk = desk;
+      for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
+      await this.collectsAll();
+    }
+    if (this.desks.some(({ stateWasLost }) => stateWasLost)) return;
+    for (const desk of this.desks) {
+      this.desk = desk;
+      await this.verifies(["--read-data", "--repair"]);
+    }
+    checkCollected(this.commands, this.desks);
+    await checkBooks(this.commands, this.desks);
+    for (const desk of this.desks)
+      for (const name of desk.sheets.names()) await checkFiles(this.commands, desk, name);
+  }
+
+  /** Collects for every user, and approves until nothing waits for it. */
+  private collectsAll(): Promise<void> {
+    return this.commands.withEachKey(async () => {
+      for (let isLeft = true; isLeft; isLeft = await this.approvesAll())
+        for (let run = 1; run <= this.desk.runsMax; run++) await this.collects(run);
+    });
+  }
+
+  /** Whether anything waited. */
+  private async approvesAll(): Promise<boolean> {
+    for (let count = 0; ; count++) {
+      const { end } = await this.pursues(["approve", "--all"], {});
+      if (end.code !== 0 || end.stderr.includes("no item waits for approval")) return count > 0;
+    }
   }
 
   /** What a run has paid for is collected, if not by going on with it then by ending it. */
@@ -120,45 +149,112 @@ export class World {
     await this.orders(["resume", String(run)]);
   }
 
+  private named(which: Which): readonly string[] {
+    if (which === null) return ["--all"];
+    return [`${this.desk.sheets.idAt(which.row)}${which.variant === 1 ? "" : `-v${which.variant}`}`];
+  }
+
+  private async reviews({ command, decisions }: Deed & { do: "review" }): Promise<void> {
+    const lines = decisions.map(({ which, decision }) => `${this.named(which).join()},${decision}`);
+    writeFileSync(join(this.desk.folder, "review.csv"), ["id,decision", ...lines].join("\n"));
+    this.desk.hasRejected ||= command[0] === "reject";
+    const isPaid = command[0] === "redo" || command.length > 1;
+    const again = isPaid ? new Set(lines.filter((line) => line.endsWith(",redo"))).size : 0;
+    await this.orders([...command, "--from", "review.csv", ...(isPaid ? ["--yes"] : [])], { again });
+  }
+
+  /** Finds a task whose answer was lost, and says which row it is of. */
+  private async adoptsTask(at: number, row: string): Promise<void> {
+    const own = [...this.commands.unanswered]
+      .filter(([, folder]) => folder === this.desk.folder)
+      .map(([position]) => position);
+    const position = own[at % Math.max(1, own.length)];
+    const task = position === undefined ? undefined : this.made()[position];
+    if (position === undefined || task === undefined) return;
+    const { end } = await this.pursues(["resolve", row, "--adopt", task.id, "--yes"], {});
+    if (end.code !== 2) this.commands.unanswered.delete(position);
+  }
+
+  /** Takes what is in the output folder, also from where the workspace has lost it, for the rows of a sheet. */
+  private async adoptsFiles(name: string): Promise<void> {
+    if (!existsSync(join(this.desk.folder, "outputs"))) return;
+    this.desk.hasAdopted = true;
+    const before = this.made();
+    const end = await this.command(["adopt", "outputs", this.desk.sheets.manifest(name), "--json"]);
+    expect(this.made(), end.stderr).toEqual(before);
+  }
+
   private async plansAndRuns(name: string, flags: readonly string[], trouble: Trouble): Promise<void> {
     const isElsewhere = flags[0] === "--out";
     // Nobody can know of a folder that has neither a history nor its usual name.
-    if (isElsewhere && this.stateWasLost) return;
-    this.hasTwoFolders ||= isElsewhere;
-    const args = [`${name}.csv`, ...flags];
+    if (isElsewhere && this.desk.stateWasLost) return;
+    this.desk.hasTwoFolders ||= isElsewhere;
+    const args = [this.desk.sheets.manifest(name), ...flags];
     const planned = await this.command(["plan", ...args, "--json"]);
     const plan = documentOf<Planned>(planned);
-    const rows = this.sheets.rows(name);
+    const rows = this.desk.sheets.rows(name);
     if (plan !== null && planned.code === 0) {
-      this.agreed.to(plan, rows);
-      this.sheetsOf.set(plan.job, (this.sheetsOf.get(plan.job) ?? new Set()).add(name));
-      if (flags.includes("pay")) this.agreed.toMore(plan.job, plan.missing.length);
+      this.agreed.to({ ...plan, job: this.called(plan.job) }, rows);
+      this.desk.ran(plan.job, name);
+      if (["--job", "--edition", "--fresh", "pay"].some((flag) => flags.includes(flag)))
+        this.agreesToMake(plan.job);
+      if (flags.includes("resubmit"))
+        this.agreed.toMore(this.called(plan.job), this.commands.unanswered.size + 1);
+      if (flags.includes("pay")) this.agreed.toMore(this.called(plan.job), plan.missing.length);
       // A lost history counts no editions.
-      if (flags.includes("--fresh") && this.stateWasLost) this.agreed.toMore(plan.job, rows.length);
+      if (flags.includes("--fresh") && this.desk.stateWasLost)
+        this.agreed.toMore(this.called(plan.job), rows.length);
     }
-    const { end, spent } = await this.pursues(["run", ...args, "--yes"], { trouble, job: plan?.job });
+    const consent = flags.includes("--max-price") ? [] : ["--yes"];
+    const { end, spent } = await this.pursues(["run", ...args, ...consent], { trouble, job: plan?.job });
     if (plan === null) return;
     const said = `${args.join(" ")}: ${planned.stdout}${end.stdout}${end.stderr}`;
     if (planned.code !== 0) {
       expect([end.code, spent], said).toEqual([planned.code, 0]);
       return;
     }
-    expect(end.code, said).not.toBe(2);
-    expect(spent, said).toBeLessThanOrEqual(plan.money.needed);
-    if (end.code === 0 && !rows.some((row) => isFree(promptOf(row))))
-      expect(spent, said).toBe(plan.money.needed);
+    if (consent.length > 0) expect(end.code, said).not.toBe(2);
+    else expect(spent, said).toBeLessThanOrEqual(3);
+    // Orders again what was lost, which no plan can know.
+    if (flags.includes("resubmit")) return;
+    const inDoubt = plan.items.filter(({ standing }) => standing === "unknown");
+    const most = plan.money.needed + inDoubt.reduce((sum, { price }) => sum + price, 0);
+    expect(spent, said).toBeLessThanOrEqual(most);
+    const isFixed =
+      inDoubt.length === 0 && !this.desk.hasRejected && !rows.some((row) => isFree(promptOf(row)));
+    if (end.code === 0 && isFixed) expect(spent, said).toBe(plan.money.needed);
+  }
+
+  /** Nothing is paid, and what is called intact is so. The service still has everything, so that a repair succeeds. */
+  private async verifies(flags: readonly string[]): Promise<void> {
+    const before = this.made();
+    const end = await this.command(["verify", ...flags, "--json"]);
+    const said = saidBy(["verify", ...flags], end);
+    expect(this.made(), said).toEqual(before);
+    if (
+      this.desk.stateWasLost ||
+      this.desk.hasTwoFolders ||
+      documentOf(end) === null ||
+      !flags.includes("--read-data")
+    )
+      return;
+    const broken = this.desk.files.broken();
+    if (end.code === 0) expect(broken, said).toEqual([]);
+    if (flags.includes("--repair")) expect(end.code, said).toBe(0);
+    else if (broken.length === 0) expect(end.code, said).toBe(0);
   }
 
   private async savesPlan(name: string): Promise<void> {
-    const end = await this.command(["plan", `${name}.csv`, "-o", "saved.json", "--json"]);
+    const end = await this.command(["plan", this.desk.sheets.manifest(name), "-o", "saved.json", "--json"]);
     const plan = documentOf<Planned>(end);
-    if (plan !== null && end.code === 0) this.saved = { plan, rows: structuredClone(this.sheets.rows(name)) };
+    if (plan !== null && end.code === 0)
+      this.desk.saved = { plan, rows: structuredClone(this.desk.sheets.rows(name)) };
   }
 
   private async runsPlan(): Promise<void> {
-    if (this.saved === null) return;
-    const { plan, rows } = this.saved;
-    this.agreed.to(plan, rows);
+    if (this.desk.saved === null) return;
+    const { plan, rows } = this.desk.saved;
+    this.agreed.to({ ...plan, job: this.called(plan.job) }, rows);
     const { end, spent } = await this.pursues(["run", "saved.json", "--yes"], { job: plan.job });
     expect(spent, end.stderr).toBeLessThanOrEqual(plan.money.needed);
   }
@@ -181,144 +277,57 @@ export class World {
     const news = this.made().slice(before);
     const told = documentOf<{ run: number; job: string }>(end);
     // A rebuild may add one for each job and folder.
-    this.runsMax = Math.max(this.runsMax, (told?.run ?? 0) + 3);
+    this.desk.runsMax = Math.max(this.desk.runsMax, (told?.run ?? 0) + 3);
     const job = how.job ?? told?.job;
-    const said = `${args.join(" ")}: ${end.code}\n${end.stdout}${end.stderr}`;
+    const said = saidBy(args, end);
     if (job === undefined) {
       expect(news, said).toEqual([]);
       return { end, spent: 0 };
     }
-    if (end.code !== 2) this.agreed.toMore(job, how.again ?? 0);
-    this.agreed.made(job, news.length);
+    if (end.code !== 2) this.agreed.toMore(this.called(job), how.again ?? 0);
+    this.agreed.made(this.called(job), news.length);
     expect(this.agreed.breach(this.made()), said).toBeNull();
+    if (how.again) this.agreesToMake(job);
+    expect(this.paidInBoth(news, job), said).toEqual([]);
+    for (const _ of news)
+      this.payers.push({ desk: this.desk, user: this.commands.user, called: this.called(job) });
     return { end, spent: creditsOf(news) };
   }
 
-  private async command(args: readonly string[], trouble = noTrouble): Promise<Ended> {
-    this.trouble = trouble;
-    this.paidRequests = 0;
-    this.running = started(this.place, args, { ...this.service, cwd: this.folder });
-    const end = await this.running.ended;
-    const said = `${args.join(" ")}: ${end.code}\n${end.stdout}${end.stderr}`;
-    expect([0, 2, 3, 4, 5, 6, 7, 8, 10, 130], said).toContain(end.code);
-    expect(end.stderr, said).not.toMatch(/\n\s+at .*:\d+/);
-    return end;
+  private command(args: readonly string[], trouble = noTrouble): Promise<Ended> {
+    return this.commands.run(this.desk.folder, args, trouble);
   }
 
-  /** What becomes of a paid request. */
-  private async pays(): Promise<Scripted> {
-    const { kind, nth } = this.trouble;
-    if (this.paidRequests++ !== nth) return "serve";
-    if (kind === "unsent") return "cut";
-    if (kind === "unanswered") {
-      this.unanswered.add(this.made().length);
-      return "serve and cut";
-    }
-    if (kind === "interrupt") {
-      this.running?.interrupt();
-      await this.running?.prints(/interrupted: /);
-    }
-    return "serve";
-  }
-
-  /** What was paid for is in the archive. */
-  private checkCollected(): void {
-    const known = new Set(this.folders().flatMap((folder) => indexOf(folder).map(({ task }) => task)));
-    const missing = this.made().filter(
-      (task, at) => !isFree(task.prompt) && !this.unanswered.has(at) && !known.has(task.id),
+  /** What was paid for here although the other folder has it, and nobody had said to make it here too. */
+  private paidInBoth(news: readonly MadeTask[], job: string): MadeTask[] {
+    const isKnown =
+      !this.sharedStateWasLost &&
+      this.desks.every(({ hasMoved, stateWasLost }) => !hasMoved && !stateWasLost);
+    if (!isKnown || this.madeHereToo.has(this.called(job))) return [];
+    const made = this.made();
+    const there = this.payers.flatMap(({ desk, user, called }, at) => {
+      const isOurs = desk !== this.desk && user === this.commands.user && !this.madeHereToo.has(called);
+      return isOurs && !this.commands.unanswered.has(at) ? [made[at]?.prompt] : [];
+    });
+    return news.filter(
+      ({ prompt }) => prompt.startsWith("picture") && !isFree(prompt) && there.includes(prompt),
     );
-    expect(missing, "paid for and not archived").toEqual([]);
   }
 
-  /** The runs have spent what the account was charged. */
-  private async checkBooks(): Promise<void> {
-    let [spent, pending] = [0, 0];
-    for (let run = 1; run <= this.runsMax; run++) {
-      const status = documentOf<{ credits: Record<"spent" | "pending" | "lost", number> }>(
-        await this.command(["status", String(run), "--json"]),
-      );
-      spent += status?.credits.spent ?? 0;
-      pending += (status?.credits.pending ?? 0) + (status?.credits.lost ?? 0);
-    }
-    const charged = creditsOf(this.made());
-    expect(spent, "credits in the books").toBeLessThanOrEqual(charged);
-    expect(
-      spent + pending,
-      "credits in the books, with those that may have been charged",
-    ).toBeGreaterThanOrEqual(charged);
+  private agreesToMake(job: string): void {
+    this.madeHereToo.add(this.called(job));
   }
 
-  /** Each row has the picture that it wants, and no other. */
-  private async checkFiles(name: string): Promise<void> {
-    const planned = await this.command(["plan", `${name}.csv`, "--json"]);
-    const plan = documentOf<Planned>(planned);
-    const rows = this.sheets.rows(name);
-    const isMade = planned.code === 0 && plan?.edition === "" && plan.standings["archived"] === rows.length;
-    // Files in another output folder stay there under their names, and of two sheets of a job the last one names them.
-    if (!isMade || this.hasTwoFolders || this.hasTwoSheets(plan.job)) return;
-    const prompts = new Map(this.made().map(({ id, prompt }) => [id, prompt]));
-    const lost = new Set(plan.missing.map(({ rowId }) => rowId));
-    const files = filesIn(join(this.folder, "outputs", plan.job)).filter(({ file }) => !file.includes("/"));
-    for (const row of rows.filter(({ id }) => !lost.has(id))) {
-      const own = files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task));
-      expect([...new Set(own)], `files of ${row.id} of ${name}`).toEqual([promptOf(row)]);
-    }
+  private get otherDesk(): Desk {
+    return this.desks[this.desk === this.desks[0] ? 1 : 0];
   }
 
-  private hasTwoSheets(job: string): boolean {
-    return (this.sheetsOf.get(job)?.size ?? 0) > 1;
-  }
-
-  /** The whole folder gets another name. */
-  private moves(): void {
-    const to = this.folder === this.place.folder ? `${this.folder} and there` : this.place.folder;
-    renameSync(this.folder, to);
-    this.folder = to;
-  }
-
-  private losesFile(at: number): void {
-    const files = this.folders().flatMap((folder) => filesIn(folder).map(({ file }) => join(folder, file)));
-    const file = files[at % Math.max(1, files.length)];
-    if (file !== undefined) rmSync(file);
-  }
-
-  private copies(from: string, to: string): void {
-    if (!existsSync(from)) return;
-    rmSync(to, { recursive: true, force: true });
-    cpSync(from, to, { recursive: true });
-  }
-
-  private get state(): string {
-    return join(this.folder, ".bulkgen");
-  }
-
-  private get backup(): string {
-    return join(this.folder, "backup");
+  /** Two folders may have jobs of the same name, and so may two users of one folder. */
+  private called(job: string): string {
+    return [this.desks.indexOf(this.desk), this.commands.user, job].join(" ");
   }
 
   private made(): MadeTask[] {
-    return this.sandbox.madeSoFar();
+    return this.commands.made();
   }
-
-  /** The jobs' folders. */
-  private folders(): string[] {
-    return readdirSync(this.folder, { recursive: true, encoding: "utf8" })
-      .filter((file) => basename(file) === "index.jsonl")
-      .map((file) => dirname(join(this.folder, file)))
-      .toSorted();
-  }
-}
-
-function documentOf<Kind>({ stdout }: Ended): Kind | null {
-  return stdout.startsWith("{") ? (JSON.parse(stdout) as Kind) : null;
-}
-
-function creditsOf(tasks: readonly MadeTask[]): number {
-  return tasks.filter(({ prompt }) => !isFree(prompt)).reduce((sum, { credits }) => sum + credits, 0);
-}
-
-/** The files that a job's folder has, each with the last line about it. */
-function filesIn(folder: string): Line[] {
-  const newest = new Map(indexOf(folder).map((line) => [`${line.task} ${line.output}`, line]));
-  return [...newest.values()].filter(({ file }) => existsSync(join(folder, file)));
 }

@@ -1,0 +1,86 @@
+import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { Files } from "./files.js";
+import { type Row, Sheets } from "./sheets.js";
+
+/** What a plan says, as far as stories read it. */
+export interface Planned {
+  job: string;
+  edition: string;
+  money: { needed: number };
+  items: { standing: string; price: number }[];
+  missing: { rowId: string }[];
+  standings: Partial<Record<string, number>>;
+}
+
+/** A folder of a person's, with sheets and a workspace, and what has become of it. */
+export class Desk {
+  folder: string;
+  readonly sheets: Sheets;
+  readonly files = new Files(() => this.folder);
+  saved: { plan: Planned; rows: Row[] } | null = null;
+  stateWasLost = false;
+  hasTwoFolders = false;
+  hasMoved = false;
+  hasRejected = false;
+  hasAdopted = false;
+  hasTwoUsers = false;
+  /** No run has a higher number. */
+  runsMax = 0;
+  /** The sheets that were run for each job. */
+  private readonly sheetsOf = new Map<string, Set<string>>();
+
+  constructor(
+    private readonly home: string,
+    newId: () => string,
+  ) {
+    this.folder = home;
+    this.sheets = new Sheets(() => this.folder, newId);
+  }
+
+  ran(job: string, sheet: string): void {
+    this.sheetsOf.set(job, (this.sheetsOf.get(job) ?? new Set()).add(sheet));
+  }
+
+  hasTwoSheets(job: string): boolean {
+    return (this.sheetsOf.get(job)?.size ?? 0) > 1;
+  }
+
+  /** The whole folder gets another name. */
+  moves(): void {
+    const to = this.folder === this.home ? `${this.folder} and there` : this.home;
+    renameSync(this.folder, to);
+    this.folder = to;
+    this.hasMoved = true;
+  }
+
+  losesState(): void {
+    // Nobody knows any more of a folder that had another name.
+    if (this.hasTwoFolders) return;
+    this.stateWasLost = true;
+    rmSync(this.state, { recursive: true, force: true });
+  }
+
+  backsUp(): void {
+    copy(this.state, this.backup);
+  }
+
+  restores(): void {
+    this.stateWasLost ||= existsSync(this.backup);
+    copy(this.backup, this.state);
+  }
+
+  private get state(): string {
+    return join(this.folder, ".bulkgen");
+  }
+
+  private get backup(): string {
+    return join(this.folder, "backup");
+  }
+}
+
+function copy(from: string, to: string): void {
+  if (!existsSync(from)) return;
+  rmSync(to, { recursive: true, force: true });
+  cpSync(from, to, { recursive: true });
+}

@@ -1,0 +1,51 @@
+import { expect } from "vitest";
+import { type Commands, creditsOf, documentOf } from "./commands.js";
+import type { Desk, Planned } from "./desk.js";
+import { isFree, promptOf } from "./sheets.js";
+
+/** What was paid for is in an archive. */
+export function checkCollected(commands: Commands, desks: readonly Desk[]): void {
+  const known = new Set(desks.flatMap(({ files }) => files.lines()).map(({ task }) => task));
+  const missing = commands
+    .made()
+    .filter((task, at) => !isFree(task.prompt) && !commands.unanswered.has(at) && !known.has(task.id));
+  expect(missing, "paid for and not archived").toEqual([]);
+}
+
+/** The runs have spent what the accounts were charged. */
+export async function checkBooks(commands: Commands, desks: readonly Desk[]): Promise<void> {
+  let [spent, pending] = [0, 0];
+  for (const { folder, runsMax } of desks) {
+    for (let run = 1; run <= runsMax; run++) {
+      const status = documentOf<{ credits: Record<"spent" | "pending" | "lost", number> }>(
+        await commands.run(folder, ["status", String(run), "--json"]),
+      );
+      spent += status?.credits.spent ?? 0;
+      pending += (status?.credits.pending ?? 0) + (status?.credits.lost ?? 0);
+    }
+  }
+  const charged = creditsOf(commands.made());
+  expect(spent, "credits in the books").toBeLessThanOrEqual(charged);
+  expect(
+    spent + pending,
+    "credits in the books, with those that may have been charged",
+  ).toBeGreaterThanOrEqual(charged);
+}
+
+/** Each row of a sheet has the picture that it wants, and no other. */
+export async function checkFiles(commands: Commands, desk: Desk, name: string): Promise<void> {
+  const planned = await commands.run(desk.folder, ["plan", desk.sheets.manifest(name), "--json"]);
+  const plan = documentOf<Planned>(planned);
+  const rows = desk.sheets.rows(name);
+  const isMade = planned.code === 0 && plan?.edition === "" && plan.standings["archived"] === rows.length;
+  const { hasAdopted, hasTwoFolders, hasTwoUsers } = desk;
+  // Files in another output folder stay there under their names, and of two sheets of a job the last one names them.
+  if (!isMade || hasAdopted || hasTwoFolders || hasTwoUsers || desk.hasTwoSheets(plan.job)) return;
+  const prompts = new Map(commands.made().map(({ id, prompt }) => [id, prompt]));
+  const lost = new Set(plan.missing.map(({ rowId }) => rowId));
+  const files = desk.files.ofJob(plan.job).filter(({ file }) => !file.includes("/"));
+  for (const row of rows.filter(({ id }) => !lost.has(id))) {
+    const own = files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task));
+    expect([...new Set(own)], `files of ${row.id} of ${name}`).toEqual([promptOf(row)]);
+  }
+}
