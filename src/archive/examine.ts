@@ -44,6 +44,8 @@ export interface Examination {
 export interface ExamineOptions {
   /** Which files are read in full. The others are only checked for existence and length. */
   reads(file: KnownFile): boolean;
+  /** Whether the workspace has the file of an output in another folder by now: here it may be gone. */
+  isElsewhere?(identity: string): boolean;
   /** Called after each file. */
   onFile?(): void;
   signal?: AbortSignal;
@@ -68,7 +70,9 @@ export async function examine(
   for (const file of all) {
     if (options.signal?.aborted) break;
     const finding = await examineFile(disk, jobFolder, file, options.reads(file), examination);
-    if (finding) examination.findings.push(finding);
+    const isGoneFrom = finding?.kind === "missing" && options.isElsewhere?.(file.identity);
+    if (finding && !isGoneFrom) examination.findings.push(finding);
+    else if (isGoneFrom) examination.files--;
     else if (rows.has(file.identity) && !isLine(index, file)) {
       examination.findings.push({ kind: "unindexed", file: file.file, identity: file.identity });
     } else if (`${index.find(file.identity)?.check}`.endsWith(lengthUnknown)) {

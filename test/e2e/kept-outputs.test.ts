@@ -157,3 +157,35 @@ test("plan and run say where a job's files are if not in the output folder, and 
   ]);
   expect(service.made).toHaveLength(items);
 });
+
+test("P16: a file of a folder that is no longer the output folder is repaired into the new one, and found there", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (...args: string[]) => run(place, args, service);
+  place.write("set.csv", sheet(items, "plain-image"));
+  await command("run", "set.csv", "--yes", "--out", "elsewhere");
+  expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+  rmSync(join(place.folder, "elsewhere/set/a01.png"));
+  expect((await command("verify")).code).toBe(5);
+  const repaired = await command("verify", "--repair");
+  expect(repaired, repaired.stdout).toMatchObject({ code: 0 });
+  expect(repaired.stdout).toContain(`files     ${items} files in 2 folders`);
+  expect((await command("verify", "--read-data")).code).toBe(0);
+  expect((await command("find", "a01")).stdout).toContain("outputs/set/a01.png");
+  expect(service.made).toHaveLength(items);
+});
+
+test("a file is not called lost because its unfinished run goes on in another output folder", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (...args: string[]) => run(place, args, service);
+  place.write("set.csv", sheet(items, "plain-image"));
+  await command("run", "set.csv", "--yes", "--out", "elsewhere", "--max-credits", "2");
+  expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+  const planned = await command("plan", "set.csv");
+  expect(planned.stdout).not.toContain("lost files");
+  const verified = await command("verify", "--read-data");
+  expect(verified, verified.stdout).toMatchObject({ code: 0 });
+  expect(verified.stdout).toContain(`${items} files in 2 folders`);
+  expect((await command("find", "a01")).stdout).toContain("elsewhere/set/a01.png");
+});

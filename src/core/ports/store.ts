@@ -475,6 +475,8 @@ export interface ArchivedFile extends SavedFile {
   number: number;
   /** Empty for a file that was made elsewhere. */
   taskId: string;
+  /** Of the run that saved it. */
+  outFolder: string;
 }
 
 /** An item with all its attempts, and if it is archived with its files, both in the order of their numbers. */
@@ -497,8 +499,9 @@ export interface ArchivedOutput extends SavedFile {
   createdAt: string | null;
   completedAt: string | null;
   jobName: string;
-  /** Of the run that paid for it. */
+  /** Of the run that saved it. */
   outFolder: string;
+  /** The run that paid for it. */
   paidIn: number;
 }
 

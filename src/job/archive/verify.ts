@@ -60,6 +60,7 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
   mustHaveRuns(workspace);
   const folders = await withStore(workspace, clock, foldersOf);
   const all = folders.reduce((sum, { known }) => sum + known.length, 0);
+  const places = new Map(folders.flatMap(({ path, known }) => known.map(({ identity }) => [identity, path])));
   let done = 0;
   const reports: FolderReport[] = [];
   for (const folder of folders) {
@@ -67,7 +68,13 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
     const onFile = () => onProgress(++done, all);
     const disk = diskWith(bucketsOf(folder), folder.path, environment, signal);
     try {
-      const examination = await examine(disk, folder.path, folder.known, { reads, onFile, signal });
+      const isElsewhere = (identity: string) => (places.get(identity) ?? folder.path) !== folder.path;
+      const examination = await examine(disk, folder.path, folder.known, {
+        reads,
+        isElsewhere,
+        onFile,
+        signal,
+      });
       if (signal.aborted) throw interrupted();
       for (const finding of await uncopied(folder, examination, reads, options))
         examination.findings.push(finding);
@@ -89,22 +96,27 @@ function interrupted(): EarlyExit {
   return new EarlyExit("interrupted", "interrupted; nothing was changed");
 }
 
-/** Every folder that a run of the workspace writes to, even if nothing was archived there. */
+/** Every folder that a run of the workspace writes to, even if nothing was archived there, and that it has written to. */
 async function foldersOf(store: Store): Promise<Folder[]> {
   const folders = new Map<string, Folder>();
-  const owedOf = new Map<string, Item[]>();
+  const ofJob = new Map<string, Pick<Folder, "options" | "owed">>();
+  const folderAt = (path: string, { options, owed }: Pick<Folder, "options" | "owed">) => {
+    const folder = folders.get(path) ?? { path, known: [], options, owed };
+    folders.set(path, folder);
+    return folder;
+  };
   for (const run of await store.runs()) {
-    const path = jobFolder(run);
     const { jobName, options } = run;
-    const owed = owedOf.get(jobName) ?? [];
-    owedOf.set(jobName, owed);
+    const owed = ofJob.get(jobName)?.owed ?? [];
+    ofJob.set(jobName, { options, owed });
     for (const item of await store.items(run.id, ["ready", "held"])) owed.push(item);
-    const before = folders.get(path);
-    if (before) before.options = options;
-    else folders.set(path, { path, known: [], options, owed });
+    folderAt(jobFolder(run), { options, owed }).options = options;
   }
   for await (const page of store.archived())
-    for (const output of page) folders.get(jobFolder(output))?.known.push(knownFile(output));
+    for (const output of page) {
+      const job = ofJob.get(output.jobName);
+      if (job) folderAt(jobFolder(output), job).known.push(knownFile(output));
+    }
   return [...folders.values()];
 }
 

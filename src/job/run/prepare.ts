@@ -294,14 +294,15 @@ export async function mustBeManifest(path: string): Promise<void> {
   if (problem !== null) throw manifestProblems([problem]);
 }
 
-/** The numbers of the files, by item key, that are missing from all folders that the job's runs wrote to. */
+/** The numbers of the files, by item key, that are neither where they were saved nor in a folder of the job's runs. */
 export async function missingFiles(store: Store, jobName: string): Promise<Map<string, number[]>> {
   const runs = (await store.runs()).filter((run) => run.jobName === jobName);
-  const folders = [...new Set(runs.map(jobFolder))].reverse();
+  const folders = [...new Set(runs.map(jobFolder))];
   const missing = new Map<string, number[]>();
-  for (const { key, number, file, bucket } of await store.files(jobName)) {
+  for (const { key, number, file, outFolder, bucket } of await store.files(jobName)) {
+    const isIn = (folder: string) => existsSync(join(folder, file));
     // Only `verify` reads buckets.
-    if (bucket != null || folders.some((folder) => existsSync(join(folder, file)))) continue;
+    if (bucket != null || isIn(jobFolder({ outFolder, jobName })) || folders.some(isIn)) continue;
     missing.set(key, [...(missing.get(key) ?? []), number]);
   }
   return missing;

@@ -2,9 +2,10 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
-import type { AsScript, Database, InTransaction, Script } from "../script.js";
+import type { AsScript, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-import { applyTransition, type Before, beforeColumns, transit } from "./transition.js";
+import { toldPath } from "./own-paths.js";
+import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
@@ -78,8 +79,8 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
   };
 }
 
-export function attemptMethods(connection: Database): AttemptMethods {
-  const { atomic, read, ask, sql, clock } = connection;
+export function attemptMethods(connection: RootedDatabase): AttemptMethods {
+  const { atomic, read, ask, sql, clock, root } = connection;
   const changes = attemptChanges(connection);
   const newest = (itemId: number) => newestOf(connection, itemId);
 
@@ -226,9 +227,11 @@ export function attemptMethods(connection: Database): AttemptMethods {
 
     files: (jobName, only) =>
       read(function* () {
-        return (yield* sql(only === "vanished" ? filesOfVanished : filesOfJob).all(
-          jobName,
-        )) as ArchivedFile[];
+        const rows = yield* sql(only === "vanished" ? filesOfVanished : filesOfJob).all(jobName);
+        return (rows as ArchivedFile[]).map((file) => ({
+          ...file,
+          outFolder: toldPath(root, file.outFolder),
+        }));
       }),
 
     moved: async (itemId, number, file) =>
@@ -250,10 +253,11 @@ export function attemptMethods(connection: Database): AttemptMethods {
       atomic(
         function* () {
           yield* sql(
-            `UPDATE outputs SET file = ?, bucket = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ?
-           WHERE item_id = ? AND number = ?`,
+            `UPDATE outputs SET file = ?, out_folder = (${folderOfItem}), bucket = ?, bytes = ?, sha256 = ?, mime = ?,
+               checked = ?, saved_at = ? WHERE item_id = ? AND number = ?`,
           ).run(
             file.file,
+            itemId,
             file.bucket ?? null,
             file.bytes,
             file.sha256,
@@ -322,8 +326,11 @@ function* changePlaces({ sql }: InTransaction, newest: Attempt, earlier: number)
   yield* renumber.run(newest.number, earlier);
 }
 
+const folderOfItem =
+  "SELECT runs.out_folder FROM items JOIN runs ON runs.id = items.run_id WHERE items.id = ?";
+
 const filesWhere = (condition: string) => `
-  SELECT i.id AS itemId, i.key, o.number, o.file, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
+  SELECT i.id AS itemId, i.key, o.number, o.file, o.out_folder AS outFolder, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
     coalesce((SELECT task_id FROM attempts a WHERE a.item_id = i.id AND task_id IS NOT NULL AND o.url <> ''
       ORDER BY a.number DESC LIMIT 1), '') AS taskId
   FROM items i JOIN outputs o ON o.item_id = i.id

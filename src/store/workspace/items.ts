@@ -138,13 +138,14 @@ export function itemMethods(connection: Database): ItemMethods {
         yield* put(connection, runId, [item]);
         const { id } = (yield* sql(itemOfRun).get(runId, item.key)) as { id: number };
         yield* sql(
-          `INSERT INTO outputs (item_id, number, url, file, bucket, bytes, sha256, mime, checked, saved_at)
-           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (item_id, number) DO UPDATE SET url = '', file = excluded.file, bucket = excluded.bucket,
-             bytes = excluded.bytes, sha256 = excluded.sha256, mime = excluded.mime, checked = excluded.checked, saved_at = excluded.saved_at`,
+          `INSERT INTO outputs (item_id, number, url, file, out_folder, bucket, bytes, sha256, mime, checked, saved_at)
+           VALUES (?, 1, '', ?, (SELECT out_folder FROM runs WHERE id = ?), ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (item_id, number) DO UPDATE SET url = '', file = excluded.file, out_folder = excluded.out_folder,
+             bucket = excluded.bucket, bytes = excluded.bytes, sha256 = excluded.sha256, mime = excluded.mime, checked = excluded.checked, saved_at = excluded.saved_at`,
         ).run(
           id,
           file.file,
+          runId,
           file.bucket ?? null,
           file.bytes,
           file.sha256,

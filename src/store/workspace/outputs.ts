@@ -7,11 +7,11 @@ import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transi
 /** How many outputs are read at a time. */
 const pageOutputs = 1_000;
 
-/** The workspace's archived outputs. The folder belongs to the run that paid; a later run may have another folder. */
+/** The workspace's archived outputs. */
 const select = `
   SELECT ${itemColumns}, 1 AS attempted, o.number, o.file, o.bucket, o.bytes, o.sha256, o.mime, o.checked AS "check",
     o.saved_at AS savedAt, coalesce(a.task_id, '') AS taskId, a.external_task_id AS externalTaskId, a.charged,
-    a.created_at AS createdAt, a.completed_at AS completedAt, j.name AS jobName, r.out_folder AS outFolder, r.id AS paidIn
+    a.created_at AS createdAt, a.completed_at AS completedAt, j.name AS jobName, o.out_folder AS outFolder, r.id AS paidIn
   FROM outputs o JOIN items ON items.id = o.item_id JOIN jobs j ON j.id = items.job_id
   -- What was made elsewhere has no task of its own.
   LEFT JOIN attempts a ON a.item_id = items.id AND o.url <> '' AND a.task_id IS NOT NULL

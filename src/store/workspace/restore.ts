@@ -52,9 +52,9 @@ export function* restoreItem(connection: InTransaction, runId: number, restored:
   }
   for (const file of files) {
     yield* sql(
-      `INSERT INTO outputs (item_id, number, url, file, bucket, bytes, sha256, mime, checked, saved_at)
-         VALUES (@id, @number, @url, @file, @bucket, @bytes, @sha256, @mime, @check, @savedAt)`,
-    ).run({ ...file, bucket: file.bucket ?? null, id });
+      `INSERT INTO outputs (item_id, number, url, file, out_folder, bucket, bytes, sha256, mime, checked, saved_at)
+         VALUES (@id, @number, @url, @file, (SELECT out_folder FROM runs WHERE id = @runId), @bucket, @bytes, @sha256, @mime, @check, @savedAt)`,
+    ).run({ ...file, bucket: file.bucket ?? null, id, runId });
   }
   // An item with parents starts as blocked, and was released before anything else happened to it.
   if (events.length > 0 && item.parents !== undefined) yield* applyTransition(connection, id, "released");

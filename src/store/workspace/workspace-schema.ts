@@ -204,6 +204,8 @@ export const workspaceTables = `
     number INTEGER NOT NULL,
     url TEXT NOT NULL,
     file TEXT,
+    -- The output folder of the run that saved the file: another run may have paid, and have another folder by now.
+    out_folder TEXT,
     -- The bucket that has the file; null for the disk.
     bucket TEXT,
     bytes INTEGER,
