@@ -70,7 +70,9 @@ async function checkFor<Case>(
     const leftMs = Math.max(1, minutes * 60_000 - spentMs());
     const interruptAfterTimeLimit = Math.min(sliceMs, leftMs);
     const found = await fc.check(property, { seed, numRuns: 2 ** 31 - 1, interruptAfterTimeLimit });
-    if (found.failed || spentMs() >= minutes * 60_000) return found;
+    // A slice in which no case ended counts as failed, without a case.
+    const failed = found.failed && found.counterexample !== null;
+    if (failed || spentMs() >= minutes * 60_000) return { ...found, failed } as typeof found;
   }
 }
 
