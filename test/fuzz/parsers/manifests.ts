@@ -113,7 +113,7 @@ const texts =
   () =>
     samples.map((sample) => Buffer.from(sample));
 
-const names = ["id", "prompt", "season", "mood", "params.aspect_ratio"];
+const names = ["id", "prompt", "season", "mood", "params.aspect_ratio", "lang", "x", "day"];
 const cells = { id: "a", prompt: "A {{ season | slug }} cup", season: "Late autumn", mood: "{{ mood }}" };
 
 function readTemplate(bytes: Buffer): Outcome {
@@ -121,8 +121,8 @@ function readTemplate(bytes: Buffer): Outcome {
   const made = new Templates(all);
   const template = made.compile(bytes.toString("utf8"));
   if (typeof template !== "function") return problemIsClear(template);
-  const named = { index: 1, row: 2, step: null, written: cells, cells, axes: {}, late: null };
-  const shared = { names: all, templates: made, vars: {}, today: "2026-11-20" };
+  const named = { index: 1, row: 2, step: null, written: cells, cells, axes: { lang: "en" }, late: null };
+  const shared = { names: all, templates: made, vars: { x: "y", day: "2026-04-05" }, today: "2026-11-20" };
   try {
     expect(typeof template(new Scope(named, shared))).toBe("string");
     return "taken";
@@ -252,11 +252,14 @@ export const manifestParsers: Readonly<Record<string, Parser>> = {
     samples: texts(
       "A {{ season | slug }} cup, {% if mood %}{{ mood | upcase }}{% else %}plain{% endif %}",
       "{{ params.aspect_ratio | default: '1:1' }} {{ 'now' | date: '%Y' }} {{ prompt_{{season}} }}",
+      "{{ season | pad: 3 }} {{ day | date: '%Y' }} {{ 'Ærø' | slug }} {{ x }}",
       "{% assign x = season | split: ' ' %}{% case x[0] %}{% when 'Late' %}l{% endcase %}{% raw %}{{{% endraw %}",
     ),
     words: [
       ...templates,
-      ..."season mood params . [ ] ( ) .. : , ' \" | - == and or contains 0 9999999999 nil true".split(" "),
+      ..."season mood params lang x day id today . [ ] ( ) .. : , ' \" | - == and or contains 0 9999999999 nil true".split(
+        " ",
+      ),
       " ",
       "\n",
       "{% assign a = ",
