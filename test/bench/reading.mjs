@@ -18,7 +18,7 @@ import { numberOf } from "./flags.mjs";
 import { startService } from "./watched-service.mjs";
 
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const items = numberOf("--items", process.argv.includes("--short") ? 2_000 : 200_000);
+const items = numberOf("--items", process.argv.includes("--short") ? 500 : 200_000);
 const sizes = [items / 10, items];
 const commands = {
   status: [],

@@ -16,9 +16,9 @@ const short = process.argv.includes("--short");
 const self = fileURLToPath(import.meta.url);
 const connections = 64;
 const rounds = short ? 1 : 15;
-const requestsARound = short ? 2_000 : 6_000;
-const memoryRequests = short ? 2_000 : 200_000;
-const mediaJobs = short ? 8 : 100;
+const requestsARound = short ? 500 : 6_000;
+const memoryRequests = short ? 400 : 200_000;
+const mediaJobs = short ? 2 : 100;
 /** What is made: of every category. */
 const jobs = [
   { model: "aurora-image", params: { size: "large" } },

@@ -2,7 +2,7 @@
  * Odd input for everything that reads what others wrote.
  *
  *   npm run fuzz                                    all tests with the tag fuzz, in full
- *   npm run fuzz -- --short                         the same with a tenth of the cases for each parser
+ *   npm run fuzz -- --short                         the same with a tenth of the cases, or of their size
  *   npm run fuzz -- --minutes 5 [--only csv,yaml]   each parser (test/fuzz/parsers/) for so many minutes of processor time
  *   npm run fuzz -- --minutes 5 --only csv --seed 7 the same cases again
  *

@@ -10,6 +10,7 @@ export default defineConfig({
       "test/manifest/fuzz.test.ts",
       "test/plan/large.test.ts",
       "test/plan/names.test.ts",
+      "test/plan/saved-plan.test.ts",
       "test/report/live-view.test.ts",
       "test/sandbox/fuzz.test.ts",
       "test/schedule/year.test.ts",

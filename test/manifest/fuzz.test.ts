@@ -1,10 +1,7 @@
 import { expect, test } from "vitest";
-import { digestOf } from "../../src/core/problem.js";
 import { bytesOf } from "../../src/manifest/formats/bytes.js";
-import { manifestOf, sourceOf } from "../../src/manifest/read.js";
-import { problemsText } from "../../src/report/problem-text.js";
+import { sourceOf } from "../../src/manifest/read.js";
 import { amount } from "../fuzz/amount.js";
-import { plan } from "../plan/account.js";
 import { wholeSource } from "./read.js";
 
 test("a line of many megabytes is one problem, and so is a quote that swallows a large file", {
@@ -19,17 +16,4 @@ test("a line of many megabytes is one problem, and so is a quote that swallows a
       { place: { line: 2 }, message: expect.stringContaining("row 2 is longer than any row should be") },
     ]);
   }
-});
-
-test("very many wrong rows are all counted, and the first hundred mistakes are shown", {
-  tags: ["fuzz"],
-}, async () => {
-  const length = amount(3_000, 130_000);
-  const rows = Array.from({ length }, (_, n) => `r${n},nobody${n},x`).join("\n");
-  const { source } = await sourceOf("a.csv", bytesOf(Buffer.from(`id,model,prompt\n${rows}\n`)), {});
-  const { problems } = await plan(manifestOf("a.csv", source, {}));
-  expect(problems).toHaveLength(length);
-  const lines = problemsText(digestOf(problems), "").split("\n");
-  expect(lines).toHaveLength(101);
-  expect(lines[100]).toContain(`and ${length - 100} more`);
 });

@@ -113,6 +113,16 @@ matrix: { lang: [en, de] }
     ],
     ["a value for a list", "matrix: { lang: en }", { expected: "a list of values", got: '"en"' }],
     [
+      "lists below a name other than params",
+      "zip: { look: { style: [x] } }",
+      { place: { column: "zip.look", line: 2 }, expected: "a list of values" },
+    ],
+    [
+      "a list of params",
+      "matrix: { params: [x] }",
+      { place: { column: "matrix.params" }, expected: "an object with a list of values for each parameter" },
+    ],
+    [
       "a list within a list",
       "matrix: { lang: [[en]] }",
       { place: { column: "matrix.lang.0" }, got: "a list of 1" },

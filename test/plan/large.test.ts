@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { digestOf } from "../../src/core/problem.js";
 import { bytesOf } from "../../src/manifest/formats/bytes.js";
 import { manifestOf, openManifest, sourceOf } from "../../src/manifest/read.js";
+import { problemsText } from "../../src/report/problem-text.js";
 import { amount } from "../fuzz/amount.js";
 import { fileWith } from "../manifest/folder.js";
 import { plan, planOf } from "./account.js";
@@ -69,12 +70,16 @@ test("very many wrong rows are counted and the first hundred mistakes told, in t
   ...slow,
   tags: ["fuzz"],
 }, async () => {
-  const rows = amount(10_000, 100_000);
+  const rows = amount(10_000, 130_000);
   const { problems } = await plan(
     await large("id,model,prompt", rows, (index) => `r${index},nobody${index},x`),
   );
-  const { told, count } = digestOf(problems);
+  const digest = digestOf(problems);
+  const { told, count } = digest;
   expect(count).toBe(rows);
+  const lines = problemsText(digest, "").split("\n");
+  expect(lines).toHaveLength(101);
+  expect(lines[100]).toContain(`and ${rows - 100} more`);
   expect(told.map(({ problem }) => problem.place.row)).toEqual(Array.from({ length: 100 }, (_, n) => n + 2));
 });
 

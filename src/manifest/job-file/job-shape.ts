@@ -43,10 +43,11 @@ const values = z
   .array(cell, "a list of values")
   .min(1, "a list of at least one value")
   .describe("the values that each row is made with");
+const paramLists = z.record(z.string(), values, "an object with a list of values for each parameter");
 const axes = (meaning: string) =>
   z
     .union(
-      [z.record(z.string(), z.union([values, z.record(z.string(), values)], "a list of values")), z.null()],
+      [z.object({ params: paramLists.optional() }).catchall(values), z.null()],
       "an object with a list of values for each key",
     )
     .describe(meaning);

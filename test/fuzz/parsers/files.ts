@@ -12,6 +12,7 @@ import { configFiles, flagValues } from "../../../src/cli/settings/settings.js";
 import { EarlyExit } from "../../../src/core/exit.js";
 import { statusOf } from "../../../src/job/workspace/status.js";
 import type { Machine } from "../../../src/machine.js";
+import { driftOf } from "../../../src/plan/saved-plan.js";
 import { KnownAttempts, lineIn } from "../../../src/run/receipts/receipt-lines.js";
 import { allSwitches, readSwitches } from "../../../src/sandbox/state/switches.js";
 import { systemClock } from "../../../src/system.js";
@@ -19,6 +20,7 @@ import { jsonPieces } from "../../../src/text/pieces.js";
 import { afterThisFile } from "../../after-file.js";
 import { media } from "../../archive/media.js";
 import { archivedPlace } from "../../job/archived-place.js";
+import { planOf } from "../../plan/account.js";
 import { intentLine } from "../../receipt-line.js";
 import type { Outcome, Parser } from "../cases.js";
 import { fileOf, scratch } from "./scratch.js";
@@ -83,6 +85,14 @@ const listedPlan = {
   items: new Set([...savedPlan.items, { ...savedPlan.items[0], key: "k1:b" }]),
 };
 
+let sheet: ReturnType<typeof planOf> | null = null;
+
+/** What saved plans are compared with. */
+function planned() {
+  sheet ??= planOf("id,model,prompt\na,paint,x\nb,paint,y\nc,paint,z\n");
+  return sheet;
+}
+
 function readPlan(bytes: Buffer): Promise<Outcome> {
   const file = fileOf("plan.json", bytes);
   return takenUnlessEarlyExit(async () => {
@@ -92,6 +102,9 @@ function readPlan(bytes: Buffer): Promise<Outcome> {
     } as unknown as Machine;
     const saved = savedPlanIn(file, machine);
     if (saved === null) throw new EarlyExit("usage", "no saved plan");
+    const { origin, user, edition } = saved;
+    const now = { ...(await planned()), origin, user, edition };
+    for (const { message } of driftOf(saved, now, 5)) expect(message).not.toMatch(/undefined|NaN|\[object/);
     await flagsOfPlan(saved, { workspace: join(scratch(), "none") }, [], machine);
   });
 }
@@ -257,12 +270,14 @@ export const fileParsers: Readonly<Record<string, Parser>> = {
     samples: texts(
       "max-credits: 200\nparam: { mood: calm, aspect_ratio: '16:9' }\npoll: balanced\nmax-failures: 5%\n",
       "lanes: 2\nkeep-credits: 10.5\nuntil: '22:00'\nnotify:\n  - https://hook.example/x\nsidecars: true\n",
+      "base-url: https://service.example\nrange: '2:9'\nout: made\nfilter: season=autumn\nfirst: 3\nuntil: 2027-01-01T00:00:00Z\n",
     ),
     words: [
-      ..."max-credits lanes poll param until max-failures notify retries settle-seconds share rpd"
-        .split(" ")
-        .map((word) => `${word}: `),
-      ..."200 5% 22:00 -1 1e9 .inf .nan ~ true [ ] { } , & * ! | > \" ' #".split(" "),
+      ...Object.keys(runFlags).map((name) => `${name}: `),
+      ...["api-key", "base-url", "sandbox-latency"].map((name) => `${name}: `),
+      ..."200 5% 22:00 2:3 3:2 2027-01-01T00:00:00Z 0 -1 1e9 .inf .nan ~ true [ ] { } , & * ! | > \" ' #".split(
+        " ",
+      ),
       "\n",
       "- ",
       "  ",

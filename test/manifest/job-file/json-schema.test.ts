@@ -17,6 +17,7 @@ test.each(["demo.json", "nightly.example.json", "product-shots.yaml", "voice-ove
 test.each<[string, unknown]>([
   ["an unknown field", { rows: [], row: [] }],
   ["a matrix without lists", { rows: [], matrix: { lang: "en" } }],
+  ["lists below a name other than params", { rows: [], zip: { look: { style: ["oil"] } } }],
   ["a step without a name", { steps: [{ model: "m" }] }],
   ["params that are no object", [{ params: "x" }]],
 ])("it refuses %s", (_name, manifest) => {
