@@ -17,7 +17,26 @@ const require = createRequire(import.meta.url);
 const needsNoCompiler = Number(process.versions.napi) >= 10;
 
 function load(): Constructor {
-  return (needsNoCompiler ? require("better-sqlite3-napi") : require("better-sqlite3")) as Constructor;
+  const Native = (
+    needsNoCompiler ? require("better-sqlite3-napi") : require("better-sqlite3")
+  ) as Constructor;
+  return class extends Native {
+    override pragma(source: string, options?: BetterSqlite3.PragmaOptions): unknown {
+      try {
+        return super.pragma(source, options);
+      } catch (error) {
+        throw named(this.name, error);
+      }
+    }
+
+    override exec(source: string): this {
+      try {
+        return super.exec(source);
+      } catch (error) {
+        throw named(this.name, error);
+      }
+    }
+  };
 }
 
 let Database: Constructor | undefined;

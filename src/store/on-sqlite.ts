@@ -43,8 +43,14 @@ export function sqliteDatabase(db: Sqlite, clock: Clock, defer?: Defer): SqliteD
 class LogSync {
   private log: FileHandle | null = null;
 
+  /** Closes the database if it is damaged. */
   constructor(private readonly db: Sqlite) {
-    db.pragma("synchronous = NORMAL");
+    try {
+      db.pragma("synchronous = NORMAL");
+    } catch (error) {
+      db.close();
+      throw error;
+    }
   }
 
   async sync(): Promise<void> {

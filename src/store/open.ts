@@ -52,6 +52,19 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   }
 }
 
+/** Throws SQLite's error if any page of a database is damaged. A query notices only the pages that it reads. */
+export function refuseDamaged(path: string): void {
+  const db = openSqlite(path, { readonly: true, fileMustExist: true });
+  try {
+    const found = String(db.pragma("quick_check(1)", { simple: true }));
+    if (found === "ok") return;
+    const what = found.trim().split("\n").at(-1);
+    throw Object.assign(new Error(`${path}: damaged (${what})`), { code: "SQLITE_CORRUPT" });
+  } finally {
+    db.close();
+  }
+}
+
 /** Whether the disk refused a write: it is full, gone or read-only. */
 export function refusedByDisk(error: unknown): error is Error {
   const { code } = (error ?? {}) as { code?: unknown };

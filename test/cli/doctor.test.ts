@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -276,6 +276,29 @@ describe("doctor", () => {
     expect(checks.find(({ name }) => name === "accounts")?.todo).toMatch(/quota ledger.*move it away/);
     expect(of["history"]).toMatch(/^ok: /);
     expect(of["service"]).toBe("not checked: no request can be counted without accounts.db");
+  });
+
+  test("damage in a part of a database that no other check reads is found", async () => {
+    const folder = await whole();
+    writeFileSync(join(at.folder, "set.csv"), "id,model,prompt\na,aurora-image-mini,a cup\n");
+    expect(await run(at, ["run", "set.csv", "--sandbox", "--yes"])).toMatchObject({ code: 0 });
+    const spoil = (file: string, table: string) => {
+      const db = openSqlite(file);
+      const size = db.pragma("page_size", { simple: true }) as number;
+      const root = db
+        .prepare("SELECT rootpage FROM sqlite_master WHERE name = ?")
+        .pluck()
+        .get(table) as number;
+      db.close();
+      const bytes = readFileSync(file);
+      writeFileSync(file, bytes.fill(0xff, (root - 1) * size, root * size));
+    };
+    spoil(join(folder, "state.db"), "events");
+    spoil(join(folder, "accounts.db"), "spend_log");
+    const { code, of } = await doctor(["--sandbox"]);
+    expect(code).toBe(2);
+    expect(of["history"]).toMatch(/^problem: .*state\.db: damaged \(.*page/);
+    expect(of["accounts"]).toMatch(/^problem: .*accounts\.db: damaged \(.*page/);
   });
 
   test("reports a history that is no database, and outputs that cannot be written", async () => {

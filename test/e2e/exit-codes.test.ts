@@ -95,7 +95,10 @@ describe.concurrent("every documented exit code is reached", () => {
     }
     // A stack is for defects alone; it names the positions in the bundle with their modules.
     expect(/\bat .*\.c?js:\d+/.test(end.stderr)).toBe(code === exitCode("crash"));
-    if (code === exitCode("crash")) expect(end.stderr).toMatch(/\.c?js:\d+:\d+, store\/[\w-]+\.js\b/);
+    if (code === exitCode("crash")) {
+      expect(end.stderr).toMatch(/\.c?js:\d+:\d+, store\/[\w-]+\.js\b/);
+      expect(end.stderr).toContain("`bulkgen doctor` checks them");
+    }
   });
 });
 

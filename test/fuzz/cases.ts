@@ -19,11 +19,14 @@ export type Outcome = "taken" | "refused";
 /** Inputs for a parser, which shrink to small ones. */
 export async function casesOf({ samples, words, isJson = false }: Parser): Promise<fc.Arbitrary<Buffer>> {
   const good = await samples();
-  const kinds = [changed(good, words), spliced(good)];
+  const kinds = [changed(good, words), spliced(good), overwritten(good)];
   if (words.length > 0) kinds.push(pieces(words));
   if (isJson) kinds.push(changedValues(good), changedValues(good));
   return fc.oneof(...kinds);
 }
+
+/** A place in a sample, whatever its length. Of itself fast-check would choose the first and the last ones most often. */
+const anywhere = fc.noBias(fc.nat(2 ** 24));
 
 function pieces(words: readonly string[]): fc.Arbitrary<Buffer> {
   return fc.array(fc.constantFrom(...words), { maxLength: 40 }).map((some) => Buffer.from(some.join("")));
@@ -32,7 +35,7 @@ function pieces(words: readonly string[]): fc.Arbitrary<Buffer> {
 function changed(samples: readonly Buffer[], words: readonly string[]): fc.Arbitrary<Buffer> {
   const bytes = fc.uint8Array({ maxLength: 4 }).map((some) => Buffer.from(some));
   const added = words.length === 0 ? bytes : fc.oneof(bytes, fc.constantFrom(...words).map(Buffer.from));
-  const change = fc.record({ at: fc.nat(2 ** 24), lose: fc.nat(6), add: added });
+  const change = fc.record({ at: anywhere, lose: fc.nat(6), add: added });
   return fc
     .tuple(fc.constantFrom(...samples), fc.array(change, { minLength: 1, maxLength: 4 }))
     .map(([sample, changes]) =>
@@ -43,12 +46,25 @@ function changed(samples: readonly Buffer[], words: readonly string[]): fc.Arbit
     );
 }
 
+/** Other bytes in the same places: what stands after them is still found. */
+function overwritten(samples: readonly Buffer[]): fc.Arbitrary<Buffer> {
+  const change = fc.record({ at: anywhere, bytes: fc.uint8Array({ minLength: 1, maxLength: 4 }) });
+  return fc
+    .tuple(fc.constantFrom(...samples), fc.array(change, { minLength: 1, maxLength: 4 }))
+    .map(([sample, changes]) => {
+      const copy = Buffer.from(sample);
+      for (const { at, bytes } of changes)
+        copy.set(bytes.subarray(0, copy.length), at % Math.max(1, copy.length - bytes.length + 1));
+      return copy;
+    });
+}
+
 /** The beginning of one and the end of another; also a sample that is cut short. */
 function spliced(samples: readonly Buffer[]): fc.Arbitrary<Buffer> {
   const any = fc.constantFrom(...samples, Buffer.alloc(0));
-  const place = fc.nat(2 ** 24);
+
   return fc
-    .tuple(any, place, any, place)
+    .tuple(any, anywhere, any, anywhere)
     .map(([one, end, other, from]) =>
       Buffer.concat([one.subarray(0, end % (one.length + 1)), other.subarray(from % (other.length + 1))]),
     );
@@ -89,12 +105,12 @@ const oddValues: readonly unknown[] = [
 /** A JSON document, or one of its lines, with some of its values replaced, left out or named otherwise. */
 function changedValues(samples: readonly Buffer[]): fc.Arbitrary<Buffer> {
   const change = fc.record({
-    at: fc.nat(2 ** 24),
+    at: anywhere,
     how: fc.constantFrom("replace", "replace", "replace", "remove", "rename", "repeat"),
     value: fc.constantFrom(...oddValues),
   });
   return fc
-    .tuple(fc.constantFrom(...samples), fc.nat(2 ** 24), fc.array(change, { minLength: 1, maxLength: 3 }))
+    .tuple(fc.constantFrom(...samples), anywhere, fc.array(change, { minLength: 1, maxLength: 3 }))
     .map(([sample, at, changes]) => {
       const lines = sample.toString("utf8").trimEnd().split("\n");
       const isLines = lines.every((line) => isDocument(line));

@@ -20,10 +20,14 @@ export async function reportError(error: unknown, { stderr, cwd }: Machine): Pro
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const exit = exitOf(error);
-  const text = exit === "crash" ? stackWithModules(stack ?? message) : await refusal(error, message);
+  const text =
+    exit === "crash" ? `${stackWithModules(stack ?? message)}\n${defect}` : await refusal(error, message);
   stderr.write(`bulkgen: ${terminalLines(text)}\n`);
   return exitCode(exit);
 }
+
+const defect =
+  "This is a defect of bulkgen, unless a file of the workspace is damaged: `bulkgen doctor` checks them.";
 
 /** Codes of refusals by the system or by SQLite. `ERR_…` and any other code of SQLite mean a defect of ours. */
 const refusals = /^(E[A-Z0-9]+|SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOTADB|PERM|READONLY)\w*)$/;

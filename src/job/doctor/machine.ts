@@ -5,7 +5,7 @@ import { bucketRefusal } from "../../archive/copies.js";
 import { BucketError } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
-import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
+import { madeWritable, openDatabase, refuseDamaged, wayOut } from "../../store/open.js";
 import type { Environment } from "../../text/environment.js";
 import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
@@ -170,6 +170,7 @@ async function history(workspace: Workspace, clock: Clock): Promise<Check> {
   if (lost !== null) return problem("history", { expected, got: lost, todo: remedy });
   if (workspace.database === null && !existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
+    if (workspace.database === null) refuseDamaged(stateFile);
     return await withStore(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
       if (outdated !== null) return problem("history", { expected, got: outdated, todo: remedy });
@@ -331,6 +332,7 @@ async function accountsData(
     return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
   }
   try {
+    if (database === null) refuseDamaged(accountsFile);
     await (await openSharedData({ accountsFile, database }, clock)).close();
     if (database !== null && (await isReadOnly(database)))
       return problem("accounts", {
