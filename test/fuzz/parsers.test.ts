@@ -8,6 +8,7 @@ import { casesOf, type Outcome } from "./cases.js";
 import { answerParsers } from "./parsers/answers.js";
 import { fileParsers } from "./parsers/files.js";
 import { manifestParsers } from "./parsers/manifests.js";
+import { rebuildParser } from "./parsers/rebuild.js";
 
 /**
  * Everything that reads what others wrote, with input of any kind: it is taken or refused in the way that is promised.
@@ -15,7 +16,12 @@ import { manifestParsers } from "./parsers/manifests.js";
  */
 const only = process.env["FUZZ_ONLY"]?.split(",");
 const minutes = process.env["FUZZ_MINUTES"];
-const parsers = Object.entries({ ...manifestParsers, ...answerParsers, ...fileParsers });
+const parsers = Object.entries({
+  ...manifestParsers,
+  ...answerParsers,
+  ...fileParsers,
+  rebuild: rebuildParser,
+});
 const wanted = parsers.filter(([name]) => only?.includes(name) ?? true);
 const regressions = join("test", "fuzz", "regressions");
 
