@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { amount } from "./amount.js";
 import { casesOf, type Outcome } from "./cases.js";
 import { answerParsers } from "./parsers/answers.js";
+import { dashboardParser } from "./parsers/dashboard.js";
 import { fileParsers } from "./parsers/files.js";
 import { manifestParsers } from "./parsers/manifests.js";
 import { rebuildParser } from "./parsers/rebuild.js";
@@ -21,6 +22,7 @@ const parsers = Object.entries({
   ...answerParsers,
   ...fileParsers,
   rebuild: rebuildParser,
+  dashboard: dashboardParser,
 });
 const wanted = parsers.filter(([name]) => only?.includes(name) ?? true);
 const regressions = join("test", "fuzz", "regressions");
