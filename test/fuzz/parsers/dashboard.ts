@@ -11,9 +11,19 @@ const asked = (method: "GET" | "POST", path: string, body: unknown = null) => [[
 
 const run = { model: "plain-image", params: { size: "big" }, filter: "id=cup", maxCredits: 3 };
 const samples = [
-  ...["runs?limit=2", "runs/1", "runs/1/items?state=archived&text=cup&from=0&limit=5", "runs/1/progress"],
-  ...["account?days=7", "items/1", "files?run=1&text=cup&before=9&limit=3", "waiting?limit=3", "schedules"],
-  ...["sheets", "sheet?file=sheets/autumn.csv", "sheet/rows?file=sheets/autumn.csv&from=1&limit=2", "models"],
+  "runs?limit=2",
+  "runs/1",
+  "runs/1/items?state=archived&text=cup&from=0&limit=5",
+  "runs/1/progress",
+  "account?days=7",
+  "items/1",
+  "files?run=1&text=cup&before=9&limit=3",
+  "waiting?limit=3",
+  "schedules",
+  "sheets",
+  "sheet?file=sheets/autumn.csv",
+  "sheet/rows?file=sheets/autumn.csv&from=1&limit=2",
+  "models",
 ].map((path) => asked("GET", `/api/${path}`));
 const orders = [
   asked("POST", "/api/sheets?name=spring.csv", "id,model,prompt\na,plain-image,x\n"),
