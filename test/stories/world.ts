@@ -110,21 +110,23 @@ export class World {
 
   /** Does what is left to do, and looks at everything. */
   async end(): Promise<void> {
-    for (const desk of this.desks) {
+    // A folder in which nothing was done has nothing to look at.
+    const desks = this.desks.filter((desk) => desk === this.desk || desk.runsMax > 0);
+    for (const desk of desks) {
       this.desk = desk;
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
       await this.collectsAll();
     }
-    if (this.desks.some(({ stateWasLost }) => stateWasLost)) return;
-    for (const desk of this.desks) {
+    if (desks.some(({ stateWasLost }) => stateWasLost)) return;
+    for (const desk of desks) {
       this.desk = desk;
       await this.verifies(["--read-data", "--repair"]);
       // What a repair has brought back gets its place in the next run.
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
     }
-    checkCollected(this.commands, this.desks);
-    await checkBooks(this.commands, this.desks);
-    for (const desk of this.desks)
+    checkCollected(this.commands, desks);
+    await checkBooks(this.commands, desks);
+    for (const desk of desks)
       for (const name of desk.sheets.names()) await checkFiles(this.commands, desk, name);
   }
 
