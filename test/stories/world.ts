@@ -239,6 +239,8 @@ export class World {
     if (this.desk.stateWasLost || documentOf(end) === null || !flags.includes("--read-data")) return;
     const broken = this.desk.files.broken();
     if (end.code === 0) expect(broken, said).toEqual([]);
+    // What is paid for again in place of a lost file, and was not answered, has no task to download from.
+    if (this.commands.unanswered.size > 0) return;
     if (flags.includes("--repair")) expect(end.code, said).toBe(0);
     else if (broken.length === 0) expect(end.code, said).toBe(0);
   }
