@@ -105,9 +105,10 @@ export function noRunsText(workspace: Workspace): string {
   if (items > 0)
     return `no runs in ${root}, but outputs of ${count(items, "item")} lie in ${outFolder}. \`bulkgen doctor --rebuild\` restores their history, so that nothing is paid again`;
   const rehearsed = existsSync(join(dirname(stateFile), "sandbox", basename(stateFile)));
-  return rehearsed
-    ? `only rehearsals in ${root} so far; add --sandbox for them`
-    : `no runs in ${root} yet. ${howToBegin}`;
+  if (rehearsed) return `only rehearsals in ${root} so far; add --sandbox for them`;
+  return existsSync(workspace.markerFolder)
+    ? `no runs in ${root} yet. ${howToBegin}`
+    : `no runs in ${root}: it is not a workspace yet. If yours is elsewhere, go to its folder or name it with --workspace. To begin here, ${howToBegin}`;
 }
 
 /** The lines of a file, read piece by piece. */
