@@ -201,6 +201,8 @@ test("what is made after a variant has replaced a rejected item takes the varian
   await run(place, ["reject", "cup-draft", "--again", "--yes"], service);
   await run(place, ["approve", "cup-draft-v2"]);
   const variant = paid(service).length - 1;
+  expect((await run(place, ["redo", "jar-draft", "--yes"], service)).code).toBe(10);
+  expect((await run(place, ["status"])).stdout).toMatch(/^run +3 of set \(set\.yaml\): waits for approval$/m);
   expect((await run(place, ["redo", "cup-final", "--yes"], service)).code).toBe(0);
   expect(paid(service).at(-1)).toBe(`a cup of ${variant}`);
   place.write("set.yaml", `${job.trimEnd()}\n  - { name: extra, image_url: "@draft" }\n`);
