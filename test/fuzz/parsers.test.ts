@@ -6,8 +6,10 @@ import { describe, expect, test } from "vitest";
 import { amount } from "./amount.js";
 import { casesOf, type Outcome } from "./cases.js";
 import { answerParsers } from "./parsers/answers.js";
+import { dashboardParser } from "./parsers/dashboard.js";
 import { fileParsers } from "./parsers/files.js";
 import { manifestParsers } from "./parsers/manifests.js";
+import { rebuildParser } from "./parsers/rebuild.js";
 
 /**
  * Everything that reads what others wrote, with input of any kind: it is taken or refused in the way that is promised.
@@ -15,7 +17,13 @@ import { manifestParsers } from "./parsers/manifests.js";
  */
 const only = process.env["FUZZ_ONLY"]?.split(",");
 const minutes = process.env["FUZZ_MINUTES"];
-const parsers = Object.entries({ ...manifestParsers, ...answerParsers, ...fileParsers });
+const parsers = Object.entries({
+  ...manifestParsers,
+  ...answerParsers,
+  ...fileParsers,
+  rebuild: rebuildParser,
+  dashboard: dashboardParser,
+});
 const wanted = parsers.filter(([name]) => only?.includes(name) ?? true);
 const regressions = join("test", "fuzz", "regressions");
 

@@ -1,11 +1,12 @@
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { z } from "zod";
 import { mediaFields } from "../../api/inputs.js";
 import type { Category } from "../../api/records.js";
 import { safeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, identityOf, indexName, JobIndex } from "../../archive/index-file.js";
-import { credits } from "../../core/money.js";
+import { credits, creditsTold } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
 import {
   type IntentLine,
@@ -79,7 +80,8 @@ export async function readArchive(outFolders: readonly string[]): Promise<Archiv
 
 async function readJob(history: ArchiveHistory, outFolder: string, folder: string): Promise<void> {
   const jobFolder = join(outFolder, folder);
-  for (const line of (await JobIndex.open(nodeDisk, jobFolder)).all()) {
+  for (const written of (await JobIndex.open(nodeDisk, jobFolder)).all()) {
+    const line = soundLine(written);
     const ofItem = history.outputs.get(line.key) ?? [];
     // If several folders have the file, as in a copy of the archive, the first counts.
     if (ofItem.some((known) => known.folder === folder && identityOf(known) === identityOf(line))) continue;
@@ -90,6 +92,42 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
     if (isIntact) history.outputs.set(line.key, [...ofItem, output]);
     else history.missing.push(output);
   }
+}
+
+/**
+ * What stands beside key, task and file may be damaged, or changed by hand. A file counts as made all the same, so that
+ * what cannot be read is replaced.
+ */
+const sound = z.looseObject({
+  item: z.string().catch(""),
+  edition: z.string().optional().catch(undefined),
+  external_task: z.string().nullable().catch(null),
+  model: z.string().catch(""),
+  prompt: z.string().nullable().catch(null),
+  params: z.record(z.string(), z.string()).catch({}),
+  inputs: z.record(z.string(), z.unknown()).catch({}),
+  credits: z
+    .number()
+    .refine((value) => creditsTold(value) !== null)
+    .nullable()
+    .catch(null),
+  created: z.string().nullable().catch(null),
+  completed: z.string().nullable().catch(null),
+  output: z.int().min(1).catch(1),
+  bucket: z.string().optional().catch(undefined),
+  bytes: z.int().min(0).catch(0),
+  mime: z.string().catch(""),
+  check: z.string().catch(""),
+  saved: z.string().catch(""),
+});
+
+function soundLine(written: IndexLine): IndexLine {
+  const line = { ...written, ...sound.parse(written) } as IndexLine;
+  return line.item === "" ? { ...line, item: stemOf(line) } : line;
+}
+
+function stemOf({ file }: IndexLine): string {
+  return file.replace(/\.[^./]*$/, "");
 }
 
 /** Null when the file is missing or has another size. */
@@ -240,7 +278,7 @@ function fromLine(line: ArchivedLine, position: number): NewItem {
     prompt,
     params,
     inputs: inputsOf(line.inputs ?? {}),
-    name: line.file.replace(/\.[^./]*$/, ""),
+    name: stemOf(line),
     category: categories.find((category) => line.mime.startsWith(`${category}/`)) ?? "image",
     price: credits(line.credits ?? 0),
   };

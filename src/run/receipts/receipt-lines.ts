@@ -183,6 +183,8 @@ export function conclusionIn({
 }
 
 const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
+/** Far more than any item has: each number up to it is restored as a request. */
+const attemptNumber = z.int().min(1).max(9_999);
 const amount = z.number().refine((value) => creditsTold(value) !== null);
 
 /** Strict, so that a damaged name of an optional field is noticed too. */
@@ -191,7 +193,7 @@ const lineShape = z.discriminatedUnion("type", [
     type: z.literal("intent"),
     at: time,
     key: z.string(),
-    attempt: z.int(),
+    attempt: attemptNumber,
     // An unreadable time counts as the time when the line was written.
     sentAt: z.unknown().optional(),
     spendLogId: z.int().nullable(),
@@ -226,7 +228,7 @@ const lineShape = z.discriminatedUnion("type", [
     at: time,
     job: z.string(),
     key: z.string(),
-    attempt: z.int(),
+    attempt: attemptNumber,
     event: z.enum(["accepted", "refused", "rejected", "not_sent", "unanswered"]),
     status: z.int().optional(),
     message: z.string().optional(),

@@ -289,6 +289,15 @@ describe("P4: from the receipts alone", () => {
     expect(await statesNow()).toEqual({ a: "processing" });
   });
 
+  test("a line with an attempt that no item has is unreadable", async () => {
+    for (const attempt of [0, -1, 2_000_000_000]) accepted("a", attempt);
+    accepted("b");
+    const { receipts, orphans } = await rebuild();
+    expect(receipts.unreadable).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(orphans).toEqual([]);
+    expect(await statesNow()).toEqual({ b: "processing" });
+  });
+
   test("a task that two lines claim belongs to the first", async () => {
     accepted("a");
     intent("b");
@@ -311,6 +320,22 @@ describe("P4: from the receipts alone", () => {
       ["other", ""],
     ]);
   });
+});
+
+test("an index whose lines lost all but key, task and file gives the files back", async () => {
+  archive("a", "task-a");
+  archive("b", "task-b", { output: 1 });
+  const path = join(workspace.outFolder, "demo", "index.jsonl");
+  const bare = readFileSync(path, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => {
+      const { key, task, file, output, bytes, sha256 } = JSON.parse(line);
+      return { key, task, file, output, bytes, sha256, params: [1], credits: "4", item: null };
+    });
+  writeFileSync(path, bare.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  await rebuild();
+  expect(await statesNow()).toEqual({ a: "archived", b: "archived" });
 });
 
 test("P2: what two users have sent comes back in a run of each, which alone can collect it", async () => {
