@@ -331,6 +331,24 @@ describe("after a rebuild", () => {
     expect((await command("status")).stdout).toMatch(/^run +2 of set \(set\.csv\): finished\nstarted /);
   });
 
+  test("P16: files that it found lost or damaged are repaired, under their own names", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    const archive = join(place.folder, "outputs", "set");
+    place.write("set.csv", sheet(items, "plain-image"));
+    expect((await command(...begin)).code).toBe(0);
+    rmSync(join(archive, "a01.png"));
+    writeFileSync(join(archive, "a02.png"), "damaged");
+    expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+    const repaired = await command("verify", "--repair", "--clean", "--yes");
+    expect(repaired, repaired.stdout).toMatchObject({ code: 0 });
+    expect(repaired.stdout).toMatch(/^repaired +2 files at no cost$/m);
+    rmSync(join(archive, "_quarantine"), { recursive: true });
+    expectArchived(archive, ids(items));
+    expect(service.made).toHaveLength(items);
+  });
+
   test("an export has the provider's task ids, as the index has them", async () => {
     const { place, command, exported } = await twoRuns();
     const before = await exported();

@@ -5,7 +5,7 @@ import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
 import { isFree } from "./sheets.js";
-import type { Key, Trouble } from "./story.js";
+import { type Key, orders, type Trouble } from "./story.js";
 
 export const noTrouble: Trouble = { kind: "none", nth: 0 };
 
@@ -21,6 +21,8 @@ export class Commands {
   /** Of the command that runs. */
   private paidRequests = 0;
   private running: Started | null = null;
+  /** What was ordered meanwhile. */
+  private order: Started | null = null;
   private folder = "";
 
   private constructor(
@@ -80,13 +82,18 @@ export class Commands {
     this.trouble = trouble;
     this.folder = folder;
     this.paidRequests = 0;
-    const env = { ...this.service.env, BULKGEN_API_KEY: this.keys.get(this.key) ?? "" };
-    this.running = started(this.place, args, { env, cwd: folder });
+    this.running = this.start(args);
     const end = await this.running.ended;
-    const said = saidBy(args, end);
-    expect([0, 2, 3, 4, 5, 6, 7, 8, 10, 130], said).toContain(end.code);
-    expect(end.stderr, said).not.toMatch(/\n\s+at .*:\d+/);
+    checkEnd(args, end);
+    const order = await this.order?.ended;
+    this.order = null;
+    if (order !== undefined) checkEnd([trouble.kind], order);
     return end;
+  }
+
+  private start(args: readonly string[]): Started {
+    const env = { ...this.service.env, BULKGEN_API_KEY: this.keys.get(this.key) ?? "" };
+    return started(this.place, args, { env, cwd: this.folder });
   }
 
   /** All tasks that were made, in order. */
@@ -103,12 +110,19 @@ export class Commands {
       this.unanswered.set(this.made().length, this.folder);
       return "serve and cut";
     }
+    if (kind in orders) this.order = this.start(orders[kind as keyof typeof orders]);
     if (kind === "interrupt") {
       this.running?.interrupt();
       await this.running?.prints(/interrupted: /);
     }
     return "serve";
   }
+}
+
+function checkEnd(args: readonly string[], end: Ended): void {
+  const said = saidBy(args, end);
+  expect([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130], said).toContain(end.code);
+  expect(end.stderr, said).not.toMatch(/\n\s+at .*:\d+/);
 }
 
 export function saidBy(args: readonly string[], { code, stdout, stderr }: Ended): string {

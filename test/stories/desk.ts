@@ -22,6 +22,7 @@ export class Desk {
   stateWasLost = false;
   hasTwoFolders = false;
   hasMoved = false;
+  hasHarmed = false;
   hasRejected = false;
   hasAdopted = false;
   hasTwoUsers = false;
@@ -42,12 +43,18 @@ export class Desk {
     this.sheetsOf.set(job, (this.sheetsOf.get(job) ?? new Set()).add(sheet));
   }
 
+  /** Those that were run. */
+  jobs(): string[] {
+    return [...this.sheetsOf.keys()];
+  }
+
   hasTwoSheets(job: string): boolean {
     return (this.sheetsOf.get(job)?.size ?? 0) > 1;
   }
 
   /** The whole folder gets another name. */
   moves(): void {
+    if (this.stateWasLost) return;
     const to = this.folder === this.home ? `${this.folder} and there` : this.home;
     renameSync(this.folder, to);
     this.folder = to;
@@ -56,7 +63,7 @@ export class Desk {
 
   losesState(): void {
     // Nobody knows any more of a folder that had another name.
-    if (this.hasTwoFolders) return;
+    if (this.hasTwoFolders || this.hasMoved) return;
     this.stateWasLost = true;
     rmSync(this.state, { recursive: true, force: true });
   }
@@ -66,6 +73,7 @@ export class Desk {
   }
 
   restores(): void {
+    if (this.hasMoved) return;
     this.stateWasLost ||= existsSync(this.backup);
     copy(this.backup, this.state);
   }

@@ -45,7 +45,9 @@ export async function checkFiles(commands: Commands, desk: Desk, name: string): 
   const lost = new Set(plan.missing.map(({ rowId }) => rowId));
   const files = desk.files.ofJob(plan.job).filter(({ file }) => !file.includes("/"));
   for (const row of rows.filter(({ id }) => !lost.has(id))) {
-    const own = files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task));
-    expect([...new Set(own)], `files of ${row.id} of ${name}`).toEqual([promptOf(row)]);
+    const own = new Set(files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task)));
+    expect(own, `files of ${row.id} of ${name}`).toContain(promptOf(row));
+    // A repair puts the file of an earlier version of the row beside the row's own.
+    if (!desk.hasHarmed) expect(own.size, `files of ${row.id} of ${name}`).toBe(1);
   }
 }

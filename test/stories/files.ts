@@ -32,11 +32,16 @@ export class Files {
     else writeFileSync(file, bytes.fill((bytes[middle] ?? 0) ^ 1, middle, middle + 1));
   }
 
-  /** Files that are gone, or are not what their lines say. */
+  /** Files that are gone, or are not what their lines say. A repair may have put an output into another folder. */
   broken(): string[] {
-    return this.lines()
-      .map(({ folder, file, sha256 }) => ({ path: join(folder, file), sha256 }))
-      .filter(({ path, sha256 }) => !existsSync(path) || sha256Of(path) !== sha256)
+    const places = this.lines().map((line) => ({ ...line, path: join(line.folder, line.file) }));
+    const isIntact = ({ path, sha256 }: (typeof places)[number]) =>
+      existsSync(path) && sha256Of(path) === sha256;
+    const intact = new Set(places.filter(isIntact).map(({ task, output }) => `${task} ${output}`));
+    return places
+      .filter(
+        (place) => !isIntact(place) && !(place.task !== "" && intact.has(`${place.task} ${place.output}`)),
+      )
       .map(({ path }) => path);
   }
 

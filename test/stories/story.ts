@@ -54,11 +54,24 @@ export type Harm = "lose" | "truncate" | "change a byte of";
 /** Of one person, or of another one. */
 export type Key = "first" | "second" | "another user's";
 
-/** What goes wrong during a command: somebody presses Ctrl-C at its nth paid request, or the answer to that is lost. */
+/**
+ * What happens during a command, at its nth paid request: somebody presses Ctrl-C, or gives an order, or the answer is
+ * lost, or the request.
+ */
 export interface Trouble {
-  kind: "none" | "interrupt" | "unanswered" | "unsent";
+  kind: "none" | "interrupt" | "unanswered" | "unsent" | Order;
   nth: number;
 }
+
+export const orders = {
+  "pause meanwhile": ["pause"],
+  "cancel meanwhile": ["cancel"],
+  "approve meanwhile": ["approve", "--all"],
+  "redo meanwhile": ["redo", "r0", "--yes"],
+  "retry meanwhile": ["retry", "--yes"],
+  "verify meanwhile": ["verify", "--repair"],
+} as const;
+type Order = keyof typeof orders;
 
 export const flagSets = [
   [],
@@ -113,6 +126,13 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constantFrom<Trouble["kind"]>("interrupt", "interrupt", "unanswered", "unsent"),
+      nth: fc.nat(3),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constantFrom<Trouble["kind"]>(...(Object.keys(orders) as Order[])),
       nth: fc.nat(3),
     }),
   },

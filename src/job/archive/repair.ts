@@ -11,7 +11,7 @@ import { continueJob } from "../run/continue-job.js";
 import type { JobOptions } from "../run/run-job.js";
 import { lockWorkspace } from "../workspace/open.js";
 import { asUsage, openCopies } from "../workspace/outputs-place.js";
-import { type FolderReport, knownFile } from "./verify.js";
+import { type FolderReport, knownFile, owedStates } from "./verify.js";
 
 /** An output, and the folder in which its file belongs. */
 interface PlacedOutput {
@@ -20,11 +20,13 @@ interface PlacedOutput {
   output: ArchivedOutput;
 }
 
-/** A charged item, and a file of it that is in the index but not on the disk. */
+type Broken = Extract<FileFinding, { kind: "missing" | "damaged" }>;
+
+/** A charged item, and a file of it that is in the index, but not on the disk, or not intact. */
 interface Owed {
   folder: string;
   disk: Disk;
-  file: string;
+  broken: Broken;
   item: Item;
 }
 
@@ -117,10 +119,10 @@ async function brokenNow(
   return { item, reason: finding.kind === "damaged" ? finding.reason : null };
 }
 
-async function owedNow(store: Store, { folder, disk, file, item: { id } }: Owed): Promise<Item | null> {
+async function owedNow(store: Store, { folder, disk, broken, item: { id } }: Owed): Promise<Item | null> {
   const item = await store.item(id);
-  const isOwed = item.state === "ready" || item.state === "held";
-  return isOwed && (await disk.size(join(folder, file))) === null ? item : null;
+  const isThere = (await disk.size(join(folder, broken.file))) !== null;
+  return owedStates.includes(item.state) && isThere === (broken.kind === "damaged") ? item : null;
 }
 
 /** Copies what the bucket lacks, and brings back from it what the disk lacks. */
@@ -182,28 +184,40 @@ async function giveBack(store: Store, run: Run, each: PlacedOutput): Promise<voi
 
 async function askForOwed(store: Store, owed: Owed): Promise<void> {
   const item = await owedNow(store, owed);
-  if (item !== null) await askAgain(store, item);
+  if (item === null) return;
+  const { folder, disk, broken } = owed;
+  const [, task = "", output] = broken.identity.split("\n");
+  if (broken.kind === "damaged") {
+    const known = { file: broken.file, item: item.rowId, task, output: Number(output) };
+    await setAside(disk, folder, known, broken.reason);
+  }
+  await askAgain(store, item);
 }
 
-/** An output that an earlier repair could not download. */
+/** An output that an earlier repair could not download. If its task is polled anyway, there is nothing to change. */
 async function askAgain(store: Store, { id, state }: Item): Promise<void> {
+  if (state === "processing" || state === "overdue") return;
   const attempt = await store.attempt(id);
   if (!attempt?.taskId) return;
   if (state === "held") await store.apply(id, "refetch", { nextAt: 0 });
   await store.expire(id, "fetched again");
 }
 
-/** Items in the index whose file is missing, as the workspace knows. */
+/** Items in the index whose file is missing or damaged, and is not archived as far as the workspace knows. */
 function owedIn({ path, disk, owed, examination }: FolderReport): Owed[] {
-  const missing = new Map(
+  const brokenOf = new Map(
     examination.findings.flatMap((finding) =>
-      finding.kind === "missing" ? [[finding.identity.split("\n")[0], finding.file]] : [],
+      isBroken(finding) ? [[finding.identity.split("\n")[0], finding]] : [],
     ),
   );
   return owed.flatMap((item) => {
-    const file = missing.get(item.key);
-    return file === undefined ? [] : [{ folder: path, disk, file, item }];
+    const broken = brokenOf.get(item.key);
+    return broken === undefined ? [] : [{ folder: path, disk, broken, item }];
   });
+}
+
+function isBroken(finding: FileFinding): finding is Broken {
+  return finding.kind === "missing" || finding.kind === "damaged";
 }
 
 /** The workspace's outputs with a finding of these kinds. */

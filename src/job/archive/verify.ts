@@ -5,6 +5,7 @@ import { type Examination, examine, type FileFinding, type KnownFile } from "../
 import { identityOf } from "../../archive/index-file.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { ItemState } from "../../core/item.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { ArchivedOutput, Item, Store } from "../../core/ports/store.js";
@@ -25,6 +26,9 @@ interface RecordedFile extends KnownFile {
   output: number;
   bucket: string | null;
 }
+
+/** Of an item with a task whose files are not all archived. */
+export const owedStates: readonly ItemState[] = ["processing", "overdue", "ready", "held"];
 
 /** A job's folder with what the workspace has recorded about it. */
 interface Folder {
@@ -109,7 +113,7 @@ async function foldersOf(store: Store): Promise<Folder[]> {
     const { jobName, options } = run;
     const owed = ofJob.get(jobName)?.owed ?? [];
     ofJob.set(jobName, { options, owed });
-    for (const item of await store.items(run.id, ["ready", "held"])) owed.push(item);
+    for (const item of await store.items(run.id, owedStates)) owed.push(item);
     folderAt(jobFolder(run), { options, owed }).options = options;
   }
   for await (const page of store.archived())
