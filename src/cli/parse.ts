@@ -29,7 +29,7 @@ export function parseLine(commands: readonly CommandDefinition[], argv: readonly
   const leading = leadingCommands(commands, argv);
   const command = leading.at(-1);
   if (!command) throw unknownCommand(commands, argv);
-  return lineOf(leading, argv.slice(leading.length));
+  return lineOf(commands, leading, argv.slice(leading.length));
 }
 
 /** yargs for one command: registering the commands there too would lay out the help text of each at every start. */
@@ -95,7 +95,12 @@ function flagsBelow({ subcommands = [] }: CommandDefinition): FlagSet {
   return Object.assign({}, ...subcommands.flatMap((each) => [flagsBelow(each), each.flags ?? {}]));
 }
 
-function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
+/** `all` are the commands beside the first of `path`. */
+function lineOf(
+  all: readonly CommandDefinition[],
+  path: readonly CommandDefinition[],
+  argv: readonly string[],
+): CommandLine {
   const command = path.at(-1) as CommandDefinition;
   const flags = command.flags ?? {};
   const hint = seeHelp(path);
@@ -104,13 +109,13 @@ function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): Co
   // Flags may come before the name of a subcommand, as in `sandbox --json account`.
   const { subcommands = [] } = command;
   if (subcommands.length > 0) {
-    const all = { ...flagsBelow(command), ...flags };
-    const { _: names } = read(all, argv);
+    const below = { ...flagsBelow(command), ...flags };
+    const { _: names } = read(below, argv);
     const sub = subcommands.find(({ name }) => name === names[0]);
     // The value of a flag may be the same word: the name is the first that is not a value.
     const isName = (word: string, at: number) =>
-      word === names[0] && read(all, argv.slice(0, at + 1))._.length === 1;
-    if (sub) return lineOf([...path, sub], argv.toSpliced(argv.findIndex(isName), 1));
+      word === names[0] && read(below, argv.slice(0, at + 1))._.length === 1;
+    if (sub) return lineOf(all, [...path, sub], argv.toSpliced(argv.findIndex(isName), 1));
   }
   const words = read(flags, argv);
   const line: Record<string, string[]> = {};
@@ -128,7 +133,8 @@ function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): Co
   }
   const help = listOf(words["help"]).includes("true");
   if (help) return { path, help, line, given, args: {} };
-  const mistake = mistakeIn(flags, line, words, argv);
+  const takers = (flag: string) => takersOf(flag, path.slice(0, -1), path.at(-2)?.subcommands ?? all);
+  const mistake = mistakeIn({ flags, takers }, line, words, argv);
   if (mistake !== null) throw new EarlyExit("usage", `${mistake} ${hint}`);
   try {
     checkLine(flags, line);
@@ -161,8 +167,30 @@ function listOf(value: unknown): string[] {
   return value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)];
 }
 
+/** How many commands that take an option are named. */
+const takersMax = 2;
+
+/** Names the commands beside one that have the flag which it does not have; empty if none has. */
+function takersOf(
+  flag: string,
+  above: readonly CommandDefinition[],
+  beside: readonly CommandDefinition[],
+): string {
+  const takers = beside.filter(({ flags }) => Object.keys(flags ?? {}).some((each) => nameOf(each) === flag));
+  if (takers.length === 0 || takers.length > takersMax) return "";
+  const names = takers.map(
+    ({ name }) => `\`bulkgen ${[...above.map((each) => each.name), name].join(" ")}\``,
+  );
+  return ` ${names.join(" and ")} ${names.length === 1 ? "takes" : "take"} it.`;
+}
+
 /** What is wrong with the flags as a whole; null when nothing is. */
-function mistakeIn(flags: FlagSet, line: LineWords, words: Words, argv: readonly string[]): string | null {
+function mistakeIn(
+  { flags, takers }: { flags: FlagSet; takers: (flag: string) => string },
+  line: LineWords,
+  words: Words,
+  argv: readonly string[],
+): string | null {
   const known = yargsOptions(flags);
   const names = new Set(known.flatMap(([name, { alias }]) => [name, ...listOf(alias)]));
   const unknown = Object.keys(words).find((name) => name !== "_" && name !== "$0" && !names.has(name));
@@ -172,7 +200,7 @@ function mistakeIn(flags: FlagSet, line: LineWords, words: Words, argv: readonly
       known.map(([name]) => name),
     );
     const flag = unknown.length === 1 ? `-${unknown}` : `--${unknown}`;
-    return `unknown option ${flag}.${near === undefined ? "" : ` Did you mean --${near}?`}`;
+    return `unknown option ${flag}.${near === undefined ? takers(unknown) : ` Did you mean --${near}?`}`;
   }
   const end = argv.indexOf("--");
   const valued = (end < 0 ? argv : argv.slice(0, end)).find((word) =>

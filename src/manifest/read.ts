@@ -51,7 +51,7 @@ export async function rowsFileOf(path: string): Promise<string | null> {
 }
 
 async function openRows(file: string, options: SourceOptions): Promise<Source> {
-  const bytes = await openBytes(file);
+  const bytes = await openBytes(file, { called: "rows' file" });
   if ("problem" in bytes) return unreadSource(bytes.problem);
   const { source } = await sourceOf(file, bytes, options);
   if (!source.job) return source;

@@ -134,9 +134,11 @@ function contentOf(field: MediaField, value: string, localInputs: LocalInputs): 
       expected: `${wanted === "video" ? "a" : "an"} ${wanted} file`,
     };
   }
+  // A path that is a mere name was probably meant as one of a step or an item.
+  const isName = /^[\p{L}\p{N}_-]+$/u.test(value);
   return {
     message: `the input file cannot be used: ${file.wrong}`,
-    expected: file.expected,
+    expected: isName ? `${file.expected}, or @${value} for the output of a step or item` : file.expected,
     ...(file.nearest === undefined ? {} : { nearest: file.nearest }),
   };
 }

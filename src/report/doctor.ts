@@ -87,7 +87,7 @@ export function rebuiltText(facts: Rebuilt, style: TerminalStyle = plainStyle): 
   lines.push(
     [
       "not restored",
-      "rows never submitted, priorities, run caps and options, decisions on held items: run the manifests again",
+      "rows never submitted, priorities, run caps and options, picks, approvals, decisions on held items: run the manifests again",
     ],
     ["kept", facts.kept ?? "nothing; there was no database"],
   );

@@ -33,11 +33,12 @@ import { countedStates, stateWords } from "./state-words.js";
 
 /**
  * The state in words: a run whose process is gone has crashed, although its record still says running, and one that made
- * everything that needs no approval was not interrupted.
+ * everything that needs no approval was not interrupted. A redo is finished with its variants, and may wait for their approval.
  */
 export function stateText({ run, alive, left }: Pick<RunOverview, "run" | "alive" | "left">): string {
   if (run.state === "running" && !alive) return "crashed";
-  const waits = run.state === "interrupted" && run.exit === "held" && (left?.awaiting.length ?? 0) > 0;
+  const isOver = run.state === "interrupted" || run.state === "finished";
+  const waits = isOver && run.exit === "held" && (left?.awaiting.length ?? 0) > 0;
   return waits ? "waits for approval" : run.state;
 }
 

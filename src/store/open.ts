@@ -275,7 +275,7 @@ const whereDamaged: Readonly<Record<string, string>> = {
   "state.db":
     "restore it from a backup, or rebuild it from the receipts and the archive with `bulkgen doctor --rebuild`",
   "accounts.db":
-    "it contains what all workspaces share: the quota ledger and the spend log. Restore it from a backup. Or move it away with its -wal and -shm files while no bulkgen runs, and bulkgen starts a new one: it then does not count the requests sent so far against the limits, learns durations again, and holds paid requests without an answer for you to decide. No task and no file is lost",
+    "it contains what all workspaces share: the quota ledger and the spend log. Restore it from a backup. Or move it away with its -wal and -shm files while no bulkgen runs, and bulkgen starts a new one: it then counts neither the requests sent so far nor the credits spent today (--max-credits-per-day), does not know what other workspaces have paid for, learns durations again, and holds paid requests without an answer for you to decide. No task and no file is lost",
   "service.db":
     "it contains the sandbox's accounts and tasks, which cost nothing. Move it away with its -wal and -shm files while no sandbox runs, and bulkgen starts a new one",
   "schedules.db":

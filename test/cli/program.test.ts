@@ -72,7 +72,9 @@ describe("the command line", () => {
   test.each([
     [["runn"], 'unknown command "runn". Did you mean run?'],
     [["run", "set.csv", "--max-credit", "5"], "unknown option --max-credit. Did you mean --max-credits?"],
-    [["status", "-x"], "unknown option -x."],
+    [["status", "-x"], "unknown option -x. See"],
+    [["schedule", "list", "--sandbox"], "unknown option --sandbox. `bulkgen schedule add` takes it. See"],
+    [["status", "--rows"], "unknown option --rows. `bulkgen plan` takes it. See"],
     [
       ["run"],
       "expected manifest (CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input)",

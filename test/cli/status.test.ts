@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -98,11 +98,13 @@ test("a workspace with rehearsals alone names the flag that shows them", async (
 });
 
 test("a workspace without runs says so and how to begin, and makes nothing", async () => {
-  const none = `no runs in ${at.folder} yet. \`bulkgen init\` writes a first sheet, \`bulkgen run FILE\` makes what a sheet lists\n`;
+  const none = `no runs in ${at.folder}: it is not a workspace yet. If yours is elsewhere, go to its folder or name it with --workspace. To begin here, \`bulkgen init\` writes a first sheet, \`bulkgen run FILE\` makes what a sheet lists\n`;
   expect(await run(at, ["resume"])).toMatchObject({ code: 2, stderr: `bulkgen: ${none}` });
   expect((await status()).stdout).toBe(none);
   expect((await status("7", "--sandbox")).code).toBe(2);
   expect((await status("--all")).stdout).toBe(none);
+  mkdirSync(join(at.folder, ".bulkgen"));
+  expect((await status()).stdout).toMatch(/^no runs in \S+ yet\. `bulkgen init` writes/);
 });
 
 test("a run in progress names its process; killed, it has crashed and says what to type", async () => {

@@ -47,9 +47,14 @@ describe("how a run stands", () => {
       { exit: "held", counts: { blocked: 2 } },
       "waits for you",
     ],
+    [
+      "has none of its items any more",
+      { exit: "held", endedAt: "2026-11-26T19:44:00.000Z", counts: { archived: 0 } },
+      "finished",
+    ],
     ["ended for want of credits", { exit: "credits" }, "stopped: credits"],
   ] as const)("a run that %s", (_, facts, words) => {
-    const usual = { state: "interrupted", alive: false, exit: null, counts: {} } as const;
+    const usual = { state: "interrupted", alive: false, exit: null, endedAt: null, counts: {} } as const;
     expect(runStateWords({ ...usual, ...facts } as never)).toBe(words);
   });
 });

@@ -193,6 +193,41 @@ test("reject --again makes a priced variant, which takes the rejected one's plac
   expect(plan.stdout).toContain("4 archived");
 });
 
+test("what is made after a variant has replaced a rejected item takes the variant's output", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  await run(place, ["approve", "--all"]);
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  await run(place, ["reject", "cup-draft", "--again", "--yes"], service);
+  await run(place, ["approve", "cup-draft-v2"]);
+  const variant = paid(service).length - 1;
+  expect((await run(place, ["redo", "jar-draft", "--yes"], service)).code).toBe(10);
+  expect((await run(place, ["status"])).stdout).toMatch(/^run +3 of set \(set\.yaml\): waits for approval$/m);
+  expect((await run(place, ["redo", "cup-final", "--yes"], service)).code).toBe(0);
+  expect(paid(service).at(-1)).toBe(`a cup of ${variant}`);
+  place.write("set.yaml", `${job.trimEnd()}\n  - { name: extra, image_url: "@draft" }\n`);
+  const extended = await run(place, ["run", "set.yaml", "--yes"], service);
+  expect(extended, extended.stderr).toMatchObject({ code: 0 });
+  expect(paid(service).slice(-2).toSorted()).toEqual([`a cup of ${variant}`, "a jar of 1"]);
+});
+
+test("approve names every run that has items which waited, and resume finds them", async () => {
+  const [place, service] = await made();
+  await run(place, ["run", "set.yaml", "--yes"], service);
+  await run(place, ["approve", "--all"]);
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  await run(place, ["reject", "cup-draft"]);
+  expect((await run(place, ["redo", "cup-final", "--yes"], service)).code).toBe(10);
+  expect((await run(place, ["reject", "cup-draft", "--again", "--yes"], service)).code).toBe(10);
+  const approved = await run(place, ["approve", "cup-draft-v2"]);
+  expect(approved.stdout).toBe(
+    "cup-draft-v2 is approved, and 1 item that waited can be made: `bulkgen resume 2`\n",
+  );
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  expect(paid(service).at(-1)).toBe(`a cup of ${paid(service).length - 2}`);
+  expect((await run(place, ["resume"])).stderr).toContain("nothing to resume");
+});
+
 test("a review file decides about many items, as an office saves it", async () => {
   const [place, service] = await made();
   await run(place, ["run", "set.yaml", "--yes"], service);

@@ -120,6 +120,25 @@ describe("the commands of the pages work:", () => {
     await play(stage, "bulkgen pick t1-v2 t3");
   });
 
+  test("a clip from a better picture", { timeout: 60_000 }, async () => {
+    const { env } = await startSandbox();
+    const place = newPlace();
+    place.write(
+      "film.yaml",
+      `rows: [{ id: cup }]
+steps:
+  - { name: picture, model: ${cheapModel}, prompt: a cup, approve: true }
+  - { name: clip, model: reel-image, image_url: "@picture" }
+`,
+    );
+    expect((await run(place, ["run", "film.yaml", "--yes"], { env })).code).toBe(10);
+    expect((await run(place, ["approve", "cup-picture"], { env })).code).toBe(0);
+    expect((await run(place, ["resume"], { env })).code).toBe(0);
+    await play({ place, env, exit: 10 }, "bulkgen reject cup-picture --again");
+    await play({ place, env }, "bulkgen approve cup-picture-v2", "bulkgen redo cup-clip");
+    expect(existsSync(join(place.folder, "outputs", "film", "cup-clip-v2.mp4"))).toBe(true);
+  });
+
   test("a saved plan", { timeout: 60_000 }, async () => {
     const { env } = await startSandbox();
     const place = newPlace();

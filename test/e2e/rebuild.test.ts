@@ -147,7 +147,17 @@ describe.concurrent("P2: a workspace that was restored with its receipts", () =>
         /the history in \S+\.bulkgen is older than \S+accounts\.db: it does not know the paid request of \d{4}-\S+ \(task \S+\); .*Nothing was sent.*--rebuild/,
       );
     }
+    const doctor = await run(place, ["doctor", "--json"], service);
+    expect(doctor.code).toBe(2);
+    expect(
+      JSON.parse(doctor.stdout).checks.find(({ name }: { name: string }) => name === "history"),
+    ).toMatchObject({
+      state: "problem",
+      got: expect.stringMatching(/is older than \S+accounts\.db: it does not know the paid request of/),
+      todo: expect.stringMatching(/^bring the newer one back\. .*`bulkgen doctor --rebuild`/),
+    });
     await rebuild(place);
+    expect((await run(place, ["doctor"], service)).code).toBe(0);
     const end = await run(place, begin, service);
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(items);

@@ -50,5 +50,5 @@ test("runs that ended before are left out, and a workspace without runs says so"
   expect((await run(place, ["report", "--since", "2999-01-01"])).stdout).toBe(
     "since  2999-01-01 00:00 UTC\ntotal  no runs\n",
   );
-  expect((await run(newPlace(), ["report"])).stdout).toMatch(/^no runs in \S+ yet\. `bulkgen init` writes/);
+  expect((await run(newPlace(), ["report"])).stdout).toMatch(/^no runs in \S+: it is not a workspace yet\. /);
 });

@@ -50,12 +50,17 @@ describe.concurrent("schedules of the built command", () => {
     await first.prints(/the scheduled run of .* starts/);
     first.signal("SIGKILL");
     expect((await first.ended).signal).toBe("SIGKILL");
+    const missing = /^No daemon is running: `bulkgen schedule start` starts the runs that are due, /m;
+    for (const words of [["list"], ["show"], ["show", "soon"]])
+      expect((await run(place, ["schedule", ...words])).stdout).toMatch(missing);
 
     const second = start(place, daemonWords, { env });
     const url = await health(second);
     await second.prints(/the scheduled run of .* continues/);
     const third = await run(place, daemonWords, { env });
     expect(third).toMatchObject({ code: 9, stderr: expect.stringContaining("another daemon") });
+    for (const words of [["list"], ["show"]])
+      expect((await run(place, ["schedule", ...words])).stdout).not.toMatch(missing);
     await second.prints(/3 of 3 archived/);
     const { status, text } = await get(`${url}/healthz`);
     expect([status, JSON.parse(text)]).toEqual([200, expect.objectContaining({ ok: true, schedules: 1 })]);
@@ -91,7 +96,8 @@ describe.concurrent("schedules of the built command", () => {
     place.write("set.csv", sheet(2));
     const flags = ["--cron", "0 2 * * *", "--tz", "Europe/Berlin", "--sandbox", "--fresh", "--until", "6:00"];
     const policy = ["--max-credits", "9", "--on-insufficient", "fit", "--on-daily-limit", "wait"];
-    await run(place, ["schedule", "add", "nightly", "set.csv", ...flags, ...policy]);
+    const added = await run(place, ["schedule", "add", "nightly", "set.csv", ...flags, ...policy]);
+    expect(added.stdout).toContain("\nNo daemon is running: `bulkgen schedule start` starts");
     const { stdout } = await run(place, ["schedule", "show"]);
     expect(stdout).toMatch(/^next +\w{3} \d{4}-\d\d-\d\d 02:00 CES?T, in /m);
     expect(stdout).toMatch(/^makes +all items again, once, as edition /m);

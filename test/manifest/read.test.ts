@@ -105,7 +105,7 @@ describe("a JSON job with its rows in a sheet", () => {
     expect((await readManifest(join(folder, "job.json"))).problems).toMatchObject([
       {
         place: { file: join(folder, "shet.csv") },
-        message: "the manifest does not exist",
+        message: "the rows' file does not exist",
         nearest: "sheet.csv",
       },
     ]);

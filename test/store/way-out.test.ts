@@ -55,7 +55,7 @@ test("a database of a newer program asks for a newer program", () => {
 
 test.each([
   ["state.db", /backup.*doctor --rebuild/],
-  ["accounts.db", /quota ledger and the spend log.*move it away/],
+  ["accounts.db", /quota ledger and the spend log.*move it away.*credits spent today/],
   ["schedules.db", /schedules and the record of their runs.*move it away.*schedule add/],
 ])("what to do where %s is damaged depends on what it holds", (name, expected) => {
   const path = join(folder, name);

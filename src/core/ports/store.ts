@@ -169,9 +169,9 @@ export interface Store extends Orders {
   awaitingApproval(runId: number): Promise<{ id: number; rowId: string; rowNumber: number }[]>;
   /**
    * A person approves archived items, or rejects them. The blocked children of a row use the outputs of the row's item
-   * that was approved last, and are released. Returns how many were released.
+   * that was approved last, and are released. Returns the run of each released item.
    */
-  approve(itemIds: readonly number[], approval: "approved" | "rejected"): Promise<number>;
+  approve(itemIds: readonly number[], approval: "approved" | "rejected"): Promise<readonly number[]>;
   /** How many items of the run are blocked, directly or through other items, by an item that a person rejected. */
   blockedByRejection(runId: number): Promise<number>;
   /** The blocked items of a run in the manifest's order, each with all its parents. */

@@ -9,10 +9,17 @@ import { madeWritable, openDatabase, refuseDamaged, wayOut } from "../../store/o
 import type { Environment } from "../../text/environment.js";
 import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
 import { sharedElsewhere } from "../workspace/account.js";
-import { isRehearsal, lostHistory, movedTo, outdatedHistory } from "../workspace/history.js";
+import {
+  forgottenPayment,
+  isRehearsal,
+  lostHistory,
+  movedTo,
+  newerOrRebuild,
+  outdatedHistory,
+} from "../workspace/history.js";
 import { claimedBy, readIdentity } from "../workspace/identity.js";
 import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
-import { isReadOnly, openSharedData, withStore } from "../workspace/state.js";
+import { isReadOnly, openSharedData, stateName, withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
 export interface Check {
@@ -174,12 +181,29 @@ async function history(workspace: Workspace, clock: Clock): Promise<Check> {
     return await withStore(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
       if (outdated !== null) return problem("history", { expected, got: outdated, todo: remedy });
+      const forgotten = await forgottenBy(workspace, store, clock);
+      if (forgotten !== null) return problem("history", { expected, got: forgotten, todo: newerOrRebuild });
       const where = workspace.database?.shown ?? stateFile;
       return (await withoutReceipts(workspace, store)) ?? fine("history", expected, where);
     });
   } catch (error) {
     const todo = wayOut(error) ?? systemTodo(error) ?? remedy;
     return problem("history", { expected, got: (error as Error).message, todo });
+  }
+}
+
+/** What the history does not know of the spend log; null if it knows everything, or if there is no spend log to read. */
+async function forgottenBy(workspace: Workspace, store: Store, clock: Clock): Promise<string | null> {
+  if (workspace.database === null && !existsSync(workspace.accountsFile)) return null;
+  // The check of the accounts says why they cannot be read.
+  const accounts = await openSharedData(workspace, clock).catch(() => null);
+  if (accounts === null) return null;
+  try {
+    // The newest payment of a workspace does not depend on the key.
+    const spendLog = accounts.spendLog({ origin: "", fingerprint: "", workspace: stateName(workspace) });
+    return await forgottenPayment(workspace, store, spendLog).catch(() => null);
+  } finally {
+    await accounts.close();
   }
 }
 

@@ -96,11 +96,9 @@ export function pricesNow<Priced extends Offered>(
 
 /** What an order about items has changed, in a few words. */
 export interface AppliedOrder {
-  /** The run that continues with the items: theirs, or the one started for them. */
-  run: Run;
   done: string;
-  /** The run still has to continue with the items. */
-  continues: boolean;
+  /** The runs that still have to continue with the items: theirs, or the one started for them. */
+  runs: readonly Run[];
 }
 
 /**
@@ -114,33 +112,36 @@ export async function checkedOrder(
 ): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
   const items = await Promise.all(order.items.map((id) => work.store.item(id)));
   if (order.do === "redo") return redo(work, run, items, order);
-  if (order.do === "approve" || order.do === "reject") return decide(run, items, order.do);
+  if (order.do === "approve" || order.do === "reject") return decide(work, items, order.do);
   const apply =
     order.do === "retry" ? retry(work, run, items, order.agreed) : await resolve(work, items, order);
   return function* (changes) {
     const done = yield* apply(changes);
     const changed = "agreed" in order ? yield* reopened(changes, run, order.items) : run;
-    return { run: changed, done, continues: order.do !== "skip" };
+    return { done, runs: order.do === "skip" ? [] : [changed] };
   };
 }
 
-function decide(
-  run: Run,
+async function decide(
+  { store }: ItemWork,
   items: readonly Item[],
   what: "approve" | "reject",
-): (changes: Changes) => TransactionPart<AppliedOrder> {
+): Promise<(changes: Changes) => TransactionPart<AppliedOrder>> {
   for (const item of items) mustBeAsked(item);
   const approval = what === "approve" ? "approved" : "rejected";
   const [first] = items;
   const named = items.length === 1 ? `${terminalText(first?.rowId ?? "")} is` : `${items.length} items are`;
+  const runs = await store.runs();
   return function* (changes) {
     const released = yield* changes.approve(
       items.map(({ id }) => id),
       approval,
     );
     const next =
-      released === 0 ? "" : `, and ${count(released, "item that waited", "items that waited")} can be made`;
-    return { run, done: `${named} ${approval}${next}`, continues: released > 0 };
+      released.length === 0
+        ? ""
+        : `, and ${count(released.length, "item that waited", "items that waited")} can be made`;
+    return { done: `${named} ${approval}${next}`, runs: runs.filter(({ id }) => released.includes(id)) };
   };
 }
 
@@ -168,8 +169,7 @@ async function redo(
         "rejected",
       );
     return {
-      run: yield* addVariants(changes, run, variants),
-      continues: true,
+      runs: [yield* addVariants(changes, run, variants)],
       done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
     };
   };

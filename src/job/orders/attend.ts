@@ -121,9 +121,10 @@ class OrderRound {
     const apply = await checkedOrder({ store, spendLog, facts, charges }, run, order);
     const handOn = this.handOn.bind(this);
     const outcome = await this.carryOut(given, function* (changes) {
-      const { run: changed, done, continues } = yield* apply(changes);
-      const message = continues ? `${done}; ${yield* handOn(changes, changed, order)}` : done;
-      return { kind: "done", message };
+      const { done, runs } = yield* apply(changes);
+      const said = [done];
+      for (const each of runs) said.push(yield* handOn(changes, each, order));
+      return { kind: "done", message: said.join("; ") };
     });
     // A person wants another try, so earlier failures of the model do not count.
     if (outcome !== null && "agreed" in order)

@@ -84,10 +84,11 @@ async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): 
   const work = { store, spendLog: null, facts: {}, charges: new Map() };
   const apply = await checkedOrder(work, run, order);
   return store.together(function* (changes) {
-    const { done, continues } = yield* apply(changes);
-    if (!continues) return { kind: "done", message: done };
-    yield* leaveOpen(changes, clock, run);
-    return { kind: "done", message: `${done}: \`${resumeCommand(run, false)}\`` };
+    const { done, runs } = yield* apply(changes);
+    if (runs.length === 0) return { kind: "done", message: done };
+    for (const each of runs) yield* leaveOpen(changes, clock, each);
+    const commands = runs.map((each) => `\`${resumeCommand(each, false)}\``);
+    return { kind: "done", message: `${done}: ${commands.join(" and ")}` };
   });
 }
 
@@ -129,8 +130,8 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };
-      const { run: changed } = await store.together(await checkedOrder(work, run, agreed));
-      const own = await coveringOrder(store, changed, now);
+      const { runs } = await store.together(await checkedOrder(work, run, agreed));
+      const own = await coveringOrder(store, runs[0] ?? run, now);
       return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },
   };

@@ -105,9 +105,10 @@ export function noRunsText(workspace: Workspace): string {
   if (items > 0)
     return `no runs in ${root}, but outputs of ${count(items, "item")} lie in ${outFolder}. \`bulkgen doctor --rebuild\` restores their history, so that nothing is paid again`;
   const rehearsed = existsSync(join(dirname(stateFile), "sandbox", basename(stateFile)));
-  return rehearsed
-    ? `only rehearsals in ${root} so far; add --sandbox for them`
-    : `no runs in ${root} yet. ${howToBegin}`;
+  if (rehearsed) return `only rehearsals in ${root} so far; add --sandbox for them`;
+  return existsSync(workspace.markerFolder)
+    ? `no runs in ${root} yet. ${howToBegin}`
+    : `no runs in ${root}: it is not a workspace yet. If yours is elsewhere, go to its folder or name it with --workspace. To begin here, ${howToBegin}`;
 }
 
 /** The lines of a file, read piece by piece. */
@@ -176,24 +177,34 @@ export async function refuseOutdated(workspace: Workspace, store: Pick<Store, "a
 /**
  * Database and receipts may have been restored together, and then agree with each other. The spend log of this machine
  * knows what was paid since: its newest paid request after the newest run began is in the database, or that is outdated.
- * Throws EarlyExit.
+ * Returns what is wrong; null if nothing is.
  */
-export async function refuseForgotten(
+export async function forgottenPayment(
   workspace: Workspace,
   store: Pick<Store, "runs" | "attemptOfEntry">,
   spendLog: Pick<SpendLog, "newestPaid">,
-): Promise<void> {
-  if (isRehearsal(workspace)) return;
+): Promise<string | null> {
+  if (isRehearsal(workspace)) return null;
   const runs = await store.runs();
-  if (runs.length === 0) return;
+  if (runs.length === 0) return null;
   const newest = await spendLog.newestPaid(Math.max(...runs.map(({ startedAt }) => startedAt)));
-  if (newest === null || (await store.attemptOfEntry(newest.entry)) !== null) return;
+  if (newest === null || (await store.attemptOfEntry(newest.entry)) !== null) return null;
   const { stateFile, accountsFile } = workspace;
   const what = `the paid request of ${new Date(newest.sentAt).toISOString()}${newest.taskId === null ? "" : ` (task ${newest.taskId})`}`;
-  throw new EarlyExit(
-    "usage",
-    `the history in ${dirname(stateFile)} is older than ${accountsFile}: it does not know ${what}; it was restored from a copy. With it, items would be paid for again. Nothing was sent. Bring the newer one back. Without it, \`bulkgen doctor --rebuild\` restores what receipts and archive have; what only the lost history had is paid for again after that.`,
-  );
+  return `the history in ${dirname(stateFile)} is older than ${accountsFile}: it does not know ${what}; it was restored from a copy. With it, items would be paid for again`;
+}
+
+/** What to do about a forgotten payment. */
+export const newerOrRebuild =
+  "bring the newer one back. Without it, `bulkgen doctor --rebuild` restores what receipts and archive have; what only the lost history had is paid for again after that";
+
+/** Throws EarlyExit if the history does not know the newest payment. */
+export async function refuseForgotten(
+  ...[workspace, store, spendLog]: Parameters<typeof forgottenPayment>
+): Promise<void> {
+  const forgotten = await forgottenPayment(workspace, store, spendLog);
+  if (forgotten === null) return;
+  throw new EarlyExit("usage", `${forgotten}. Nothing was sent. To continue, ${newerOrRebuild}.`);
 }
 
 /** The last readable intents, newest first. */

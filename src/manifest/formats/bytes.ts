@@ -24,7 +24,7 @@ export interface ByteOptions {
   /** What a manifest on standard input is read from. */
   stdin?: AsyncIterable<Uint8Array>;
   /** What messages call the file. Default: manifest. */
-  called?: "manifest" | "review file";
+  called?: "manifest" | "rows' file" | "review file";
 }
 
 /** The bytes of a manifest, or of standard input for `-`, or the problem that prevents reading them. */
@@ -132,7 +132,8 @@ async function unreadable(
   error: NodeJS.ErrnoException,
 ): Promise<Problem> {
   const place = { file, row: null };
-  const expected = `a ${called.split(" ")[0]} file (.csv, .xlsx, .json, .jsonl or .yaml)`;
+  const kind = called === "rows' file" ? "file with rows" : `${called.split(" ")[0]} file`;
+  const expected = `a ${kind} (.csv, .xlsx, .json, .jsonl or .yaml)`;
   if (error.code === "EISDIR") {
     const only = (await namesIn(file)).filter(looksLikeManifest);
     const near = only.length === 1 ? { nearest: only[0] as string } : {};

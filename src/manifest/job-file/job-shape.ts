@@ -57,7 +57,7 @@ const matrix = axes(
 const zip = axes("each row is made with the first values together, then with the second ones, and so on");
 
 const approve = z
-  .union([z.boolean(), z.string().regex(/^(?:true|false)$/i)], "true or false")
+  .union([z.boolean(), z.string().regex(/^(?:true|false)$/i, "true or false")], "true or false")
   .describe("a person has to approve each item before other items use its output");
 
 const step = z
@@ -206,10 +206,12 @@ function unknownField(document: Document, path: readonly PropertyKey[], place: P
   const key = String(path.at(-1));
   const known = Object.keys(path.length === 1 ? job.shape : path[0] === "steps" ? step.shape : optional);
   const near = nearest(key, known);
+  // The job has fields of its own; those of its rows are defaults there.
+  const ofRows = path.length === 1 && Object.hasOwn(optional, key);
   return {
     place: { ...place, column: columnOf(path), ...document.markAt(path) },
     message: `unknown field "${key}"${path.length > 1 ? ` in ${String(path[0])}` : ""}`,
-    expected: `one of: ${known.join(", ")}`,
+    expected: ofRows ? `${key} under defaults, in a row or in a step` : `one of: ${known.join(", ")}`,
     got: key,
     ...(near ? { nearest: near } : {}),
   };

@@ -22,12 +22,12 @@ export function approvalChanges(connection: InTransaction): { approve: AsScript<
   const { sql } = connection;
   return {
     *approve(itemIds, approval) {
-      let released = 0;
+      const released: number[] = [];
       for (const id of itemIds) {
         yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
         if (approval === "rejected") continue;
         yield* standIn(connection, id);
-        released += yield* releaseChildren(connection, id);
+        released.push(...(yield* releaseChildren(connection, id)));
       }
       return released;
     },
@@ -79,27 +79,58 @@ interface Variant {
  * Items that wait for any variant of the item's row wait for this item from now on. Items that were submitted stay as
  * they are.
  */
-function* standIn({ sql }: InTransaction, itemId: number): Script<void> {
+function* standIn({ sql }: Pick<InTransaction, "sql">, itemId: number): Script<void> {
   const item = (yield* sql(
     "SELECT job_id AS jobId, key, edition, row_id AS rowId, variant FROM items WHERE id = ?",
   ).get(itemId)) as Variant;
+  const keys = yield* keysOfRow({ sql }, item);
+  for (const other of keys)
+    if (other !== item.key) yield* sql(moveChildren).run({ key: item.key, other, jobId: item.jobId });
+}
+
+const moveChildren = `
+  UPDATE parents SET parent_key = @key WHERE parent_key = @other AND EXISTS (
+    SELECT 1 FROM items WHERE id = parents.item_id AND job_id = @jobId AND state = 'blocked'
+      AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id))`;
+const rejectedParents = `
+  SELECT DISTINCT parent.job_id AS jobId, parent.key, parent.edition, parent.row_id AS rowId, parent.variant
+  FROM items JOIN parents ON parents.item_id = items.id
+    JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
+  WHERE items.job_id = @jobId AND items.key IN (SELECT value FROM json_each(@keys)) AND parent.approval = 'rejected'`;
+
+/**
+ * Items that were just added wait for the newest approved item of the row instead of for a rejected one. Call it inside a
+ * transaction.
+ */
+export function* replaceRejected(
+  connection: InTransaction,
+  jobId: number,
+  keys: readonly string[],
+): Script<void> {
+  const { sql } = connection;
+  const rejectedOnes = yield* sql(rejectedParents).all({ jobId, keys: JSON.stringify(keys) });
+  for (const parent of rejectedOnes as Variant[]) {
+    const key = (yield* sql(
+      `SELECT key FROM items WHERE job_id = ? AND key IN (SELECT value FROM json_each(?))
+         AND approval = 'approved' AND state = 'archived' ORDER BY variant DESC LIMIT 1`,
+    ).value(jobId, JSON.stringify(yield* keysOfRow(connection, parent)))) as string | undefined;
+    if (key != null) yield* sql(moveChildren).run({ key, other: parent.key, jobId });
+  }
+}
+
+/** The keys of the row's own item and of all its variants; none if the row has another id by now. */
+function* keysOfRow({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string[]> {
   function* isKnown(key: string): Script<boolean> {
     return (
       (yield* sql("SELECT 1 FROM items WHERE job_id = ? AND key = ?").get(item.jobId, key)) !== undefined
     );
   }
   const first = item.variant === 1 ? item.key : yield* originalOf({ sql }, item);
-  if (first === null) return;
+  if (first === null) return [];
   const keys = [first];
   for (let variant = 2; yield* isKnown(variantKey(first, variant)); variant++)
     keys.push(variantKey(first, variant));
-  const move = sql(
-    `UPDATE parents SET parent_key = @key WHERE parent_key = @other AND EXISTS (
-       SELECT 1 FROM items WHERE id = parents.item_id AND job_id = @jobId AND state = 'blocked'
-         AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id))`,
-  );
-  for (const other of keys)
-    if (other !== item.key) yield* move.run({ key: item.key, other, jobId: item.jobId });
+  return keys;
 }
 
 /** The key of the row's own item, whose variant this is. */

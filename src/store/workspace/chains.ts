@@ -36,11 +36,11 @@ const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id I
     AND (NOT coalesce(${isAtHand}, FALSE) OR ${condition}))`;
 
 // The order matters: a job may have far more items than a parent has children.
-const children = `
-  SELECT DISTINCT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
+const children = (columns: string) => `
+  SELECT DISTINCT ${columns} FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
     CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
-const releasableChildren = `${children} AND ${mayGo("FALSE")}`;
-const releasableOfRun = `SELECT items.id FROM items WHERE items.run_id = @runId
+const releasableChildren = `${children("items.id, items.run_id AS runId")} AND ${mayGo("FALSE")}`;
+const releasableOfRun = `SELECT items.id, items.run_id AS runId FROM items WHERE items.run_id = @runId
   AND ${mayGo("(parents.field <> 'canary' AND parent.id IN (SELECT CAST(value AS INTEGER) FROM json_each(@stale)))")}`;
 const handedOn = `
   SELECT parent.id, outputs.url, parent.addressed_at AS addressedAt
@@ -96,7 +96,10 @@ export function chainMethods(connection: Database): ChainMethods {
       }),
 
     release: async (runId, stale) =>
-      atomic(() => releaseAll(connection, releasableOfRun, { runId, stale: JSON.stringify(stale) })),
+      atomic(function* () {
+        const values = { runId, stale: JSON.stringify(stale) };
+        return (yield* releaseAll(connection, releasableOfRun, values)).length;
+      }),
 
     blockedRest: (runId, again) =>
       read(function* () {
@@ -164,7 +167,7 @@ export function chainMethods(connection: Database): ChainMethods {
     noteChildren: async (itemId, note) =>
       atomic(function* () {
         yield* sql(
-          `UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children} AND children.field <> 'canary')`,
+          `UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children("items.id")} AND children.field <> 'canary')`,
         ).run({
           id: itemId,
           note,
@@ -200,23 +203,23 @@ function* wait(connection: InTransaction, itemId: number): Script<void> {
 
 /**
  * Releases the blocked children of an item whose URLs have just arrived, or which was archived or approved. Call it
- * inside a transaction. Returns how many it released.
+ * inside a transaction. Returns the run of each item that it released.
  */
-export function* releaseChildren(connection: InTransaction, itemId: number): Script<number> {
+export function* releaseChildren(connection: InTransaction, itemId: number): Script<number[]> {
   yield* alone();
   return yield* releaseAll(connection, releasableChildren, { id: itemId });
 }
 
-function* releaseAll(connection: InTransaction, query: string, values: object): Script<number> {
+function* releaseAll(connection: InTransaction, query: string, values: object): Script<number[]> {
   const { sql } = connection;
-  const found = (yield* sql(query).all(values)) as { id: number }[];
+  const found = (yield* sql(query).all(values)) as { id: number; runId: number }[];
   for (const { id } of found) {
     yield* applyTransition(connection, id, "released");
     yield* sql(
       "UPDATE items SET next_at = 0, note = NULL, priority = priority + CASE WHEN priority < @first / 2 THEN @first ELSE 0 END WHERE id = @id",
     ).run({ id, first: releasedFirst });
   }
-  return found.length;
+  return found.map(({ runId }) => runId);
 }
 
 const states = "'planned', 'blocked', 'submitting', 'unknown', 'processing', 'overdue', 'ready'";

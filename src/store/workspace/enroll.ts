@@ -1,6 +1,7 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
 import type { InTransaction, Script } from "../script.js";
+import { replaceRejected } from "./approvals.js";
 import { applyTransition } from "./transition.js";
 
 /** How items are added to a run. Call both functions inside a transaction. */
@@ -9,7 +10,8 @@ import { applyTransition } from "./transition.js";
  * Adds items to a run. Items that the job has already get the new order and names. A statement takes many: PostgreSQL keeps
  * each version of a run's sums until the end of the transaction, and would read through all of them for each item.
  */
-export function* put({ sql }: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
+export function* put(connection: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
+  const { sql } = connection;
   const { jobId } = yield* runOf({ sql }, runId);
   /** By their keys: a statement cannot put one twice. */
   const batch = new Map<string, NewItem>();
@@ -25,6 +27,13 @@ export function* put({ sql }: InTransaction, runId: number, items: Iterable<NewI
           `INSERT INTO parents (item_id, field, parent_key, output)
            SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
         ).run(parent.field, parent.key, parent.output, jobId, key);
+    const waiting = [...batch.values()].filter(({ parents }) => parents !== undefined);
+    if (waiting.length > 0)
+      yield* replaceRejected(
+        connection,
+        jobId,
+        waiting.map(({ key }) => key),
+      );
     batch.clear();
   }
   for (const item of items) {

@@ -62,7 +62,7 @@ describe("what is found in the archive", () => {
     const root = join(place.workspace.root, "new");
     const workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: {} });
     await expect(findOutputs(workspace, { params: {} }, place.clock)).rejects.toThrow(
-      `no runs in ${root} yet. \`bulkgen init\` writes a first sheet`,
+      `no runs in ${root}: it is not a workspace yet`,
     );
   });
 

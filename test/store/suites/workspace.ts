@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { variantKey } from "../../../src/core/identity.js";
 import { IllegalTransition, type ItemState, transitionList } from "../../../src/core/item.js";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Item, SheetRow, Store } from "../../../src/core/ports/store.js";
@@ -376,6 +377,39 @@ export function workspaceSuite(open: OpenDatabase): void {
       expect(await store.blockedRest(runId, [b])).toEqual({ items: 4, credits: credits(12) });
       await store.enroll(runId, [child("a-clip", "a"), child("a-more", "a-clip")], ["k1:a"]);
       expect(await store.blockedRest(runId, [])).toEqual({ items: 0, credits: 0 });
+    });
+
+    test("wait for the newest approved item of the row instead of a rejected one, also when they are added later", async () => {
+      const takes = [{ field: "image_url", key: "k1:a", output: 1 }] as const;
+      const variant = (number: number) =>
+        newItem(`a-v${number}`, { key: variantKey("k1:a", number), variant: number, approve: true });
+      await store.enroll(runId, [newItem("a", { approve: true }), newItem("first", { parents: takes })]);
+      await store.add(runId, [variant(2), variant(3)]);
+      const made: number[] = [];
+      for (const rowId of ["a", "a-v2", "a-v3"]) {
+        const { id } = await submitted(rowId, rowId);
+        await store.complete(id, facts);
+        await store.saved(id, 1, savedFile);
+        made.push(id);
+      }
+      const [a = 0, second = 0, third = 0] = made;
+      expect(await store.approve([a], "rejected")).toEqual([]);
+      expect(await store.approve([second], "approved")).toEqual([runId]);
+      await store.setRun(runId, { state: "finished", exit: "held", endedAt: clock.now() });
+      const later = (await store.startRun((await store.job("demo")).id, runStart)).id;
+      expect(later).not.toBe(runId);
+      await store.add(later, [newItem("second", { parents: takes })]);
+      const parentOf = async (rowId: string) => {
+        const [item] = await store.find(rowId);
+        return (await store.parentsOf(item?.id ?? 0)).map((parent) => parent.rowId);
+      };
+      expect(await parentOf("second")).toEqual(["a-v2"]);
+      await store.approve([second], "rejected");
+      expect(await store.approve([third], "approved")).toEqual([later]);
+      expect(await parentOf("second")).toEqual(["a-v3"]);
+      await store.approve([third], "rejected");
+      await store.add(later, [newItem("third", { parents: takes })]);
+      expect(await parentOf("third")).toEqual(["a"]);
     });
   });
 

@@ -70,7 +70,7 @@ export async function addSchedule({
     ...(json ? { json: true } : {}),
   };
   await showSchedules({ flags: shown, args: { name }, machine });
-  if (!flags.json)
+  if (!flags.json && place.database !== null)
     stdout.write(
       "`bulkgen schedule start` runs it; `bulkgen schedule print` shows how to keep that running.\n",
     );

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
+import { takeLock } from "../../../store/lock.js";
 import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
@@ -17,6 +18,27 @@ export function schedulesFile({ stateFile }: Pick<Workspace, "stateFile">): stri
 /** The lock of the workspace's one daemon. */
 export function daemonLock({ stateFile }: Pick<Workspace, "stateFile">): string {
   return join(dirname(stateFile), "schedule.lock");
+}
+
+/**
+ * What a person should know if no daemon runs the schedules of a workspace; null if one does, or if that cannot be seen
+ * from here. With the state in a database, another host may have the daemon.
+ */
+export function daemonMissing(workspace: Workspace): string | null {
+  if (workspace.database !== null || daemonRuns(daemonLock(workspace)) !== false) return null;
+  return "No daemon is running: `bulkgen schedule start` starts the runs that are due, `bulkgen schedule print` shows how to keep it running.";
+}
+
+/** Null if this user may not ask. */
+function daemonRuns(lockFile: string): boolean | null {
+  if (!existsSync(lockFile)) return false;
+  try {
+    const lock = takeLock(lockFile);
+    lock?.release();
+    return lock === null;
+  } catch {
+    return null;
+  }
 }
 
 /** Opens the schedules of the workspace that the flags name. Throws EarlyExit if there are none. */

@@ -22,7 +22,7 @@ import { envFile, serviceSettings } from "../../settings/env.js";
 import { configFiles, effectiveSettings } from "../../settings/settings.js";
 import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { scheduleNamed, schedulesFile, withSchedules, workspaceOfRuns } from "./place.js";
+import { daemonMissing, scheduleNamed, schedulesFile, withSchedules, workspaceOfRuns } from "./place.js";
 
 /** How many of its last runs are shown for a schedule. */
 const runsMax = 10;
@@ -40,7 +40,7 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
   print(flags, machine, "schedules", documents, (style) =>
     all.length === 0
       ? `no schedules in ${place.root}; \`bulkgen schedule add\` adds one`
-      : schedulesTable(all, clock, style),
+      : withHint(schedulesTable(all, clock, style), daemonMissing(place)),
   );
 }
 
@@ -51,17 +51,23 @@ export async function showSchedules({
 }: Pick<Call<ScheduleFlags, { name?: string }>, "flags" | "args" | "machine">): Promise<undefined> {
   const { clock } = machine;
   const { name } = args;
-  await withSchedules(flags, machine, async (schedules, { root }) => {
+  await withSchedules(flags, machine, async (schedules, workspace) => {
+    const { root } = workspace;
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
     if (chosen.length === 0)
       throw new EarlyExit("usage", `there is no schedule in ${root}. \`bulkgen schedule add\` adds one.`);
     const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, root, machine)));
     const documents = all.map((each) => listedSchedule(each, clock.now()));
-    const text = (style: TerminalStyle) => all.map((each) => upcomingText(each, clock, style)).join("\n\n");
+    const text = (style: TerminalStyle) =>
+      withHint(all.map((each) => upcomingText(each, clock, style)).join("\n\n"), daemonMissing(workspace));
     const [first] = documents;
     if (name === undefined || first === undefined) print(flags, machine, "schedules", documents, text);
     else print(flags, machine, "schedule", first, text);
   });
+}
+
+function withHint(text: string, hint: string | null): string {
+  return hint === null ? text : `${text}\n${hint}`;
 }
 
 export async function removeSchedule({

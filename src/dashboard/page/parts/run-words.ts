@@ -12,12 +12,13 @@ const endings: Partial<Record<ExitName, string>> = {
 };
 
 /** How a run stands. One that says it is running while no process works on it has been broken off. */
-export function runStateWords({ state, alive, exit, counts }: RunEntry): string {
+export function runStateWords(entry: RunEntry): string {
+  const { state, alive, exit, counts } = entry;
   if (alive) return "in progress";
   if (state === "running") return "broken off";
   if (state === "cancelled" || state === "paused") return state;
   // For an approval, or for a decision about blocked items: the entry does not say which.
-  if (exit === "held" && (counts.held ?? 0) === 0) return "waits for you";
+  if (exit === "held" && (counts.held ?? 0) === 0) return isFollowed(entry) ? "finished" : "waits for you";
   return endings[exit as ExitName] ?? state;
 }
 
