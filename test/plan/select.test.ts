@@ -41,6 +41,8 @@ describe("a selection", () => {
       "pot-red",
     ]);
     expect(await selected(filter(["params.mood", ""]))).toEqual(["pot-blue", "lid"]);
+    const shouted = "id,model,prompt,Params.Mood\na,paint,x,warm\nb,paint,y,cold\n";
+    expect(await selected(filter(["params.mood", "warm"]), shouted)).toEqual(["a"]);
     expect(await selected(filter(["prompt", "a r.d cup"], ["prompt", "a lid"]))).toEqual(["lid"]);
     expect(await selected(filter(["category", "IMAGE"]))).toHaveLength(5);
   });
