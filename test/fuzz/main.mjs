@@ -7,7 +7,7 @@
  *   npm run fuzz -- --minutes 5 --only csv --seed 7 the same cases again
  *
  * A case that breaks a rule is made small and kept in test/fuzz/regressions/, which every `npm test` tries again. So is a
- * case that does not end, as it is; nothing in its own process could stop it, so that it is watched from here.
+ * case that does not end, and one that ends the process, as they are: they are watched from here.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -49,23 +49,35 @@ const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", ...vite
   // A group of its own: vitest runs the tests in a process that would outlive it.
   detached: true,
 });
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.kill(-child.pid, signal));
+let stopped = false;
+for (const signal of ["SIGINT", "SIGTERM"])
+  process.on(signal, () => {
+    stopped = true;
+    process.kill(-child.pid, signal);
+  });
+
+/** Keeps the case in progress of this parser. */
+function keep(name, why) {
+  const bytes = readFileSync(join(folder, name));
+  const kept = join(root, "test", "fuzz", "regressions", name);
+  mkdirSync(kept, { recursive: true });
+  const file = join(kept, createHash("sha256").update(bytes).digest("hex").slice(0, 12));
+  writeFileSync(file, bytes);
+  console.error(`${name}: ${why}; it is kept as ${file}`);
+}
 
 const watch = setInterval(() => {
   const endless = readdirSync(folder).find(
     (name) => Date.now() - statSync(join(folder, name)).mtimeMs > endlessMs,
   );
   if (endless === undefined) return;
-  const bytes = readFileSync(join(folder, endless));
-  const kept = join(root, "test", "fuzz", "regressions", endless);
-  mkdirSync(kept, { recursive: true });
-  const file = join(kept, createHash("sha256").update(bytes).digest("hex").slice(0, 12));
-  writeFileSync(file, bytes);
-  console.error(`${endless}: a case does not end; it is kept as ${file}`);
+  keep(endless, "a case does not end");
   process.kill(-child.pid, "SIGKILL");
 }, 5_000);
 child.on("close", (code) => {
   clearInterval(watch);
+  // A case is noted until it has ended: this one ended the process, or was ended with it.
+  if (!stopped) for (const name of readdirSync(folder)) keep(name, "the process ended during a case");
   rmSync(folder, { recursive: true, force: true });
-  process.exitCode = code ?? 1;
+  process.exitCode = stopped ? 1 : (code ?? 1);
 });

@@ -146,18 +146,22 @@ function unpacked(
 
 /** Addresses of rows and cells, such as `r="B12"`; one written with a character reference counts as far. */
 const address = /\sr\s*=\s*["']\s*(?:([A-Za-z]*)(\d+)\s*["']|[^"'>]*&)/g;
-/** More than the longest address. */
-const addressBytes = 100;
+/** Of a row or a cell in any other form, such as `é?1`, of which the reader makes a column far away. */
+const oddAddress = /<(?:[\w.-]+:)?(?:c|row)\s(?:[^<>]*\s)?r\s*=\s*["'](?!\s*[A-Za-z]*\d+\s*["'])[^"'<>]*["']/;
+/** More than the longest address, with the attributes before it. */
+const addressBytes = 1_000;
 
 function isFar(content: Buffer): boolean {
   let rows = 0;
   let columns = 0;
-  for (const text of pieces(content, addressBytes))
+  for (const text of pieces(content, addressBytes)) {
+    if (oddAddress.test(text)) return true;
     for (const [, letters = "", row] of text.matchAll(address)) {
       if (row === undefined) return true;
       rows = Math.max(rows, Number(row));
       columns = Math.max(columns, columnOf(letters));
     }
+  }
   return rows > rowsMax || columns > columnsMax || rows * columns > cellsMax;
 }
 

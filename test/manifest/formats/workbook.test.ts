@@ -300,6 +300,9 @@ test.each([
   ["a column that no spreadsheet has", `<c r='ZZZZ2'/>`],
   ["more cells before it than fit", `<c s="1" r = "XFD1048576"/>`],
   ["an address that is written in another way", `<c r="A&#57;9999999"/>`],
+  ["a row in another notation", `<c r="A2e9"/>`],
+  ["a row's number in another notation", `<x:row spans='1:2' r='0x7fffffff'>`],
+  ["a column of other characters", `<c s="1" r="A\u4e00\u4e002"/>`],
 ])("a workbook with a cell that has %s is refused before it is read", async (_, cell) => {
   const content = Buffer.from(`<worksheet><sheetData>${cell}</sheetData></worksheet>`);
   const sheet = [entryHeader("xl/worksheets/sheet1.xml"), deflateRawSync(content)];
@@ -310,6 +313,29 @@ test.each([
   expect((await readManifest(path)).problems).toMatchObject([
     { message: "the workbook has a cell too far from its first one" },
   ]);
+});
+
+test("a text that looks like an address of a cell is no reason to refuse a workbook", async () => {
+  const said = `a circle with r = "big", and <c r=`;
+  const path = await workbook({
+    Cups: [
+      ["id", "prompt"],
+      ["a", said],
+    ],
+  });
+  expect(await readManifest(path)).toMatchObject({ problems: [], rows: [{ prompt: said }] });
+});
+
+test("a cell is not far because a piece of its sheet ends within its address", () => {
+  const cells = `<row r="12"><c s="1" r="A12"/></row>`;
+  for (let cut = 0; cut < cells.length; cut++) {
+    const sheet = Buffer.from(" ".repeat(1_001_000 - cut) + cells);
+    const entry = Buffer.concat([
+      entryHeader("xl/worksheets/sheet1.xml"),
+      deflateRawSync(sheet, { level: 1 }),
+    ]);
+    expect(measure(entry).large, `cut after ${cells.slice(0, cut)}`).toBeNull();
+  }
 });
 
 test("a workbook of which a byte was lost on the way is refused, or read as it was", async () => {
