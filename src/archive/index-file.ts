@@ -289,7 +289,11 @@ function staysInside(file: string): boolean {
 
 /** The `NAME.json` beside `NAME.png`: a copy of its index line, for tools that read one file at a time. */
 export function sidecarOf(file: string): string {
-  return file.replace(/\.[^./]*$/, "") + sidecarExtension;
+  return withoutExtension(file) + sidecarExtension;
+}
+
+export function withoutExtension(file: string): string {
+  return file.replace(/\.[^./]*$/, "");
 }
 
 const sidecarExtension = ".json";

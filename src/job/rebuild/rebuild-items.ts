@@ -5,7 +5,13 @@ import { mediaFields } from "../../api/inputs.js";
 import type { Category } from "../../api/records.js";
 import { safeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { type IndexLine, identityOf, indexName, JobIndex } from "../../archive/index-file.js";
+import {
+  type IndexLine,
+  identityOf,
+  indexName,
+  JobIndex,
+  withoutExtension,
+} from "../../archive/index-file.js";
 import { credits, creditsTold } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
 import {
@@ -95,7 +101,7 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
 }
 
 /**
- * What stands beside key, task and file may be damaged, or changed by hand. A file counts as made all the same, so that
+ * All that a line says besides key, task and file may be damaged, or changed by hand. Its file was made all the same, so
  * what cannot be read is replaced.
  */
 const sound = z.looseObject({
@@ -123,11 +129,7 @@ const sound = z.looseObject({
 
 function soundLine(written: IndexLine): IndexLine {
   const line = { ...written, ...sound.parse(written) } as IndexLine;
-  return line.item === "" ? { ...line, item: stemOf(line) } : line;
-}
-
-function stemOf({ file }: IndexLine): string {
-  return file.replace(/\.[^./]*$/, "");
+  return line.item === "" ? { ...line, item: withoutExtension(line.file) } : line;
 }
 
 /** Null when the file is missing or has another size. */
@@ -278,7 +280,7 @@ function fromLine(line: ArchivedLine, position: number): NewItem {
     prompt,
     params,
     inputs: inputsOf(line.inputs ?? {}),
-    name: stemOf(line),
+    name: withoutExtension(line.file),
     category: categories.find((category) => line.mime.startsWith(`${category}/`)) ?? "image",
     price: credits(line.credits ?? 0),
   };

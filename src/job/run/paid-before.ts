@@ -76,9 +76,9 @@ export async function paidBefore(
 const elsewhereMs = 30 * dayMs;
 
 /**
- * Items to be paid for that another workspace on this machine has paid for: the sheet was moved or copied to another
- * folder, or a workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal. `agreed`: the person
- * named the job, and thereby agreed to pay again.
+ * Items that this run would pay for and that another workspace on this machine has paid for: the sheet was moved or copied
+ * to another folder, or a workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal.
+ * `agreed`: the person named the job, and thereby agreed to pay again.
  */
 export async function paidElsewhere(
   { account, clock, draft, edition, sandbox }: Omit<Circumstances, "store" | "workspace">,

@@ -146,7 +146,7 @@ function unpacked(
 
 /** Addresses of rows and cells, such as `r="B12"`; one written with a character reference counts as far. */
 const address = /\sr\s*=\s*["']\s*(?:([A-Za-z]*)(\d+)\s*["']|[^"'>]*&)/g;
-/** Of a row or a cell in any other form, such as `é?1`, of which the reader makes a column far away. */
+/** An address in any other form, such as `é?1`, which the reader takes for a column far away. */
 const oddAddress = /<(?:[\w.-]+:)?(?:c|row)\s(?:[^<>]*\s)?r\s*=\s*["'](?!\s*[A-Za-z]*\d+\s*["'])[^"'<>]*["']/;
 /** More than the longest address, with the attributes before it. */
 const addressBytes = 1_000;
