@@ -3,11 +3,15 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
-import { type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
-import { isFree } from "./sheets.js";
-import { type Key, orders, type Trouble } from "./story.js";
+import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
+import { isCharged } from "./sheets.js";
+import { days, type Key, orders, type Trouble } from "./story.js";
 
 export const noTrouble: Trouble = { kind: "none", nth: 0 };
+
+/** How long the service keeps the files of a task and the task itself, and how long a slow task takes (ms). */
+const [filesKeptMs, taskKeptMs, slowMs] = [days(7), days(30), days(4)];
 
 /** The commands of one person, against a sandbox. */
 export class Commands {
@@ -15,6 +19,8 @@ export class Commands {
   private readonly place = newPlace();
   /** Positions of the tasks whose answers were lost, with the folder of the command. */
   readonly unanswered = new Map<number, string>();
+  /** Positions of the tasks that take days. */
+  private readonly slow = new Set<number>();
   private key: Key = "first";
   private readonly keys = new Map<Key, string>();
   private trouble = noTrouble;
@@ -34,8 +40,10 @@ export class Commands {
 
   static async open(): Promise<Commands> {
     const sandbox = await startSandbox("--credits", "100000");
-    const service = await startProxy(sandbox, ({ what }) =>
-      what === "POST generate" ? commands.pays() : "serve",
+    const service = await startProxy(
+      sandbox,
+      ({ what }) => (what === "POST generate" ? commands.pays() : "serve"),
+      (asked, passed) => (asked.what === "GET task" ? commands.shows(asked, passed) : passed),
     );
     const commands = new Commands(sandbox, service);
     return commands;
@@ -101,11 +109,42 @@ export class Commands {
     return this.sandbox.madeSoFar();
   }
 
+  /** So much time passes (ms). */
+  passes(ms: number): void {
+    skippingClock.pass(ms);
+  }
+
+  /** Ends every slow task. */
+  finishesAll(): void {
+    this.slow.clear();
+  }
+
+  /** Whether the service still has the files of a task, or will have them. */
+  keepsFiles(task: MadeTask): boolean {
+    return ageOf(task) < filesKeptMs;
+  }
+
+  /** What the service says of a task. */
+  private shows({ path }: Asked, passed: Passed): Passed {
+    const at = this.made().findIndex(({ id }) => path.includes(id));
+    const task = this.made()[at];
+    if (task === undefined || passed.status !== 200) return passed;
+    if (ageOf(task) > taskKeptMs) return { status: 404, text: JSON.stringify(forgotten) };
+    const shown = JSON.parse(passed.text) as { status: string; output_urls: string[] | null };
+    const isReady = !this.slow.has(at) || ageOf(task) > slowMs || shown.status === "failed";
+    if (isReady && this.keepsFiles(task)) return passed;
+    const changes = isReady
+      ? { output_urls: shown.output_urls?.map((url) => `${url}0`) ?? null }
+      : { status: "processing", output_urls: null, completed_at: null, error: null };
+    return { status: 200, text: JSON.stringify({ ...shown, ...changes }) };
+  }
+
   /** What becomes of a paid request. */
   private async pays(): Promise<Scripted> {
     const { kind, nth } = this.trouble;
     if (this.paidRequests++ !== nth) return "serve";
     if (kind === "unsent") return "cut";
+    if (kind === "slow") this.slow.add(this.made().length);
     if (kind === "unanswered") {
       this.unanswered.set(this.made().length, this.folder);
       return "serve and cut";
@@ -117,6 +156,12 @@ export class Commands {
     }
     return "serve";
   }
+}
+
+const forgotten = { error: { code: "TASK_NOT_FOUND", message: "There is no such task." } };
+
+function ageOf({ at }: MadeTask): number {
+  return skippingClock.now() - at;
 }
 
 function checkEnd(args: readonly string[], end: Ended): void {
@@ -134,5 +179,5 @@ export function documentOf<Kind>({ stdout }: Ended): Kind | null {
 }
 
 export function creditsOf(tasks: readonly MadeTask[]): number {
-  return tasks.filter(({ prompt }) => !isFree(prompt)).reduce((sum, { credits }) => sum + credits, 0);
+  return tasks.filter(isCharged).reduce((sum, { credits }) => sum + credits, 0);
 }

@@ -1,14 +1,19 @@
 import { expect } from "vitest";
 import { type Commands, creditsOf, documentOf } from "./commands.js";
 import type { Desk, Planned } from "./desk.js";
-import { isFree, promptOf } from "./sheets.js";
+import { isCharged, promptOf } from "./sheets.js";
 
 /** What was paid for is in an archive. */
-export function checkCollected(commands: Commands, desks: readonly Desk[]): void {
+export function checkCollected(
+  commands: Commands,
+  desks: readonly Desk[],
+  tooLate: ReadonlySet<string>,
+): void {
   const known = new Set(desks.flatMap(({ files }) => files.lines()).map(({ task }) => task));
   const missing = commands
     .made()
-    .filter((task, at) => !isFree(task.prompt) && !commands.unanswered.has(at) && !known.has(task.id));
+    .filter((task, at) => isCharged(task) && !commands.unanswered.has(at))
+    .filter(({ id }) => !known.has(id) && !tooLate.has(id));
   expect(missing, "paid for and not archived").toEqual([]);
 }
 

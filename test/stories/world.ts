@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { Ended } from "../e2e/command.js";
 import type { MadeTask } from "../e2e/sandbox.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
 import { Agreement } from "./agreement.js";
 import { Commands, creditsOf, documentOf, noTrouble, saidBy } from "./commands.js";
 import { Desk, type Planned } from "./desk.js";
 import { checkBooks, checkCollected, checkFiles } from "./ending.js";
-import { isFree, promptOf, rowsMax } from "./sheets.js";
-import { type Deed, orders, type Trouble, type Which } from "./story.js";
+import { isCharged, isFree, promptOf, rowsMax } from "./sheets.js";
+import { type Deed, days, orders, type Trouble, times, type Which } from "./story.js";
 
 /** A person's two folders and account, and what has become of them. Whatever is done holds the program to its promises. */
 export class World {
@@ -19,6 +20,8 @@ export class World {
   private readonly agreed = new Agreement();
   /** In whose folder and for which user each task was paid for. */
   private readonly payers: { desk: Desk; user: string; called: string }[] = [];
+  /** Tasks whose files the service no longer had when somebody came to collect them. */
+  private readonly tooLate = new Set<string>();
   /** Jobs that a person has said to make, whatever was made elsewhere. */
   private readonly madeHereToo = new Set<string>();
 
@@ -87,6 +90,8 @@ export class World {
         return this.desk.losesState();
       case "move":
         return this.desk.moves();
+      case "wait":
+        return this.waits(times[deed.time]);
       case "back up":
         return this.desk.backsUp();
       case "restore":
@@ -108,10 +113,24 @@ export class World {
     }
   }
 
+  /** What nobody has collected meanwhile may be gone. */
+  private waits(ms: number): void {
+    this.commands.passes(ms);
+    const known = new Set(this.desks.flatMap(({ files }) => files.lines()).map(({ task }) => task));
+    for (const [at, task] of this.made().entries()) {
+      if (this.commands.keepsFiles(task) || known.has(task.id) || this.tooLate.has(task.id)) continue;
+      this.tooLate.add(task.id);
+      const payer = this.payers[at];
+      // Without the history, a task counts for two weeks.
+      if (payer?.desk.stateWasLost) this.agreed.toMore(payer.called, 1);
+    }
+  }
+
   /** Does what is left to do, and looks at everything. */
   async end(): Promise<void> {
     // A folder in which nothing was done has nothing to look at.
     const desks = this.desks.filter((desk) => desk === this.desk || desk.runsMax > 0);
+    this.commands.finishesAll();
     for (const desk of desks) {
       this.desk = desk;
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
@@ -124,7 +143,7 @@ export class World {
       // What a repair has brought back gets its place in the next run.
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
     }
-    checkCollected(this.commands, desks);
+    checkCollected(this.commands, desks, this.tooLate);
     await checkBooks(this.commands, desks);
     for (const desk of desks)
       for (const name of desk.sheets.names()) await checkFiles(this.commands, desk, name);
@@ -241,6 +260,7 @@ export class World {
     if (end.code === 0) expect(broken, said).toEqual([]);
     // What is paid for again in place of a lost file, and was not answered, has no task to download from.
     if (this.commands.unanswered.size > 0) return;
+    if (this.made().some((task) => !this.commands.keepsFiles(task))) return;
     if (flags.includes("--repair")) expect(end.code, said).toBe(0);
     else if (broken.length === 0) expect(end.code, said).toBe(0);
   }
@@ -310,10 +330,10 @@ export class World {
     const made = this.made();
     const there = this.payers.flatMap(({ desk, user, called }, at) => {
       const isOurs = desk !== this.desk && user === this.commands.user && !this.madeHereToo.has(called);
-      return isOurs && !this.commands.unanswered.has(at) ? [made[at]?.prompt] : [];
+      return isOurs && !this.commands.unanswered.has(at) && isRecent(made[at]) ? [made[at]?.prompt] : [];
     });
     return news.filter(
-      ({ prompt }) => prompt.startsWith("picture") && !isFree(prompt) && there.includes(prompt),
+      (task) => task.prompt.startsWith("picture") && isCharged(task) && there.includes(task.prompt),
     );
   }
 
@@ -333,4 +353,9 @@ export class World {
   private made(): MadeTask[] {
     return this.commands.made();
   }
+}
+
+/** What another folder has paid for counts for a month. */
+function isRecent(task: MadeTask | undefined): boolean {
+  return task !== undefined && skippingClock.now() - task.at < days(30);
 }
