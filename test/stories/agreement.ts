@@ -28,9 +28,9 @@ export class Agreement {
     this.more.set(job, (this.more.get(job) ?? 0) + count);
   }
 
-  /** So many tasks were made for a job since the last time. */
-  made(job: string, count: number): void {
-    for (let task = 0; task < count; task++) this.jobs.push(job);
+  /** The next task was made for this job. */
+  made(job: string): void {
+    this.jobs.push(job);
   }
 
   /** What was paid for without a word, in words; null if nothing was. */

@@ -6,7 +6,13 @@ import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox
 import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { isCharged } from "./sheets.js";
-import { days, type Key, orders, type Trouble } from "./story.js";
+import { days, type Key, type Trouble } from "./story.js";
+
+/** What somebody orders while a command runs, and where. */
+export interface Meanwhile {
+  folder: string;
+  args: readonly string[];
+}
 
 export const noTrouble: Trouble = { kind: "none", nth: 0 };
 
@@ -24,6 +30,7 @@ export class Commands {
   private key: Key = "first";
   private readonly keys = new Map<Key, string>();
   private trouble = noTrouble;
+  private meanwhile: Meanwhile | undefined;
   /** Of the command that runs. */
   private paidRequests = 0;
   private running: Started | null = null;
@@ -86,22 +93,32 @@ export class Commands {
     await this.use(last);
   }
 
-  async run(folder: string, args: readonly string[], trouble = noTrouble): Promise<Ended> {
+  /** What the command and the order meanwhile have printed. */
+  async run(
+    folder: string,
+    args: readonly string[],
+    {
+      trouble = noTrouble,
+      meanwhile,
+    }: { trouble?: Trouble | undefined; meanwhile?: Meanwhile | undefined } = {},
+  ): Promise<Ended & { order?: Ended }> {
     this.trouble = trouble;
+    this.meanwhile = meanwhile;
     this.folder = folder;
     this.paidRequests = 0;
-    this.running = this.start(args);
+    this.running = this.start({ folder, args });
     const end = await this.running.ended;
     checkEnd(args, end);
     const order = await this.order?.ended;
     this.order = null;
-    if (order !== undefined) checkEnd([trouble.kind], order);
-    return end;
+    if (order === undefined) return end;
+    checkEnd(meanwhile?.args ?? [], order);
+    return { ...end, order };
   }
 
-  private start(args: readonly string[]): Started {
+  private start({ folder, args }: Meanwhile): Started {
     const env = { ...this.service.env, BULKGEN_API_KEY: this.keys.get(this.key) ?? "" };
-    return started(this.place, args, { env, cwd: this.folder });
+    return started(this.place, args, { env, cwd: folder });
   }
 
   /** All tasks that were made, in order. */
@@ -114,9 +131,11 @@ export class Commands {
     skippingClock.pass(ms);
   }
 
-  /** Ends every slow task. */
-  finishesAll(): void {
+  /** Ends every slow task. Whether there was one. */
+  finishesAll(): boolean {
+    const isAny = this.slow.size > 0;
     this.slow.clear();
+    return isAny;
   }
 
   /** Whether the service still has the files of a task, or will have them. */
@@ -149,7 +168,7 @@ export class Commands {
       this.unanswered.set(this.made().length, this.folder);
       return "serve and cut";
     }
-    if (kind in orders) this.order = this.start(orders[kind as keyof typeof orders]);
+    if (this.meanwhile !== undefined) this.order = this.start(this.meanwhile);
     if (kind === "interrupt") {
       this.running?.interrupt();
       await this.running?.prints(/interrupted: /);

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Files } from "./files.js";
 import { type Row, Sheets } from "./sheets.js";
@@ -11,6 +11,12 @@ export interface Planned {
   items: { standing: string; price: number }[];
   missing: { rowId: string }[];
   standings: Partial<Record<string, number>>;
+}
+
+/** A paid request, as the receipts of a folder have it. */
+export interface Intent {
+  job: string;
+  prompt: string;
 }
 
 /** A folder of a person's, with sheets and a workspace, and what has become of it. */
@@ -28,6 +34,8 @@ export class Desk {
   hasTwoUsers = false;
   /** No run has a higher number. */
   runsMax = 0;
+  /** How many lines of its receipts were read. */
+  private receiptsRead = 0;
   /** The sheets that were run for each job. */
   private readonly sheetsOf = new Map<string, Set<string>>();
 
@@ -50,6 +58,20 @@ export class Desk {
 
   hasTwoSheets(job: string): boolean {
     return (this.sheetsOf.get(job)?.size ?? 0) > 1;
+  }
+
+  /** The paid requests of this folder since the last time. */
+  newIntents(): Intent[] {
+    const path = join(this.state, "receipts.jsonl");
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    const lines = text.split("\n").filter((line) => line !== "");
+    const since = this.receiptsRead;
+    this.receiptsRead = lines.length;
+    return lines
+      .slice(since)
+      .map((line) => JSON.parse(line) as { type: string; job: string; request: { prompt: string } })
+      .filter(({ type }) => type === "intent")
+      .map(({ job, request }) => ({ job, prompt: request.prompt }));
   }
 
   /** The whole folder gets another name. */

@@ -75,8 +75,17 @@ export const orders = {
   "redo meanwhile": ["redo", "r0", "--yes"],
   "retry meanwhile": ["retry", "--yes"],
   "verify meanwhile": ["verify", "--repair"],
+  "resume meanwhile": ["resume", "--if-locked", "wait"],
 } as const;
-type Order = keyof typeof orders;
+/** A second run, of the first sheet, in the same folder or in the other one. */
+export const secondRuns = {
+  "run too": ["--if-locked", "fail"],
+  "run then": ["--if-locked", "wait"],
+  "run or not": ["--if-locked", "skip"],
+  "run there": [],
+} as const;
+export type SecondRun = keyof typeof secondRuns;
+type Order = keyof typeof orders | SecondRun;
 
 export const flagSets = [
   [],
@@ -139,7 +148,7 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      kind: fc.constantFrom<Trouble["kind"]>(...(Object.keys(orders) as Order[])),
+      kind: fc.constantFrom<Trouble["kind"]>(...(Object.keys({ ...orders, ...secondRuns }) as Order[])),
       nth: fc.nat(3),
     }),
   },
