@@ -8,9 +8,16 @@ import { skippingClock } from "../e2e/skipping-clock.js";
 import { isCharged } from "./sheets.js";
 import { days, type Key, type Trouble } from "./story.js";
 
+/** Where commands are run. */
+interface Place {
+  folder: string;
+  /** The address of the database with the state, if it is not in files. */
+  database: string | null;
+}
+
 /** What somebody orders while a command runs, and where. */
 export interface Meanwhile {
-  folder: string;
+  place: Place;
   args: readonly string[];
 }
 
@@ -22,7 +29,7 @@ const [filesKeptMs, taskKeptMs, slowMs] = [days(7), days(30), days(4)];
 /** The commands of one person, against a sandbox. */
 export class Commands {
   /** The folders that a test's commands find their own state in. */
-  private readonly place = newPlace();
+  private readonly home = newPlace();
   /** Positions of the tasks whose answers were lost, with the folder of the command. */
   readonly unanswered = new Map<number, string>();
   /** Positions of the tasks that take days. */
@@ -62,7 +69,7 @@ export class Commands {
   }
 
   newFolder(name: string): string {
-    const folder = join(this.place.root, name);
+    const folder = join(this.home.root, name);
     mkdirSync(folder, { recursive: true });
     return folder;
   }
@@ -95,7 +102,7 @@ export class Commands {
 
   /** What the command and the order meanwhile have printed. */
   async run(
-    folder: string,
+    place: Place,
     args: readonly string[],
     {
       trouble = noTrouble,
@@ -104,9 +111,9 @@ export class Commands {
   ): Promise<Ended & { order?: Ended }> {
     this.trouble = trouble;
     this.meanwhile = meanwhile;
-    this.folder = folder;
+    this.folder = place.folder;
     this.paidRequests = 0;
-    this.running = this.start({ folder, args });
+    this.running = this.start({ place, args });
     const end = await this.running.ended;
     checkEnd(args, end);
     const order = await this.order?.ended;
@@ -116,9 +123,13 @@ export class Commands {
     return { ...end, order };
   }
 
-  private start({ folder, args }: Meanwhile): Started {
-    const env = { ...this.service.env, BULKGEN_API_KEY: this.keys.get(this.key) ?? "" };
-    return started(this.place, args, { env, cwd: folder });
+  private start({ place: { folder, database }, args }: Meanwhile): Started {
+    const env = {
+      ...this.service.env,
+      BULKGEN_API_KEY: this.keys.get(this.key) ?? "",
+      ...(database === null ? {} : { BULKGEN_DATABASE_URL: database }),
+    };
+    return started(this.home, args, { env, cwd: folder });
   }
 
   /** All tasks that were made, in order. */

@@ -25,6 +25,9 @@ export class Desk {
   readonly sheets: Sheets;
   readonly files = new Files(() => this.folder);
   saved: { plan: Planned; rows: Row[] } | null = null;
+  /** The address of the database that has the state, if it is not in files, and of the last one that had it. */
+  database: string | null = null;
+  lastDatabase: string | null = null;
   stateWasLost = false;
   hasTwoFolders = false;
   hasMoved = false;
@@ -86,7 +89,7 @@ export class Desk {
   losesState(): void {
     // Nobody knows any more of a folder that had another name.
     if (this.hasTwoFolders || this.hasMoved) return;
-    this.stateWasLost = true;
+    this.stateWasLost ||= this.database === null;
     rmSync(this.state, { recursive: true, force: true });
   }
 

@@ -29,6 +29,7 @@ export type Deed =
   | { do: "lose shared state" }
   | { do: "use key"; key: Key }
   | { do: "wait"; time: Time }
+  | { do: "migrate" }
   | { do: "back up" }
   | { do: "restore" }
   | { do: "rebuild" };
@@ -285,7 +286,16 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 1, arbitrary: deed("rebuild") },
 );
 
-export const stories = fc.array(deeds, { minLength: 4, maxLength: 24, size: "max" });
+export const stories = storiesOf(deeds);
+
+/** With the state in a database from time to time. */
+export const migratingStories = storiesOf(
+  fc.oneof({ weight: 6, arbitrary: deeds }, { weight: 1, arbitrary: deed("migrate") }),
+);
+
+function storiesOf(each: fc.Arbitrary<Deed>): fc.Arbitrary<Deed[]> {
+  return fc.array(each, { minLength: 4, maxLength: 24, size: "max" });
+}
 
 function minutes(number: number): number {
   return number * 60_000;

@@ -34,14 +34,18 @@ export class World {
   /** Jobs that a person has said to make, whatever was made elsewhere. */
   private readonly madeHereToo = new Set<string>();
 
-  private constructor(private readonly commands: Commands) {
+  private constructor(
+    private readonly commands: Commands,
+    private readonly newDatabase: (() => string) | null,
+  ) {
     const newId = () => `r${this.nextId++}`;
     this.desks = [new Desk(commands.newFolder("here"), newId), new Desk(commands.newFolder("there"), newId)];
     this.desk = this.desks[0];
   }
 
-  static async open(): Promise<World> {
-    return new World(await Commands.open());
+  /** With `newDatabase`, states can be moved to databases. */
+  static async open(newDatabase: (() => string) | null = null): Promise<World> {
+    return new World(await Commands.open(), newDatabase);
   }
 
   close(): Promise<void> {
@@ -99,6 +103,8 @@ export class World {
         return this.desk.losesState();
       case "move":
         return this.desk.moves();
+      case "migrate":
+        return this.migrates();
       case "wait":
         return this.waits(times[deed.time]);
       case "back up":
@@ -120,6 +126,21 @@ export class World {
         await this.command(["doctor", "--rebuild", "--yes"]);
         return;
     }
+  }
+
+  /** The state goes to a database, or back to files. */
+  private async migrates(): Promise<void> {
+    const { desk } = this;
+    const before = this.made();
+    const away = desk.database ?? desk.lastDatabase ?? this.newDatabase?.();
+    if (away === undefined) return;
+    const file = join(".bulkgen", "state.db");
+    const [from, to] = desk.database === null ? [file, away] : [away, file];
+    const end = await this.command(["migrate", "--from", from, "--to", to]);
+    expect(this.made(), end.stderr).toEqual(before);
+    if (end.code !== 0) return;
+    desk.database = desk.database === null ? away : null;
+    desk.lastDatabase = away;
   }
 
   /** What nobody has collected meanwhile may be gone. */
@@ -277,13 +298,13 @@ export class World {
 
   /** What is ordered during a command that meets with this. */
   private meanwhile({ kind }: Trouble): Meanwhile | undefined {
-    const { folder, sheets } = kind === "run there" ? this.otherDesk : this.desk;
+    const place = kind === "run there" ? this.otherDesk : this.desk;
     if (kind in secondRuns) {
-      const manifest = sheets.manifest(sheets.nameAt(0));
+      const manifest = place.sheets.manifest(place.sheets.nameAt(0));
       const args = ["run", manifest, "--yes", ...secondRuns[kind as SecondRun], "--json"];
-      return { folder, args };
+      return { place, args };
     }
-    return kind in orders ? { folder, args: orders[kind as keyof typeof orders] } : undefined;
+    return kind in orders ? { place, args: orders[kind as keyof typeof orders] } : undefined;
   }
 
   /** Nothing is paid, and what is called intact is so. The service still has everything, so that a repair succeeds. */
@@ -369,14 +390,16 @@ export class World {
   }
 
   private command(args: readonly string[], how: Parameters<Commands["run"]>[2] = {}) {
-    return this.commands.run(this.desk.folder, args, how);
+    return this.commands.run(this.desk, args, how);
   }
 
   /** Whether the other folder has it, and nobody had said to make it in this one too. */
   private paidInBoth(task: MadeTask, { desk: payer, called: job }: { desk: Desk; called: string }): boolean {
     const isKnown =
       !this.sharedStateWasLost &&
-      this.desks.every(({ hasMoved, stateWasLost }) => !hasMoved && !stateWasLost);
+      this.desks.every(
+        ({ hasMoved, stateWasLost, database }) => !hasMoved && !stateWasLost && database === null,
+      );
     if (!isKnown || this.madeHereToo.has(job)) return false;
     const made = this.made();
     const there = this.payers.flatMap(({ desk, user, called }, at) => {
