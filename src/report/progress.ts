@@ -45,7 +45,7 @@ export function obstacles(progress: ProgressNow): string[] {
   const [stop] = stops;
   if (stop) return [`stopping: ${terminalText(stop.message)}`];
   if (diskTrouble !== null)
-    return [`waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`];
+    return [`files cannot be saved (nothing new is bought): ${terminalText(diskTrouble)}`];
   if (outage !== null) return [outageLine(outage, progress)];
   const wait = waitNow(progress);
   return [

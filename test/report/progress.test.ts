@@ -48,12 +48,12 @@ describe("the progress line", () => {
     expect(line).not.toContain("asked us to wait");
   });
 
-  test("counts down to the next request, and names the disk or a stop before it", () => {
+  test("counts down to the next request, and names what refuses files or a stop before it", () => {
     const full = { ...facts, waiting: "minute" as const, until: 1_012_300 };
     expect(progressLine(full)).toContain("12/26 archived · minute quota used up, next request in 13s · 0:40");
     const disk = { ...full, diskTrouble: "no space left" };
     expect(progressLine(disk)).toContain(
-      "archived · waiting for the disk (nothing new is bought): no space left · 0:40",
+      "archived · files cannot be saved (nothing new is bought): no space left · 0:40",
     );
     const stopping = { ...disk, stops: [{ kind: "interrupted", message: "interrupted" }] as const };
     expect(progressLine(stopping)).toContain("archived · stopping: interrupted · 0:40");
