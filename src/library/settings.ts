@@ -1,16 +1,11 @@
 import { z } from "zod";
 import { plans } from "../api/plans.js";
 import { nearest } from "../text/nearest.js";
-import type { PlanSettings } from "./plan.js";
-import type { RunDetails } from "./run.js";
-import type { SandboxSettings } from "./sandbox.js";
 
 /**
  * The settings of a program are checked like the flags of the command: a program may compute them or read them from a file,
  * and a cap with a slip in its name, or a number such as NaN, must not turn into no cap.
  */
-
-type Shape<Settings> = Record<keyof Settings, z.ZodType>;
 
 const amount = z.number().min(0);
 const count = z.int().min(1);
@@ -59,7 +54,7 @@ const ofManifests = z.strictObject({
   onDailyLimit: z.enum(["stop", "wait"]).optional(),
   ifLocked: z.enum(["fail", "wait", "skip"]).optional(),
   unreachableMs: z.number().min(0).optional(),
-} satisfies Shape<PlanSettings & RunDetails>);
+});
 
 const ofSandboxes = z.strictObject({
   plan: z.enum(plans).optional(),
@@ -74,7 +69,10 @@ const ofSandboxes = z.strictObject({
   switches: asIs,
   port: z.int().min(0).max(65_535).optional(),
   state: text,
-} satisfies Shape<SandboxSettings>);
+});
+
+export type ManifestSettingName = keyof typeof ofManifests.shape;
+export type SandboxSettingName = keyof typeof ofSandboxes.shape;
 
 function isLog(given: unknown): boolean {
   const log = given as Record<string, unknown> | null;

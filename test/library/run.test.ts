@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { EarlyExit } from "../../src/core/exit.js";
 import type { RunEvent } from "../../src/job/run/events.js";
-import { planManifest } from "../../src/library/plan.js";
-import { type RunRequirements, runManifest } from "../../src/library/run.js";
-import { startSandbox } from "../../src/library/sandbox.js";
+import { type PlanSettings, planManifest } from "../../src/library/plan.js";
+import { type RunDetails, type RunRequirements, runManifest } from "../../src/library/run.js";
+import { type SandboxSettings, startSandbox } from "../../src/library/sandbox.js";
+import type { ManifestSettingName, SandboxSettingName } from "../../src/library/settings.js";
 import { readRows } from "../../src/library/sheet.js";
 import { openReader, readIndexOf } from "../../src/library/workspace.js";
 import { documents } from "../../src/schemas/documents.js";
@@ -244,6 +245,11 @@ test("a setting that has no meaning is a rejection that names it, before anythin
     2,
   );
   expect((await readRows(on, "set.csv", shared as never)).rows).toHaveLength(2);
+});
+
+test("every setting that the types offer is known, and no other", () => {
+  expectTypeOf<ManifestSettingName>().toEqualTypeOf<keyof (PlanSettings & RunDetails)>();
+  expectTypeOf<SandboxSettingName>().toEqualTypeOf<keyof SandboxSettings>();
 });
 
 test("a setting of the sandbox that has no meaning is a rejection", async () => {
