@@ -25,7 +25,7 @@ const inProgress: readonly ItemState[] = [
 ];
 
 /**
- * One line, for where lines stay: `12/26 archived · 0:40, ~1:10 left · 48 of 104 credits · 8 at the service · 6 to submit`.
+ * One line, for where lines stay: `12/26 archived · 0:40, ~0:59 left · 48 of 104 credits · 8 at the service · 6 to submit`.
  */
 export function progressLine(progress: ProgressNow): string {
   const { counts, spent, cap, quota } = progress;
@@ -68,17 +68,26 @@ function waitNow({
   return full ? { what: "minute", until: quota.minute.nextFreeAt } : null;
 }
 
-/**
- * The time that has passed, and what is left of the forecast while anything is open: no less than the wait for the next
- * request.
- */
+/** The time that has passed, and about how much is left while anything is open. */
 export function times(progress: ProgressNow): string {
   const { elapsedMs, forecastMs, counts, now } = progress;
-  const isOpen = counts.submitting + counts.processing + counts.ready + counts.planned > 0;
-  if (forecastMs === null || !isOpen) return clockText(elapsedMs);
+  const open = counts.submitting + counts.processing + counts.ready + counts.planned;
+  if (forecastMs === null || open === 0) return clockText(elapsedMs);
+  const left = leftMs((open + counts.blocked) / wantedItems(counts), forecastMs, elapsedMs);
   const waitMs = (waitNow(progress)?.until ?? now) - now;
-  const left = Math.max(forecastMs - elapsedMs, waitMs);
-  return left < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(left)} left`;
+  const shown = Math.max(left, waitMs);
+  return shown < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(shown)} left`;
+}
+
+/**
+ * What is left if this share of the items is open. A run that is ahead of its forecast needs the same share of the
+ * forecast. One that is behind, as most are until their first items are done, needs the rest of it; later at least the
+ * same share of the time that it has taken.
+ */
+function leftMs(share: number, forecastMs: number, elapsedMs: number): number {
+  const isAhead = 1 - share > elapsedMs / forecastMs;
+  if (isAhead) return share * forecastMs;
+  return Math.max(forecastMs - elapsedMs, share < 1 ? share * elapsedMs : 0);
 }
 
 /** `0:52`, `12:05`, `3:02:10`. */

@@ -17,7 +17,7 @@ const facts: ProgressNow = {
 describe("the progress line", () => {
   test("counts what is done, under way and left", () => {
     expect(progressLine(facts)).toBe(
-      "12/26 archived · 0:40, ~1:09 left · 48 of 104 credits · 7 at the service · 1 submitting · 6 to submit · 31/60 requests this minute",
+      "12/26 archived · 0:40, ~0:59 left · 48 of 104 credits · 7 at the service · 1 submitting · 6 to submit · 31/60 requests this minute",
     );
   });
 
@@ -34,7 +34,7 @@ describe("the progress line", () => {
     const counts = { ...noCounts, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
-      "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 blocked · 3 failed · 4 held · 5 unknown · 6 overdue",
+      "0/21 archived · 0:40, ~0:15 left · 48 of 104 credits · 1 to fetch · 2 blocked · 3 failed · 4 held · 5 unknown · 6 overdue",
     );
   });
 
@@ -65,8 +65,20 @@ describe("the progress line", () => {
     expect(progressLine(full)).toContain("minute quota used up, next request in 9s");
   });
 
-  test("shows no time left when the forecast has passed, or when nothing is open", () => {
-    expect(progressLine({ ...facts, elapsedMs: 3_725_000 })).toContain("archived · 1:02:05 · 48");
+  test.each([
+    ["nothing is done yet, so the forecast counts", 0, 40_000, "0:40, ~1:10 left"],
+    ["ahead of the forecast: the share of it that is open", 19, 5_000, "0:05, ~0:29 left"],
+    ["in step with it", 13, 55_000, "0:55, ~0:55 left"],
+    ["behind it: no less than the pace so far", 15, 105_000, "1:45, ~0:44 left"],
+    ["far behind it", 25, 3_725_000, "1:02:05, ~2:23 left"],
+  ])("tells how much time is left: %s", (_, archived, elapsedMs, times) => {
+    const counts = { ...noCounts, archived, processing: 26 - archived };
+    expect(progressLine({ ...facts, counts, elapsedMs })).toContain(` archived · ${times} · 48`);
+  });
+
+  test("shows no time left when nothing is known of it, or when nothing is open", () => {
+    const none = { ...facts, counts: { ...noCounts, processing: 26 }, elapsedMs: 3_725_000 };
+    expect(progressLine(none)).toContain("archived · 1:02:05 · 48");
     expect(progressLine({ ...facts, forecastMs: null })).toContain("archived · 0:40 · 48");
   });
 
