@@ -1,5 +1,6 @@
 import { type ItemState, wantedItems } from "../core/item.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
+import { timeLeftMs } from "../core/pace/time-left.js";
 import type { Quota, WaitReason } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
@@ -68,26 +69,14 @@ function waitNow({
   return full ? { what: "minute", until: quota.minute.nextFreeAt } : null;
 }
 
-/** The time that has passed, and about how much is left while anything is open. */
+/** The time that has passed, and about how much is left: no less than the wait for the next request. */
 export function times(progress: ProgressNow): string {
   const { elapsedMs, forecastMs, counts, now } = progress;
-  const open = counts.submitting + counts.processing + counts.ready + counts.planned;
-  if (forecastMs === null || open === 0) return clockText(elapsedMs);
-  const left = leftMs((open + counts.blocked) / wantedItems(counts), forecastMs, elapsedMs);
+  const left = timeLeftMs(counts, forecastMs, elapsedMs);
+  if (left === null) return clockText(elapsedMs);
   const waitMs = (waitNow(progress)?.until ?? now) - now;
-  const shown = Math.max(left, waitMs);
-  return shown < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(shown)} left`;
-}
-
-/**
- * What is left if this share of the items is open. A run that is ahead of its forecast needs the same share of the
- * forecast. One that is behind, as most are until their first items are done, needs the rest of it; later at least the
- * same share of the time that it has taken.
- */
-function leftMs(share: number, forecastMs: number, elapsedMs: number): number {
-  const isAhead = 1 - share > elapsedMs / forecastMs;
-  if (isAhead) return share * forecastMs;
-  return Math.max(forecastMs - elapsedMs, share < 1 ? share * elapsedMs : 0);
+  const longer = Math.max(left, waitMs);
+  return longer < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(longer)} left`;
 }
 
 /** `0:52`, `12:05`, `3:02:10`. */
