@@ -268,7 +268,7 @@ export class Indexes {
   }
 }
 
-/** Null for a line that was cut short, or edited by hand so that it points out of the folder. */
+/** Null for a line that was cut short, damaged, or edited by hand so that it points out of the folder. */
 function parse(row: string): IndexLine | null {
   let line: Partial<IndexLine> | null;
   try {
@@ -284,7 +284,7 @@ function parse(row: string): IndexLine | null {
 }
 
 function staysInside(file: string): boolean {
-  return posix.normalize(file) === file && !posix.isAbsolute(file) && !file.startsWith("..");
+  return posix.normalize(file) === file && !posix.isAbsolute(file) && !/^\.\.|\0/.test(file);
 }
 
 /** The `NAME.json` beside `NAME.png`: a copy of its index line, for tools that read one file at a time. */

@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { nextTurn } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
-import { connected, endClient, ended } from "../store/postgres/connect.js";
+import { connected, endClient, ended } from "../store/postgres/connection.js";
 import { explained, isMissing } from "../store/postgres/trouble.js";
 import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
 

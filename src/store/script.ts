@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 /**
  * The queries of one transaction, or of one reading, written once for SQLite and PostgreSQL: `yield*` asks a query and
  * gives its answer. SQLite has it at once, so a script runs from start to end; PostgreSQL drives it from answer to
- * answer (`postgres/connect.ts`).
+ * answer (`postgres/groups.ts`).
  */
 export type Script<Result> = Generator<PendingQuery, Result, QueryResult>;
 

@@ -58,6 +58,7 @@ describe("a line is", () => {
     ["points out of the folder", JSON.stringify({ ...b, file: "../b.png" })],
     ["points to a place of its own", JSON.stringify({ ...b, file: "/b.png" })],
     ["has a way round", JSON.stringify({ ...b, file: "sub/../b.png" })],
+    ["has a name that no file can have", JSON.stringify({ ...b, file: "b\0.png" })],
   ])("left out if it %s, and the others count", async (_, wrong) => {
     const index = await reread(`${json(a)}${wrong}\n${json(indexLine("c.png"))}`);
     expect(index.all().map(({ file }) => file)).toEqual(["a.png", "c.png"]);

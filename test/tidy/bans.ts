@@ -137,7 +137,7 @@ const connecting: Readonly<Record<string, string>> = {
   "src/archive/download/download.ts": "the addresses of outputs",
   "src/bucket/bucket.ts": "S3-compatible stores",
   "src/notify/deliver.ts": "webhooks",
-  "src/store/postgres/connect.ts": "PostgreSQL",
+  "src/store/postgres/connection.ts": "PostgreSQL",
 };
 
 const networkModules = /^(undici|(node:)?(https?|http2|net|tls|dgram))$/;

@@ -132,10 +132,11 @@ function soundLine(written: IndexLine): IndexLine {
   return line.item === "" ? { ...line, item: withoutExtension(line.file) } : line;
 }
 
-/** Null when the file is missing or has another size. */
+/** Null when the file is missing or has another size. A damaged line may have a name that no file can have. */
 async function hashOf(path: string, bytes: number): Promise<string | null> {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isFile() || found.size !== bytes) return null;
+  if (!existsSync(path)) return null;
+  const found = statSync(path);
+  if (!found.isFile() || found.size !== bytes) return null;
   return sha256Of(createReadStream(path));
 }
 

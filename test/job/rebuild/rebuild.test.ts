@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import { credits } from "../../../src/core/money.js";
@@ -99,7 +99,7 @@ function archive(
   }: { file?: string; output?: number; content?: string; job?: string; credits?: number | null } = {},
 ): void {
   const folder = join(workspace.outFolder, job);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(dirname(join(folder, file)), { recursive: true });
   writeFileSync(join(folder, file), content);
   const sha256 = createHash("sha256").update(content).digest("hex");
   const line = {
@@ -528,18 +528,27 @@ describe("P2: a database that is older than its receipts", () => {
 
 describe("P4: with the archive", () => {
   test("files are matched by their content; what is gone or changed is at the service again", async () => {
-    for (const id of ["a", "b", "c"]) accepted(id);
+    for (const id of ["a", "b", "c", "d"]) accepted(id);
     for (const id of ["a", "b", "c"]) archive(id, `task-${id}-1`);
+    archive("d", "task-d-1", { file: "sub/d.png" });
     const folder = join(workspace.outFolder, "demo");
     rmSync(join(folder, "b.png"));
     writeFileSync(join(folder, "c.png"), "x");
+    rmSync(join(folder, "sub"), { recursive: true });
+    writeFileSync(join(folder, "sub"), "no folder");
     const rebuilt = await rebuild();
-    expect(await statesNow()).toEqual({ a: "archived", b: "processing", c: "processing" });
-    expect(rebuilt.archive).toEqual({ indexes: 1, missing: [join("demo", "b.png"), join("demo", "c.png")] });
+    expect(await statesNow()).toEqual({
+      a: "archived",
+      b: "processing",
+      c: "processing",
+      d: "processing",
+    });
+    const missing = ["b.png", "c.png", "sub/d.png"].map((file) => join("demo", file));
+    expect(rebuilt.archive).toEqual({ indexes: 1, missing });
     expect(await inStore((store) => store.filesOf(1))).toEqual({ made: 1, files: 1, bytes: 1 });
     expect(await inStore((store) => store.spending(1))).toMatchObject({
       charged: credits(4.5),
-      pending: credits(9),
+      pending: credits(13.5),
     });
   });
 
