@@ -53,7 +53,7 @@ export function createClient(options: ClientOptions): Promise<Client> {
 /**
  * Reads a manifest (CSV, Excel, JSON, JSONL, YAML) into rows, each in every combination of its job and with its
  * templates rendered, and finds the problems that can be found without the service. Works offline. Returns problems and
- * never throws them.
+ * never throws them. Throws RangeError if a setting is unknown or has no valid value.
  */
 export function readManifest(manifest: string, settings: ReadSettings = {}): Promise<ReadManifest> {
   return readRows(systemHost(), manifest, settings);
@@ -64,7 +64,7 @@ export function readManifest(manifest: string, settings: ReadSettings = {}): Pro
  * long it would take. Spends nothing and changes nothing; makes two requests, GET me and GET models. Prices are the
  * highest charges seen so far, or the service's list prices; the forecast uses the durations of earlier generations.
  * `problems` lists what is wrong with rows, `blockers` what would stop a run. Throws EarlyExit if nothing can be planned,
- * and RangeError if a limit is not a valid number.
+ * and RangeError if a setting is unknown or has no valid value.
  */
 export function plan(manifest: string, settings: PlanSettings): Promise<PlannedJob> {
   return planManifest(systemHost(), manifest, settings);
@@ -77,8 +77,8 @@ export function plan(manifest: string, settings: PlanSettings): Promise<PlannedJ
  *
  * Leaving the loop or aborting `signal` interrupts the run: it submits nothing more, waits for the answers in flight and
  * saves them. The next run of the manifest collects what the service has made by then. The last event of a run is always
- * `run_finished`. Throws EarlyExit if the run cannot start or `agree` does not return true, and RangeError if a limit is
- * not a valid number.
+ * `run_finished`. Throws EarlyExit if the run cannot start or `agree` does not return true, and RangeError if a setting
+ * is unknown or has no valid value.
  */
 export function run(manifest: string, settings: RunRequirements): AsyncGenerator<RunEvent, void, void> {
   return runManifest(systemHost(), manifest, settings);
@@ -102,7 +102,8 @@ export function readIndex(folder: string): Promise<IndexLine[]> {
 
 /**
  * Starts the sandbox, a local copy of the service, in this process, for tests and rehearsals without a key and without
- * cost. It makes real files, and can inject faults. The process does not end until the sandbox is closed.
+ * cost. It makes real files, and can inject faults. The process does not end until the sandbox is closed. Throws RangeError
+ * if a setting is unknown or has no valid value.
  */
 export function createSandbox(settings: SandboxSettings = {}): Promise<LocalSandbox> {
   return startSandbox(systemHost(), settings);

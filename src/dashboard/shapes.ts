@@ -46,8 +46,8 @@ export interface LiveRun {
   counts: StateCounts;
   spent: number;
   cap: number | null;
-  /** When the forecast expected the end; null without one. */
-  expectedEnd: number | null;
+  /** How long the forecast expected the whole run to take; null without one. */
+  forecastMs: number | null;
   quota: {
     minute: QuotaWindow;
     day: QuotaWindow;

@@ -126,7 +126,7 @@ export class WorkspaceWatch {
       counts: run.counts,
       spent: toNumber(run.charged) + toNumber(run.pending),
       cap: maxCredits === null ? null : toNumber(maxCredits),
-      expectedEnd: forecast ? run.startedAt + forecast.ms : null,
+      forecastMs: forecast?.ms ?? null,
       quota: { minute: window("minute"), day: window("day"), blockedUntil: read?.blockedUntil ?? null },
       newestFile,
     };

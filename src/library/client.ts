@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { z } from "zod";
 import { exactRequest, type GenerateRequest, type Me, type ModelList, type Task } from "../api/records.js";
@@ -35,7 +36,10 @@ export interface Client {
    * the id.
    */
   task(taskId: string): Promise<Task>;
-  /** Closes the connections. The client cannot be used afterwards. */
+  /**
+   * Closes the client, which cannot be used afterwards: paid requests in flight are awaited first, and whatever waits for
+   * a slot or sends a free request is interrupted.
+   */
   close(): Promise<void>;
 }
 
@@ -67,7 +71,11 @@ export interface ClientOptions {
 
 /** Throws EarlyExit. */
 export async function openClient(on: Host, options: ClientOptions): Promise<Client> {
-  const { service, signal = new AbortController().signal, log = silentLog, onDailyLimit = "stop" } = options;
+  const { service, log = silentLog, onDailyLimit = "stop" } = options;
+  const closing = new AbortController();
+  const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
+  // Every request in flight listens to it.
+  setMaxListeners(0, signal);
   const connection = connectionOf(service, on.env);
   const sharedFolder = sharedFolderOf(on.env);
   const account = await openAccount({
@@ -84,7 +92,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     signal,
     onDailyLimit,
   });
-  return new AccountClient(on, account, signal, log);
+  return new AccountClient(on, account, { signal, closing }, log);
 }
 
 const taskEnds = ["completed", "failed"] as const;
@@ -95,13 +103,15 @@ const laneMs = 200;
 class AccountClient implements Client {
   /** Entries in the spend log of the tasks that have not ended. */
   private readonly open = new Map<string, number>();
+  /** Calls of generate that have not ended. */
+  private readonly paying = new Set<Promise<Generation>>();
   private closed: Promise<void> | null = null;
   private known: Promise<{ lanes: Lanes; prices: ReadonlyMap<string, Credits> }> | null = null;
 
   constructor(
     private readonly on: Pick<Host, "clock">,
     private readonly account: OpenAccount,
-    private readonly signal: AbortSignal,
+    private readonly interrupt: { signal: AbortSignal; closing: AbortController },
     private readonly log: Log,
   ) {}
 
@@ -117,7 +127,16 @@ class AccountClient implements Client {
 
   async generate(request: GenerateRequest): Promise<Generation> {
     this.checkOpen();
-    const wanted = checkedRequest(request);
+    const paying = this.pay(checkedRequest(request));
+    this.paying.add(paying);
+    try {
+      return await paying;
+    } finally {
+      this.paying.delete(paying);
+    }
+  }
+
+  private async pay(wanted: GenerateRequest): Promise<Generation> {
     const { account } = this;
     const { spendLog, service, accounts } = account;
     const { lanes, prices } = await this.facts();
@@ -160,8 +179,15 @@ class AccountClient implements Client {
   }
 
   close(): Promise<void> {
-    this.closed ??= this.account.close();
+    this.closed ??= this.end();
     return this.closed;
+  }
+
+  /** A paid request whose connection is cut may be charged, and its task would be lost. */
+  private async end(): Promise<void> {
+    this.interrupt.closing.abort();
+    await Promise.allSettled(this.paying);
+    await this.account.close();
   }
 
   private checkOpen(): void {
@@ -200,7 +226,7 @@ class AccountClient implements Client {
       const lane = lanes.take();
       if (lane !== null) return { lane, ticket };
       await accounts.release(ticket);
-      await this.on.clock.sleep(laneMs, this.signal);
+      await this.on.clock.sleep(laneMs, this.interrupt.signal);
     }
   }
 }

@@ -11,7 +11,8 @@ import type { Host } from "../machine.js";
 import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
-import { checkNumbers, type SheetSettings, sheetOptionsOf } from "./sheet.js";
+import { checkManifestSettings } from "./settings.js";
+import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
 import { toldProblems } from "./told-problems.js";
 
 /** Where the history and the files of a job are. */
@@ -49,8 +50,12 @@ export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
   [List in Lists]: PlanDocument[List] extends Iterable<infer Entry> ? Entry[] : never;
 };
 
-/** Throws EarlyExit if nothing of the manifest can be planned, or if the service cannot be reached. */
+/**
+ * Throws EarlyExit if nothing of the manifest can be planned, or if the service cannot be reached; RangeError for a setting
+ * that has no meaning.
+ */
 export async function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
+  checkManifestSettings(manifest, settings);
   const connection = connectionOf(settings.service, on.env);
   const { sandbox } = connection;
   const found = findWorkspace(hintsOf(on, manifest, settings, sandbox));
@@ -86,9 +91,7 @@ export function hintsOf(
   };
 }
 
-/** Throws RangeError if a limit is not a valid number. */
 export function runOptionsOf(settings: PlanSettings, sandbox: boolean): RunOptions {
-  checkNumbers(settings);
   const { maxCredits, keepCredits, maxCreditsPerModel, onInsufficient, limits } = settings;
   return {
     ...defaultRunOptions,

@@ -11,6 +11,7 @@ import type { Host } from "../machine.js";
 import { summaryOf } from "../report/summary.js";
 import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf } from "./plan.js";
 import { connectionOf, silentLog } from "./service.js";
+import { checkManifestSettings } from "./settings.js";
 import { sheetOptionsOf } from "./sheet.js";
 import { toldProblems } from "./told-problems.js";
 
@@ -21,7 +22,7 @@ export type RunRequirements = PlanSettings &
   RunDetails &
   ({ maxCredits: number } | Required<Pick<RunDetails, "agree">>);
 
-interface RunDetails {
+export interface RunDetails {
   /**
    * Gets the plan before anything is submitted; the run continues only if it returns true. `plan.money.within` is what
    * the run may spend.
@@ -45,12 +46,13 @@ interface RunDetails {
 
 const unreachableMsDefault = 300_000;
 
-/** Rejects with EarlyExit if the run cannot start. A run that has started always ends with `run_finished`. */
+/** Rejects with EarlyExit if the run cannot start, and with RangeError for a setting that has no meaning. A run that has started always ends with `run_finished`. */
 export async function* runManifest(
   on: Host,
   manifest: string,
   settings: RunRequirements,
 ): AsyncGenerator<RunEvent, void, void> {
+  checkManifestSettings(manifest, settings);
   const { agree, log = silentLog } = settings;
   if (settings.maxCredits === undefined && agree === undefined)
     throw new EarlyExit(

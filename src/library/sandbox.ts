@@ -6,6 +6,7 @@ import type { FaultPlanSettings } from "../sandbox/faults/plan.js";
 import type { SandboxOptions } from "../sandbox/sandbox.js";
 import type { SwitchSettings } from "../sandbox/state/switches.js";
 import type { ServiceAddress } from "./service.js";
+import { checkSandboxSettings } from "./settings.js";
 
 export interface SandboxSettings {
   /** The default account's plan, which sets its limits; `Pro` by default. */
@@ -39,11 +40,13 @@ export interface LocalSandbox extends ServiceAddress {
   close(): Promise<void>;
 }
 
-/** Rejects if the port is taken or the state cannot be used, and with RangeError if a fault or switch is invalid. */
+/** Rejects if the port is taken or the state cannot be used, and with RangeError for a setting that has no meaning. */
 export async function startSandbox(
   { clock, random, cwd }: Host,
-  { inputs, state, ...settings }: SandboxSettings,
+  given: SandboxSettings,
 ): Promise<LocalSandbox> {
+  checkSandboxSettings(given);
+  const { inputs, state, ...settings } = given;
   // What paints and films is loaded only by those who rehearse.
   const { serveSandbox } = await import("../sandbox/serve.js");
   const options: SandboxOptions = {

@@ -34,10 +34,10 @@ export function connectionOf(service: ServiceAddress, environment: Environment):
 }
 
 /** A program may read both from variables that are not set, whatever their types say. */
-function checkGiven(service: Partial<ServiceAddress> | undefined): void {
+function checkGiven(service: Partial<ServiceAddress> | null | undefined): void {
   const missing = (["baseUrl", "apiKey"] as const).find((name) => typeof service?.[name] !== "string");
   if (missing === undefined) return;
-  const got = service === undefined ? "no service" : `${typeof service[missing]}`;
+  const got = service === undefined || service === null ? "no service" : `${typeof service[missing]}`;
   throw new EarlyExit(
     missing === "apiKey" ? "key" : "usage",
     `service.${missing}: expected a text, got ${got}. If it comes from an environment variable, check that the variable is set. Nothing was sent.`,

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { z } from "zod";
 import { defined } from "../core/defined.js";
 import type { Problem } from "../core/problem.js";
 import type { EditionChoice } from "../job/run/job-of.js";
@@ -10,6 +9,7 @@ import type { Row } from "../manifest/shape/manifest.js";
 import { ItemNames } from "../plan/names.js";
 import { allRows } from "../plan/plan.js";
 import { localDay } from "../text/times.js";
+import { checkManifestSettings } from "./settings.js";
 
 /** How a manifest is read. */
 export interface ReadSettings {
@@ -64,9 +64,9 @@ export interface ReadManifest {
   notes: string[];
 }
 
-/** Never throws because of the file's content. Throws RangeError for a number that means nothing. */
+/** Never throws because of the file's content. Throws RangeError for a setting that has no meaning. */
 export async function readRows(on: Host, manifest: string, settings: ReadSettings): Promise<ReadManifest> {
-  checkNumbers(settings);
+  checkManifestSettings(manifest, settings);
   const opened = await openManifest(resolve(on.cwd, manifest), readingOf(on, settings));
   const names = new ItemNames();
   const problems = [...publishProblem(opened)];
@@ -123,37 +123,4 @@ export function sheetOptionsOf(on: Host, settings: SheetSettings): SheetOptions 
 
 function editionOf({ edition, fresh = false }: SheetSettings): EditionChoice {
   return fresh ? "fresh" : edition === undefined ? "first" : { name: edition };
-}
-
-/**
- * The numbers among the settings. A program may compute them, and one that means nothing, such as NaN, must not turn into
- * no limit. The flags of the command have the same bounds.
- */
-const amount = z.number().min(0);
-const count = z.int().min(1);
-const numbers = z.looseObject({
-  maxCredits: amount.optional(),
-  keepCredits: amount.optional(),
-  maxCreditsPerModel: z.record(z.string(), amount).optional(),
-  limits: z
-    .strictObject({
-      rpm: count.optional(),
-      rpd: z.int().min(3).optional(),
-      share: z.number().positive().max(100).optional(),
-    })
-    .optional(),
-  first: count.optional(),
-  maxItems: count.optional(),
-  maxFailures: count.optional(),
-  retries: z.int().min(0).optional(),
-  lanes: count.optional(),
-  unreachableMs: z.number().min(0).optional(),
-});
-
-/** Throws RangeError, which names the setting. */
-export function checkNumbers(settings: object): void {
-  const read = numbers.safeParse(settings);
-  if (read.success) return;
-  const [issue] = read.error.issues;
-  throw new RangeError(`${issue?.path.join(".")}: ${issue?.message}`);
 }

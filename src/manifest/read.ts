@@ -293,10 +293,10 @@ function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
   return [
     ...axesOf(job)
       .filter(({ keys }) => !keys.some((key) => isKnown(key) || used.has(key)))
-      .map(
-        ({ keys, settings }) =>
-          `nothing uses ${keys.join(" and ")}, so each of its ${settings.length} values makes the same thing`,
-      ),
+      .map(({ keys, settings }) => {
+        const same = `, so each of its ${settings.length} values makes the same thing`;
+        return `nothing uses ${keys.join(" and ")}${settings.length > 1 ? same : ""}`;
+      }),
     ...Object.keys(job.vars.cells)
       .filter((name) => !used.has(name))
       .map((name) => `the variable "${name}" is not used`),

@@ -31,6 +31,8 @@ type Answer = z.infer<typeof answer>;
 /** Milliseconds after which a command that takes long is answered while it goes on. */
 const patienceMs = 20_000;
 const messageCharactersMax = 4_000;
+/** A list may have an entry for each row of a sheet, and all of them would fill an agent's context. */
+const entriesMax = 50;
 
 /** The tools of a workspace. Commands keep running when the server ends, so that nothing that was paid for is lost. */
 export function agentServer(options: AgentTools): McpServer {
@@ -94,8 +96,10 @@ async function done(
   const first = await (patience === null ? ended : Promise.race([ended, patience]));
   over.abort("ended");
   if (first === "long") return goesOn(own, launched);
-  const ending = saidBy(own, launched, first.exit);
-  return { ...ending, said: { ...ending.said, document: without(ending.said.document, tool.leavesOut) } };
+  const { said, isError } = saidBy(own, launched, first.exit);
+  const { document, cuts } = shortened(without(said.document, tool.leavesOut), tool);
+  const message = [said.message, ...cuts].filter((line) => line !== "").join("\n");
+  return { said: { ...said, document, message }, isError };
 }
 
 /** The path of a manifest, as a word. Throws for one that is not a file in the workspace, or whose rows are not. */
@@ -147,6 +151,24 @@ function saidBy(words: readonly string[], { stdout, stderr }: LaunchedCommand, c
 function without(document: unknown, field: string | undefined): unknown {
   if (field === undefined || typeof document !== "object" || document === null) return document;
   return Object.fromEntries(Object.entries(document).filter(([name]) => name !== field));
+}
+
+/** A document whose long lists are cut, and what was cut. */
+export function shortened(
+  document: unknown,
+  { whole, newestLast }: Pick<Tool, "whole" | "newestLast">,
+): { document: unknown; cuts: string[] } {
+  if (whole === true || typeof document !== "object" || document === null) return { document, cuts: [] };
+  const cuts: string[] = [];
+  const cut = (value: unknown, name: string): unknown => {
+    if (!Array.isArray(value) || value.length <= entriesMax) return value;
+    const which = newestLast === true ? "last" : "first";
+    cuts.push(`document has only the ${which} ${entriesMax} of ${value.length} ${name}`);
+    return newestLast === true ? value.slice(-entriesMax) : value.slice(0, entriesMax);
+  };
+  if (Array.isArray(document)) return { document: cut(document, "entries"), cuts };
+  const fields = Object.entries(document).map(([name, value]) => [name, cut(value, name)]);
+  return { document: Object.fromEntries(fields), cuts };
 }
 
 function documentOf(text: string): unknown {

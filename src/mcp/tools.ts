@@ -17,6 +17,10 @@ export interface Tool {
   takesLong?: true;
   /** A field of the document that an agent does not get: it is as long as the sheet, and would fill an agent's context. */
   leavesOut?: string;
+  /** Its lists are answered whole, however long. */
+  whole?: true;
+  /** Its lists begin with the oldest entry. */
+  newestLast?: true;
   /** The words of the command; paths of manifests have been checked. Values are `--flag=value`: none is taken for a flag. */
   words(input: Readonly<Record<string, unknown>>): string[];
 }
@@ -65,6 +69,7 @@ export const tools: readonly Tool[] = [
     describe: "Lists the service's models with their price in credits, input types and parameters.",
     input: z.strictObject({}),
     looks: true,
+    whole: true,
     words: () => ["models"],
   },
   {
@@ -132,6 +137,7 @@ export const tools: readonly Tool[] = [
     describe: "Lists every run of the workspace. Works offline.",
     input: z.strictObject({}),
     looks: true,
+    newestLast: true,
     words: () => ["status", "--all"],
   },
   {

@@ -1,5 +1,6 @@
 import { type ItemState, wantedItems } from "../core/item.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
+import { timeLeftMs } from "../core/pace/time-left.js";
 import type { Quota, WaitReason } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
@@ -25,7 +26,7 @@ const inProgress: readonly ItemState[] = [
 ];
 
 /**
- * One line, for where lines stay: `12/26 archived · 0:40, ~1:10 left · 48 of 104 credits · 8 at the service · 6 to submit`.
+ * One line, for where lines stay: `12/26 archived · 0:40, ~0:59 left · 48 of 104 credits · 8 at the service · 6 to submit`.
  */
 export function progressLine(progress: ProgressNow): string {
   const { counts, spent, cap, quota } = progress;
@@ -45,7 +46,7 @@ export function obstacles(progress: ProgressNow): string[] {
   const [stop] = stops;
   if (stop) return [`stopping: ${terminalText(stop.message)}`];
   if (diskTrouble !== null)
-    return [`waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`];
+    return [`files cannot be saved (nothing new is bought): ${terminalText(diskTrouble)}`];
   if (outage !== null) return [outageLine(outage, progress)];
   const wait = waitNow(progress);
   return [
@@ -68,17 +69,14 @@ function waitNow({
   return full ? { what: "minute", until: quota.minute.nextFreeAt } : null;
 }
 
-/**
- * The time that has passed, and what is left of the forecast while anything is open: no less than the wait for the next
- * request.
- */
+/** The time that has passed, and about how much is left: no less than the wait for the next request. */
 export function times(progress: ProgressNow): string {
   const { elapsedMs, forecastMs, counts, now } = progress;
-  const isOpen = counts.submitting + counts.processing + counts.ready + counts.planned > 0;
-  if (forecastMs === null || !isOpen) return clockText(elapsedMs);
+  const left = timeLeftMs(counts, forecastMs, elapsedMs);
+  if (left === null) return clockText(elapsedMs);
   const waitMs = (waitNow(progress)?.until ?? now) - now;
-  const left = Math.max(forecastMs - elapsedMs, waitMs);
-  return left < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(left)} left`;
+  const longer = Math.max(left, waitMs);
+  return longer < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(longer)} left`;
 }
 
 /** `0:52`, `12:05`, `3:02:10`. */

@@ -321,7 +321,8 @@ function endText({ endedAt, exit, ending }: Run): [string, Cell][] {
 function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {
   if (lockOwner === null) return [];
   const who = `process ${lockOwner.pid} on ${lockOwner.host}, since ${localTime(lockOwner.since)}`;
-  return [["locked by", `${who}${alive ? "" : ", for another run"}`]];
+  const what = lockOwner.run === null ? ", preparing a run" : ", for another run";
+  return [["locked by", `${who}${alive ? "" : what}`]];
 }
 
 function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: ItemTrouble): [string, Cell] {

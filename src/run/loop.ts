@@ -26,6 +26,7 @@ export interface Progress {
   /** The time until which the run waits (UTC ms), if it waits for something. */
   until: number | null;
   stops: readonly Stop[];
+  /** Why the disk, or the bucket that keeps the files, refuses them. */
   diskTrouble: string | null;
   /** The service cannot be reached for now. */
   outage: Outage | null;

@@ -102,7 +102,7 @@ test("on a terminal the times move while nothing happens, and the countdown runs
   await pass(500);
   await pass(500);
   expect(lines()).toEqual([
-    "demo, run 3 · 0:01, ~0:59 left",
+    "demo, run 3 · 0:01, ~0:11 left",
     "archived    ━━━━━━━━━━━━━━━━━━━━────  25 of 30 items",
     "credits     ━━━━━━━━━━━━━━━━━━━━────  100 of 120 credits",
     "minute      ━━━━━━━━━━━━━───────────  31 of 60 requests",
@@ -112,7 +112,7 @@ test("on a terminal the times move while nothing happens, and the countdown runs
     "now         minute quota used up, next request in 11s",
   ]);
   for (let half = 0; half < 24; half++) await pass(500);
-  expect(lines().at(0)).toBe("demo, run 3 · 0:13, ~0:47 left");
+  expect(lines().at(0)).toBe("demo, run 3 · 0:13, ~0:10 left");
   expect(lines().join()).not.toContain("quota used up");
   display.end();
 });
@@ -145,7 +145,7 @@ test("messages and log lines stand above the view, whole, and the view stays bel
     "10:00:00 WARN something to know",
     "10:00:01 WARN something else",
     "",
-    "demo, run 3 · 0:00, ~1:00 left",
+    "demo, run 3 · 0:00, ~0:10 left",
     ...Array.from({ length: 5 }, () => expect.any(String)),
   ]);
   display.end();
@@ -225,7 +225,7 @@ describe("pictures", () => {
       "",
       "",
       "",
-      "demo, run 3 · 0:02, ~0:58 left",
+      "demo, run 3 · 0:02, ~0:54 left",
     ]);
     for (let seconds = 0; seconds < 60; seconds++) await pass(1_000);
     expect(screen.pictures.slice(1)).toEqual([kittyPicture("/srv/outputs/demo/pot.png")]);
@@ -299,8 +299,8 @@ test("piped, a line every 30 seconds shows that the run goes on", async () => {
   expect(lines().map((line) => line.slice(0, 22))).toEqual([
     "3/30 archived · 0:00, ",
     "3/30 archived · 0:30, ",
-    "3/30 archived · 1:00 ·",
-    "3/30 archived · 1:30 ·",
+    "3/30 archived · 1:00, ",
+    "3/30 archived · 1:30, ",
   ]);
   display.end();
 });

@@ -28,8 +28,9 @@ test("a run that waits for room says so when the waiting begins, once", async ()
     exit: null,
     run: 7,
     schedule: "night",
-    summary: "night, run 7 waits for the disk and buys nothing: disk full, 67.8 MB free and 69.2 MB needed",
-    next: "free some space; the run continues by itself",
+    summary:
+      "night, run 7 cannot save files, waits and buys nothing: disk full, 67.8 MB free and 69.2 MB needed",
+    next: "make room or restore access; the run continues by itself",
   });
   expect(ends).toMatchObject({ event: "crash", workspace: "/srv/campaign" });
   expect(hook.received).toHaveLength(2);

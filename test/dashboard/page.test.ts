@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cronOf, cronWords } from "../../src/dashboard/page/parts/cron.js";
-import { runStateWords } from "../../src/dashboard/page/parts/run-words.js";
+import { endWords, runStateWords } from "../../src/dashboard/page/parts/run-words.js";
 import { visible } from "../../src/dashboard/page/parts/visible.js";
 
 describe("text that somebody else wrote", () => {
@@ -56,5 +56,27 @@ describe("how a run stands", () => {
   ] as const)("a run that %s", (_, facts, words) => {
     const usual = { state: "interrupted", alive: false, exit: null, endedAt: null, counts: {} } as const;
     expect(runStateWords({ ...usual, ...facts } as never)).toBe(words);
+  });
+});
+
+describe("when a run ends", () => {
+  const began = new Date(2026, 10, 26, 7, 30).getTime();
+  const minute = 60_000;
+
+  test.each([
+    ["by its forecast, until something is done", { planned: 10 }, 2 * minute, "about 07:40, in 8m"],
+    ["by what is done, if that is more", { archived: 5, processing: 5 }, 2 * minute, "about 07:37, in 5m"],
+    ["by its pace, if it is late", { archived: 5, failed: 1, planned: 4 }, 20 * minute, "about 07:58, in 8m"],
+    ["soon, when all is done", { archived: 10 }, 2 * minute, "ending"],
+    [
+      "at a time that nobody knows, if nothing is done when all should be",
+      { planned: 10 },
+      20 * minute,
+      "not known",
+    ],
+    ["when somebody decides", { archived: 5, held: 5 }, 2 * minute, "not known"],
+  ] as const)("%s", (_, counts, elapsedMs, words) => {
+    const live = { counts, forecastMs: 10 * minute, since: began };
+    expect(endWords(live as never, began + elapsedMs)).toBe(words);
   });
 });

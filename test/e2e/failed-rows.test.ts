@@ -21,6 +21,15 @@ const spent = async (call: (...words: string[]) => ReturnType<typeof run>) =>
   (JSON.parse((await call("account", "--sandbox", "--json")).stdout) as { credits: { balance: number } })
     .credits.balance;
 
+test("a failed item is not for resolve, which names the command that is", async () => {
+  const { call } = await oneFailed();
+  const refused = await call("resolve", "a", "--resubmit", "--sandbox", "--yes");
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain(
+    "expected held, got failed for a. Failed items can be submitted again: `bulkgen help retry`",
+  );
+});
+
 describe.concurrent("a failed row that was corrected", () => {
   test("in the sheet that export --failed writes is bought once, for its own job", async () => {
     const { place, call } = await oneFailed();

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import { ServiceError } from "../../src/client/service.js";
@@ -69,6 +70,24 @@ test("P2: a paid request whose answer is lost is sent once, and thrown as Charge
   // One generation was charged, and no second one.
   expect((await client.me()).credits.balance).toBe(499);
   await client.close();
+});
+
+test("P2: closing a client awaits the paid request in flight, and sends none that waits", async () => {
+  const { on, sandbox } = await libraryPlace({
+    plan: "Starter",
+    faults: { rules: [{ fault: { kind: "slow-answer", delayMs: 3_000 }, on: ["generate"], at: [1] }] },
+  });
+  const client = await openClient(on, { service: sandbox });
+  const observer = await openClient(on, { service: sandbox });
+  const balance = async () => (await observer.me()).credits.balance;
+  const inFlight = client.generate(fox);
+  while ((await balance()) === 500) await setImmediate();
+  const waits = expect(client.generate(fox)).rejects.toMatchObject({ kind: "interrupted" });
+  await skippingClock.during(client.close());
+  expect(await inFlight).toMatchObject({ creditsConsumed: 1 });
+  await waits;
+  expect(await balance()).toBe(499);
+  await observer.close();
 });
 
 test("P1, P5: paid requests of a client are in the spend log of the account, for the caps of later runs", async () => {

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { EarlyExit } from "../../src/core/exit.js";
 import type { RunEvent } from "../../src/job/run/events.js";
-import { planManifest } from "../../src/library/plan.js";
-import { type RunRequirements, runManifest } from "../../src/library/run.js";
-import { startSandbox } from "../../src/library/sandbox.js";
+import { type PlanSettings, planManifest } from "../../src/library/plan.js";
+import { type RunDetails, type RunRequirements, runManifest } from "../../src/library/run.js";
+import { type SandboxSettings, startSandbox } from "../../src/library/sandbox.js";
+import type { ManifestSettingName, SandboxSettingName } from "../../src/library/settings.js";
 import { readRows } from "../../src/library/sheet.js";
 import { openReader, readIndexOf } from "../../src/library/workspace.js";
 import { documents } from "../../src/schemas/documents.js";
@@ -208,6 +209,63 @@ test("a number that means nothing is a rejection, and never no limit", async () 
   await expect(readRows(on, "set.csv", { maxItems: Number.NaN })).rejects.toThrow("maxItems");
   const planned = planManifest(on, "set.csv", { service: sandbox, maxCredits: Number.NaN });
   await expect(planned).rejects.toThrow("maxCredits");
+});
+
+test("a setting that has no meaning is a rejection that names it, before anything is sent", async () => {
+  const { on, sandbox, place } = await libraryPlace();
+  place.write("set.csv", sheet);
+  const service = { ...sandbox };
+  const wrong: [settings: object, message: RegExp][] = [
+    [{ keepcredits: 400 }, /^unknown setting "keepcredits"; did you mean "keepCredits"\?/],
+    [{ until: "18:00" }, /^unknown setting "until"/],
+    [{ onInsufficient: "refused" }, /^onInsufficient: .*"refuse"/],
+    [{ onDailyLimit: true }, /^onDailyLimit: /],
+    [{ filter: "id=cup" }, /^filter: .*expected record/],
+    [{ params: { seed: 1 } }, /^params\.seed: .*expected string/],
+    [{ agree: true }, /^agree: expected a function/],
+    [{ signal: {} }, /^signal: expected an AbortSignal/],
+  ];
+  for (const [settings, message] of wrong) {
+    const given = { service, maxCredits: 5, ...settings } as RunRequirements;
+    const thrown = await all(runManifest(on, "set.csv", given)).catch((error: unknown) => error);
+    expect(thrown, JSON.stringify(settings)).toBeInstanceOf(RangeError);
+    expect((thrown as Error).message).toMatch(message);
+    await expect(planManifest(on, "set.csv", given)).rejects.toThrow(message);
+  }
+  const path = 5 as unknown as string;
+  await expect(planManifest(on, path, { service })).rejects.toThrow(
+    "manifest: expected a path, got a number",
+  );
+  await expect(planManifest(on, "set.csv", undefined as never)).rejects.toThrow(
+    "settings: expected an object",
+  );
+  // The settings of a run serve its plan too, and what is undefined counts as absent.
+  const shared = { service, maxCredits: 5, lanes: 2, agree: () => false, skipInvalid: true };
+  expect((await planManifest(on, "set.csv", { ...shared, edition: undefined as never })).money.needed).toBe(
+    2,
+  );
+  expect((await readRows(on, "set.csv", shared as never)).rows).toHaveLength(2);
+});
+
+test("every setting that the types offer is known, and no other", () => {
+  expectTypeOf<ManifestSettingName>().toEqualTypeOf<keyof (PlanSettings & RunDetails)>();
+  expectTypeOf<SandboxSettingName>().toEqualTypeOf<keyof SandboxSettings>();
+});
+
+test("a setting of the sandbox that has no meaning is a rejection", async () => {
+  const { on } = await libraryPlace();
+  const wrong: [settings: object, message: string][] = [
+    [{ credit: 5 }, 'unknown setting "credit"; did you mean "credits"?'],
+    [{ plan: "Free" }, "plan: "],
+    [{ credits: -5 }, "credits: "],
+    [{ taskMs: 5 }, "taskMs: "],
+    [{ taskMs: { min: 5, max: 1 } }, "taskMs: min is above max"],
+  ];
+  for (const [settings, message] of wrong) {
+    const started = startSandbox(on, settings as never);
+    await expect(started, JSON.stringify(settings)).rejects.toThrow(RangeError);
+    await expect(startSandbox(on, settings as never)).rejects.toThrow(message);
+  }
 });
 
 test("what is not there is said", async () => {

@@ -147,6 +147,8 @@ matrix: { lang: [en, de] }
       "nothing uses lang, so each of its 2 values makes the same thing",
       'the variable "brand" is not used',
     ]);
+    const single = await job("rows: [{ prompt: a cup }]\nmatrix: { lang: [en] }\n");
+    expect(single.notes).toEqual(["nothing uses lang"]);
   });
 });
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { expect, test } from "vitest";
-import { agentServer } from "../../src/mcp/server.js";
+import { agentServer, shortened } from "../../src/mcp/server.js";
 import { tools } from "../../src/mcp/tools.js";
 import { afterThisFile } from "../after-file.js";
 import { newPlace, type Place, started } from "../e2e/command.js";
@@ -162,6 +162,28 @@ test("a plan is answered without its items, which are as many as the sheet has r
   const { document } = (await call("plan", { manifest: "demo.csv" })).structuredContent;
   expect(document).toMatchObject({ standings: { new: 2 }, money: { needed: 4 } });
   expect(document).not.toHaveProperty("items");
+});
+
+test("long lists are cut, which the message says: a sheet with many problems must not fill an agent's context", async () => {
+  const { place, call } = await agent();
+  const rows = Array.from({ length: 60 }, (_, row) => `r${row},a cup,no-model-${row}\n`);
+  writeFileSync(join(place.folder, "bad.csv"), `id,prompt,model\n${rows.join("")}`);
+  const { structuredContent } = await call("plan", { manifest: "bad.csv" });
+  const { problems } = structuredContent.document as { problems: { place: { row: number } }[] };
+  expect(problems.map(({ place: { row } }) => row)).toEqual(Array.from({ length: 50 }, (_, row) => row + 2));
+  expect(structuredContent.message).toBe("document has only the first 50 of 60 problems");
+});
+
+test("of a long list of runs the newest are kept", () => {
+  const runs = Array.from({ length: 52 }, (_, run) => ({ run: run + 1 }));
+  const { document, cuts } = shortened({ workspace: "w", runs }, { newestLast: true });
+  expect(document).toEqual({ workspace: "w", runs: runs.slice(2) });
+  expect(cuts).toEqual(["document has only the last 50 of 52 runs"]);
+  expect(shortened(runs, {})).toEqual({
+    document: runs.slice(0, 50),
+    cuts: ["document has only the first 50 of 52 entries"],
+  });
+  expect(shortened(runs, { whole: true })).toEqual({ document: runs, cuts: [] });
 });
 
 test("words that look like flags, and files that are not in the workspace, reach no command", async () => {

@@ -46,7 +46,7 @@ describe("the live view of a run", () => {
   test("in 59 columns", () => {
     expect(shown(59)).toMatchInlineSnapshot(`
       "
-      autumn, run 3 · 0:40, ~1:09 left
+      autumn, run 3 · 0:40, ~0:49 left
       archived    ━━━━━━━━━━──────────────  12 of 31 items
       credits     ━━━━━━━━━━━━────────────  48 of 104 credits
       minute      ━━━━━━━━━━━━━───────────  31 of 60 requests
@@ -64,7 +64,7 @@ describe("the live view of a run", () => {
   test("in 79 columns", () => {
     expect(shown(79)).toMatchInlineSnapshot(`
       "
-      autumn, run 3 · 0:40, ~1:09 left
+      autumn, run 3 · 0:40, ~0:49 left
       archived    ━━━━━━━━━━━━━━━━────────────────────────  12 of 31 items
       credits     ━━━━━━━━━━━━━━━━━━━─────────────────────  48 of 104 credits
       minute      ━━━━━━━━━━━━━━━━━━━━━───────────────────  31 of 60 requests
@@ -82,7 +82,7 @@ describe("the live view of a run", () => {
   test("in 199 columns", () => {
     expect(shown(199)).toMatchInlineSnapshot(`
       "
-      autumn, run 3 · 0:40, ~1:09 left
+      autumn, run 3 · 0:40, ~0:49 left
       archived    ━━━━━━━━━━━━━━━━────────────────────────  12 of 31 items       minute      ━━━━━━━━━━━━━━━━━━━━━───────────────────  31 of 60 requests
       credits     ━━━━━━━━━━━━━━━━━━━─────────────────────  48 of 104 credits    day         ━━──────────────────────────────────────  340 of 10000 requests
       items       4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
@@ -98,7 +98,7 @@ describe("the live view of a run", () => {
   test("in 199 columns, with colours and links", () => {
     expect(shown(199, {}, { colour: true, links: true }).replaceAll("\u001b", "␛")).toMatchInlineSnapshot(`
       "
-      ␛[1mautumn, run 3␛[22m␛[2m · 0:40, ~1:09 left␛[22m
+      ␛[1mautumn, run 3␛[22m␛[2m · 0:40, ~0:49 left␛[22m
       archived    ␛[32m━━━━━━━━━━━━━━━━␛[39m␛[2m────────────────────────␛[22m  12 of 31 items       minute      ␛[1m━━━━━━━━━━━━━━━━━━━━━␛[22m␛[2m───────────────────␛[22m  31 of 60 requests
       credits     ␛[1m━━━━━━━━━━━━━━━━━━━␛[22m␛[2m─────────────────────␛[22m  48 of 104 credits    day         ␛[1m━━␛[22m␛[2m──────────────────────────────────────␛[22m  340 of 10000 requests
       items       4 failed, 1 held, 7 at the service, 1 submitting, 6 to submit
@@ -141,7 +141,7 @@ describe("the live view of a run", () => {
 
   test("on a low terminal the least important lines are left out", () => {
     expect(shown(59, {}, { height: 5 })).toMatchInlineSnapshot(`
-      "autumn, run 3 · 0:40, ~1:09 left
+      "autumn, run 3 · 0:40, ~0:49 left
       archived    ━━━━━━━━━━──────────────  12 of 31 items
       failed      3 × moderation: The promp… (cover-1 and 2 more)
       failed      1 × provider: no capacity (cover-3)

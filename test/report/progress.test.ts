@@ -17,7 +17,7 @@ const facts: ProgressNow = {
 describe("the progress line", () => {
   test("counts what is done, under way and left", () => {
     expect(progressLine(facts)).toBe(
-      "12/26 archived · 0:40, ~1:09 left · 48 of 104 credits · 7 at the service · 1 submitting · 6 to submit · 31/60 requests this minute",
+      "12/26 archived · 0:40, ~0:59 left · 48 of 104 credits · 7 at the service · 1 submitting · 6 to submit · 31/60 requests this minute",
     );
   });
 
@@ -34,7 +34,7 @@ describe("the progress line", () => {
     const counts = { ...noCounts, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
-      "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 blocked · 3 failed · 4 held · 5 unknown · 6 overdue",
+      "0/21 archived · 0:40, ~0:15 left · 48 of 104 credits · 1 to fetch · 2 blocked · 3 failed · 4 held · 5 unknown · 6 overdue",
     );
   });
 
@@ -48,12 +48,12 @@ describe("the progress line", () => {
     expect(line).not.toContain("asked us to wait");
   });
 
-  test("counts down to the next request, and names the disk or a stop before it", () => {
+  test("counts down to the next request, and names what refuses files or a stop before it", () => {
     const full = { ...facts, waiting: "minute" as const, until: 1_012_300 };
     expect(progressLine(full)).toContain("12/26 archived · minute quota used up, next request in 13s · 0:40");
     const disk = { ...full, diskTrouble: "no space left" };
     expect(progressLine(disk)).toContain(
-      "archived · waiting for the disk (nothing new is bought): no space left · 0:40",
+      "archived · files cannot be saved (nothing new is bought): no space left · 0:40",
     );
     const stopping = { ...disk, stops: [{ kind: "interrupted", message: "interrupted" }] as const };
     expect(progressLine(stopping)).toContain("archived · stopping: interrupted · 0:40");
@@ -65,8 +65,15 @@ describe("the progress line", () => {
     expect(progressLine(full)).toContain("minute quota used up, next request in 9s");
   });
 
-  test("shows no time left when the forecast has passed, or when nothing is open", () => {
-    expect(progressLine({ ...facts, elapsedMs: 3_725_000 })).toContain("archived · 1:02:05 · 48");
+  test("shows how much time is left: no less than the wait for the next request", () => {
+    const late = { ...facts, counts: { ...noCounts, archived: 15, processing: 11 }, elapsedMs: 105_000 };
+    expect(progressLine(late)).toContain(" archived · 1:45, ~0:44 left · 48");
+    expect(progressLine({ ...late, waiting: "day", until: 1_090_000 })).toContain(", ~1:30 left · 48");
+  });
+
+  test("shows no time left when nothing is known of it, or when nothing is open", () => {
+    const none = { ...facts, counts: { ...noCounts, processing: 26 }, elapsedMs: 3_725_000 };
+    expect(progressLine(none)).toContain("archived · 1:02:05 · 48");
     expect(progressLine({ ...facts, forecastMs: null })).toContain("archived · 0:40 · 48");
   });
 

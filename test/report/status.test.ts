@@ -280,10 +280,13 @@ describe("status", () => {
   });
 
   test("names the process that holds the workspace, and whether it works on this run", () => {
-    const lockOwner = { pid: 4711, host: "studio", since: Date.UTC(2026, 10, 21, 2, 42) };
+    const lockOwner = { pid: 4711, host: "studio", since: Date.UTC(2026, 10, 21, 2, 42), run: 2 };
     const alive = statusText({ ...facts, run: begun, alive: true, lockOwner }, here);
     expect(alive).toMatch(/^locked by +process 4711 on studio, since 2026-11-21 02:42 UTC$/m);
     expect(statusText({ ...facts, lockOwner }, here)).toContain("02:42 UTC, for another run\n");
+    // It may be about to continue this run, as a worker that stands by does.
+    const unsaid = { ...lockOwner, run: null };
+    expect(statusText({ ...facts, lockOwner: unsaid }, here)).toContain("02:42 UTC, preparing a run\n");
   });
 
   test("gives programs credits as numbers and times as text", () => {

@@ -12,7 +12,7 @@ import type { CarryFlags } from "../flags/shared.js";
 export interface Notifier {
   /** The run that the notifications are about. */
   begin(run: { id: number; jobName: string }): void;
-  /** The disk refuses files, so the run waits; null while it takes them. Only the first wait is reported. */
+  /** The disk or the bucket refuses files, so the run waits; null while it takes them. Only the first wait is reported. */
   waitsForDisk(reason: string | null): void;
   /** `message` says why a run that could not start has no facts. */
   ended(exit: ExitName, facts: RunSummary | null, message: string): Promise<void>;
@@ -38,9 +38,9 @@ export async function openNotifier(
     waitsForDisk(reason) {
       if (reason === null || waiting !== null) return;
       const name = run === null ? "the run" : `${run.jobName}, run ${run.id}`;
-      const message = `${name} waits for the disk and buys nothing: ${reason}`;
+      const message = `${name} cannot save files, waits and buys nothing: ${reason}`;
       const facts = newsNotification("trouble", message, { origin, run });
-      const next = "free some space; the run continues by itself";
+      const next = "make room or restore access; the run continues by itself";
       waiting = send(targets, { ...facts, next }, machine);
     },
     async ended(exit, facts, message) {

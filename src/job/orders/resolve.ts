@@ -141,7 +141,10 @@ export function mustBeHeld({ state, rowId }: Item): void {
   if (state === "held") return;
   throw new EarlyExit(
     "usage",
-    `only held items can be resolved: expected held, got ${state} for ${terminalText(rowId)}`,
+    [
+      `only held items can be resolved: expected held, got ${state} for ${terminalText(rowId)}`,
+      ...(state === "failed" ? ["Failed items can be submitted again: `bulkgen help retry`"] : []),
+    ].join(". "),
   );
 }
 

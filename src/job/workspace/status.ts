@@ -169,7 +169,7 @@ export interface RunOverview extends SpentIn {
   /** A process is working on it now. */
   alive: boolean;
   /** The process that has the workspace's lock; shown with the run that it executes, and with the newest. */
-  lockOwner: { pid: number; host: string; since: number } | null;
+  lockOwner: LockOwner | null;
   /** The command that continues it; null if it is finished or in progress. */
   resume: string | null;
   /** What may be left to do; null while it is in progress, and when all is done. */

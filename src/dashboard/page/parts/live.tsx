@@ -2,7 +2,7 @@ import { wantedItems } from "../../../core/item.js";
 import { duration } from "../../../text/amounts.js";
 import type { LiveRun, QuotaWindow } from "../../shapes.js";
 import { link } from "../route.js";
-import { clockTime, number } from "./amounts.js";
+import { number } from "./amounts.js";
 import { Progress } from "./states.js";
 import { Words } from "./words.js";
 
@@ -44,12 +44,4 @@ export function Gauge({ label, window: { limit, used } }: { label: string; windo
       <meter min={0} max={Math.max(1, limit)} value={used} aria-label={label} />
     </div>
   );
-}
-
-/** When the run is expected to end. */
-export function endWords({ expectedEnd, counts }: LiveRun, now: number): string {
-  if (wantedItems(counts) > 0 && (counts.archived ?? 0) === wantedItems(counts)) return "ending";
-  if (expectedEnd === null) return "no forecast";
-  if (expectedEnd < now) return "any moment";
-  return `about ${clockTime(expectedEnd)}, in ${duration(Math.max(1_000, Math.round((expectedEnd - now) / 1_000) * 1_000))}`;
 }

@@ -1,5 +1,9 @@
 import type { ExitName } from "../../../core/exit.js";
-import type { RunEntry } from "../../shapes.js";
+import { wantedItems } from "../../../core/item.js";
+import { timeLeftMs } from "../../../core/pace/time-left.js";
+import { duration } from "../../../text/amounts.js";
+import type { LiveRun, RunEntry } from "../../shapes.js";
+import { clockTime } from "./amounts.js";
 
 const endings: Partial<Record<ExitName, string>> = {
   failed: "finished, some failed",
@@ -25,4 +29,13 @@ export function runStateWords(entry: RunEntry): string {
 /** A run that ended and has no items left: a later run of its job has those of its rows; variants are of no run. */
 export function isFollowed({ endedAt, alive, counts }: RunEntry): boolean {
   return endedAt !== null && !alive && Object.values(counts).every((items) => items === 0);
+}
+
+/** When a run in progress is expected to end. */
+export function endWords({ counts, forecastMs, since }: LiveRun, now: number): string {
+  if (wantedItems(counts) > 0 && (counts.archived ?? 0) === wantedItems(counts)) return "ending";
+  const left = timeLeftMs(counts, forecastMs, now - since) ?? 0;
+  if (left < 1_000) return "not known";
+  const wholeMs = Math.round(left / 1_000) * 1_000;
+  return `about ${clockTime(now + wholeMs)}, in ${duration(wholeMs)}`;
 }

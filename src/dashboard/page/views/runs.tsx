@@ -5,9 +5,9 @@ import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../.
 import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Beginning, Trouble, Waiting } from "../parts/empty.js";
-import { endWords, Gauge } from "../parts/live.js";
+import { Gauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
-import { isFollowed, runStateWords } from "../parts/run-words.js";
+import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { Words } from "../parts/words.js";

@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { plans } from "../api/plans.js";
+import { nearest } from "../text/nearest.js";
+
+/**
+ * The settings of a program are checked like the flags of the command: a program may compute them or read them from a file,
+ * and a cap with a slip in its name, or a number such as NaN, must not turn into no cap.
+ */
+
+const amount = z.number().min(0);
+const count = z.int().min(1);
+const text = z.string().optional();
+const flag = z.boolean().optional();
+const texts = z.record(z.string(), z.string()).optional();
+/** Checked where the connection is made. */
+const asIs = z.unknown().optional();
+
+/** Those of reading, planning and running: a program may pass the same ones to all three. */
+const ofManifests = z.strictObject({
+  model: text,
+  prompt: text,
+  params: texts,
+  sheet: text,
+  repair: flag,
+  maxItems: count.optional(),
+  job: text,
+  edition: text,
+  fresh: flag,
+  filter: texts,
+  first: count.optional(),
+  onlyFailed: flag,
+  workspace: text,
+  out: text,
+  databaseUrl: text,
+  service: asIs,
+  maxCredits: amount.optional(),
+  keepCredits: amount.optional(),
+  maxCreditsPerModel: z.record(z.string(), amount).optional(),
+  onInsufficient: z.enum(["refuse", "fit", "stop", "wait"]).optional(),
+  limits: z
+    .strictObject({
+      rpm: count.optional(),
+      rpd: z.int().min(3).optional(),
+      share: z.number().positive().max(100).optional(),
+    })
+    .optional(),
+  signal: z.custom((given) => given instanceof AbortSignal, "expected an AbortSignal").optional(),
+  log: z.custom(isLog, "expected an object with the functions debug, info, warn and error").optional(),
+  agree: z.custom((given) => typeof given === "function", "expected a function").optional(),
+  skipInvalid: flag,
+  maxFailures: count.optional(),
+  retries: z.int().min(0).optional(),
+  lanes: count.optional(),
+  onDailyLimit: z.enum(["stop", "wait"]).optional(),
+  ifLocked: z.enum(["fail", "wait", "skip"]).optional(),
+  unreachableMs: z.number().min(0).optional(),
+});
+
+const ofSandboxes = z.strictObject({
+  plan: z.enum(plans).optional(),
+  credits: amount.optional(),
+  taskMs: z
+    .strictObject({ min: amount, max: amount })
+    .refine(({ min, max }) => min <= max, "min is above max")
+    .optional(),
+  inputs: text,
+  // The sandbox checks both itself.
+  faults: asIs,
+  switches: asIs,
+  port: z.int().min(0).max(65_535).optional(),
+  state: text,
+});
+
+export type ManifestSettingName = keyof typeof ofManifests.shape;
+export type SandboxSettingName = keyof typeof ofSandboxes.shape;
+
+function isLog(given: unknown): boolean {
+  const log = given as Record<string, unknown> | null;
+  return ["debug", "info", "warn", "error"].every((name) => typeof log?.[name] === "function");
+}
+
+/** Throws RangeError, which names the setting. */
+export function checkManifestSettings(manifest: unknown, settings: unknown): void {
+  if (typeof manifest !== "string")
+    throw new RangeError(
+      `manifest: expected a path, got ${manifest === undefined ? "" : "a "}${typeof manifest}`,
+    );
+  check(ofManifests, settings);
+}
+
+/** Throws RangeError, which names the setting. */
+export function checkSandboxSettings(settings: unknown): void {
+  check(ofSandboxes, settings);
+}
+
+function check(schema: typeof ofManifests | typeof ofSandboxes, settings: unknown): void {
+  if (typeof settings !== "object" || settings === null)
+    throw new RangeError(`settings: expected an object, got ${settings === null ? "null" : typeof settings}`);
+  const [issue] = schema.safeParse(settings).error?.issues ?? [];
+  if (issue === undefined) return;
+  if (issue.code !== "unrecognized_keys" || issue.path.length > 0)
+    throw new RangeError(`${issue.path.join(".")}: ${issue.message}`);
+  const [key = ""] = issue.keys;
+  const meant = nearest(key, Object.keys(schema.shape));
+  throw new RangeError(
+    `unknown setting ${JSON.stringify(key)}${meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`}`,
+  );
+}
