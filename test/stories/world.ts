@@ -8,7 +8,7 @@ import { Agreement } from "./agreement.js";
 import { Commands, creditsOf, documentOf, type Meanwhile, noTrouble, saidBy } from "./commands.js";
 import { Desk, type Planned } from "./desk.js";
 import { checkBooks, checkCollected, checkFiles } from "./ending.js";
-import { isCharged, isFree, promptOf, rowsMax } from "./sheets.js";
+import { askedOf, isCharged, isFree, itemsMax, promptOf } from "./sheets.js";
 import {
   type Deed,
   days,
@@ -85,7 +85,7 @@ export class World {
       case "adopt files":
         return this.adoptsFiles(this.desk.sheets.nameAt(deed.sheet));
       case "redo some":
-        return this.orders(["redo", ...deed.flags, "--yes"], { again: rowsMax });
+        return this.orders(["redo", ...deed.flags, "--yes"], { again: itemsMax });
       case "retry some":
         return this.orders(["retry", ...deed.flags, "--yes"]);
       case "cancel":
@@ -373,7 +373,7 @@ export class World {
     if (how.again) this.agreesToMake(job);
     const intents = this.desks.flatMap((desk) => desk.newIntents().map((intent) => ({ desk, ...intent })));
     for (const task of news) {
-      const at = intents.findIndex(({ prompt }) => prompt === task.prompt);
+      const at = intents.findIndex(({ prompt }) => prompt === askedOf(task));
       const [intent] = at < 0 ? [] : intents.splice(at, 1);
       if (intent === undefined) throw new Error(`${task.prompt} is not in the receipts: ${said}`);
       this.takesIn(task, intent, said);
