@@ -48,24 +48,29 @@ export class Commands {
   private constructor(
     private readonly sandbox: SandboxProcess,
     private readonly service: ScriptedService,
+    private readonly env: Record<string, string>,
   ) {
     this.keys.set("first", sandbox.key);
   }
 
-  static async open(): Promise<Commands> {
+  static async open(env: Record<string, string>): Promise<Commands> {
     const sandbox = await startSandbox("--credits", "100000");
     const service = await startProxy(
       sandbox,
       (asked) => (asked.what === "POST generate" ? commands.pays(asked) : "serve"),
       (asked, passed) => (asked.what === "GET task" ? commands.shows(asked, passed) : passed),
     );
-    const commands = new Commands(sandbox, service);
+    const commands = new Commands(sandbox, service, env);
     return commands;
   }
 
   async close(): Promise<void> {
     await this.sandbox.tasks();
     await this.service.close();
+  }
+
+  get root(): string {
+    return this.home.root;
   }
 
   newFolder(name: string): string {
@@ -125,6 +130,7 @@ export class Commands {
 
   private start({ place: { folder, database }, args }: Meanwhile): Started {
     const env = {
+      ...this.env,
       ...this.service.env,
       BULKGEN_API_KEY: this.keys.get(this.key) ?? "",
       ...(database === null ? {} : { BULKGEN_DATABASE_URL: database }),

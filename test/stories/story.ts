@@ -90,6 +90,9 @@ export const secondRuns = {
 export type SecondRun = keyof typeof secondRuns;
 type Order = keyof typeof orders | SecondRun;
 
+/** Stands for a place of the folder's own in a bucket. */
+export const bucket = "s3://inputs";
+
 export const flagSets = [
   [],
   [],
@@ -116,6 +119,8 @@ export const flagSets = [
   ["--max-price", "3"],
   ["--rpd", "9"],
   ["--max-credits-per-day", "3"],
+  ["--archive", bucket],
+  ["--archive", bucket, "--archive-only"],
   ["--settle", "wait"],
   ["--settle", "wait", "--orphans", "resubmit", "--orphan-credits", "7"],
 ] as const;

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect } from "vitest";
 import type { Ended } from "../e2e/command.js";
 import type { MadeTask } from "../e2e/sandbox.js";
@@ -10,6 +10,7 @@ import { Desk, type Planned } from "./desk.js";
 import { checkBooks, checkCollected, checkFiles } from "./ending.js";
 import { askedOf, isCharged, isFree, itemsMax, promptOf } from "./sheets.js";
 import {
+  bucket,
   type Deed,
   days,
   orders,
@@ -43,9 +44,9 @@ export class World {
     this.desk = this.desks[0];
   }
 
-  /** With `newDatabase`, states can be moved to databases. */
-  static async open(newDatabase: (() => string) | null = null): Promise<World> {
-    return new World(await Commands.open(), newDatabase);
+  /** `env` gives access to a bucket. With `newDatabase`, states can be moved to databases. */
+  static async open(env: Record<string, string>, newDatabase: (() => string) | null = null): Promise<World> {
+    return new World(await Commands.open(env), newDatabase);
   }
 
   close(): Promise<void> {
@@ -239,7 +240,8 @@ export class World {
     expect(this.made(), end.stderr).toEqual(before);
   }
 
-  private async plansAndRuns(name: string, flags: readonly string[], trouble: Trouble): Promise<void> {
+  private async plansAndRuns(name: string, given: readonly string[], trouble: Trouble): Promise<void> {
+    const flags = given.map((word) => (word === bucket ? this.bucketOf(this.desk) : word));
     const isElsewhere = flags[0] === "--out";
     // Nobody can know of a folder that has neither a history nor its usual name.
     if (isElsewhere && this.desk.stateWasLost) return;
@@ -420,6 +422,10 @@ export class World {
   /** Two folders may have jobs of the same name, and so may two users of one folder. */
   private called(job: string, desk = this.desk): string {
     return [this.desks.indexOf(desk), this.commands.user, job].join(" ");
+  }
+
+  private bucketOf(desk: Desk): string {
+    return `${bucket}/${basename(this.commands.root)}/${this.desks.indexOf(desk)}`;
   }
 
   private made(): MadeTask[] {
