@@ -14,6 +14,7 @@ import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
+import { toldErrors } from "./told-errors.js";
 
 /** A client of the service. Its requests wait for a slot in the account's quota, which all bulkgen processes share. */
 export interface Client {
@@ -78,7 +79,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
   setMaxListeners(0, signal);
   const connection = connectionOf(service, on.env);
   const sharedFolder = sharedFolderOf(on.env);
-  const account = await openAccount({
+  const opening = openAccount({
     connection,
     place: {
       // A sandbox in this process is gone with it, and what is known of its account may go too.
@@ -92,6 +93,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     signal,
     onDailyLimit,
   });
+  const account = await opening.catch((error: unknown) => toldErrors(error, on.cwd));
   return new AccountClient(on, account, { signal, closing }, log);
 }
 

@@ -15,6 +15,7 @@ import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
 import { iso } from "../text/times.js";
+import { toldErrors } from "./told-errors.js";
 
 /** Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {
@@ -109,7 +110,8 @@ export async function openReader(
   refuseLost(workspace);
   if (!workspaceExists(workspace))
     throw new EarlyExit("usage", `no runs in ${workspace.root} yet. ${howToBegin}`);
-  return new BrowserReader(on, workspace, sandbox, await openPages(workspace, on.clock));
+  const browser = await openPages(workspace, on.clock).catch((error: unknown) => toldErrors(error, on.cwd));
+  return new BrowserReader(on, workspace, sandbox, browser);
 }
 
 const runsMax = 50;
