@@ -16,13 +16,13 @@ import { fileURLToPath } from "node:url";
 const short = process.argv.includes("--short");
 const self = fileURLToPath(import.meta.url);
 const mebibyte = 2 ** 20;
-const rounds = short ? 3 : 7;
-const bytesARound = (short ? 64 : 256) * mebibyte;
+const rounds = short ? 1 : 7;
+const bytesARound = (short ? 8 : 256) * mebibyte;
 /** Outputs of 1 MiB, and how many are saved at the same time. The server sends whole MiB. */
 const smallBytes = mebibyte;
-const filesARound = short ? 64 : 320;
+const filesARound = short ? 32 : 320;
 const atOnce = 16;
-const largeBytes = (short ? 256 : 2048) * mebibyte;
+const largeBytes = (short ? 64 : 2048) * mebibyte;
 
 if (process.argv[2] === "serve") serve();
 else await measure();

@@ -20,7 +20,7 @@ import { numberOf } from "./flags.mjs";
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 1_000 : 100_000);
+const items = numberOf("--items", short ? 200 : 100_000);
 const runs = 100;
 const rounds = short ? 1 : 5;
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));

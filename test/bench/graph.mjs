@@ -13,7 +13,9 @@ import { me } from "./account.mjs";
 
 const short = process.argv.includes("--short");
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const items = short ? 5_000 : 100_000;
+const items = short ? 500 : 100_000;
+/** In one chain, and in one circle. */
+const inOne = short ? 500 : 10_000;
 
 const first = "https://files.example/first.mp4";
 /** What row n takes as its input. */
@@ -21,8 +23,8 @@ const kinds = {
   addresses: { rows: items, input: () => first },
   "one parent each": { rows: items, input: (n) => (n % 100 === 0 ? first : `@i${n - (n % 100)}`) },
   "chains of ten": { rows: items, input: (n) => (n % 10 === 0 ? first : `@i${n - 1}`) },
-  "one chain": { rows: 10_000, input: (n) => (n === 0 ? first : `@i${n - 1}`) },
-  "one circle": { rows: 10_000, input: (n, rows) => `@i${(n + rows - 1) % rows}`, problems: true },
+  "one chain": { rows: inOne, input: (n) => (n === 0 ? first : `@i${n - 1}`) },
+  "one circle": { rows: inOne, input: (n, rows) => `@i${(n + rows - 1) % rows}`, problems: true },
 };
 
 const models = [

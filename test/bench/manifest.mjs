@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { me } from "./account.mjs";
 
 const short = process.argv.includes("--short");
-const rows = short ? 20_000 : 1_000_000;
+const rows = short ? 2_000 : 1_000_000;
 const asked = process.argv.indexOf("--rounds");
 const rounds = asked > 0 ? Number(process.argv[asked + 1]) : short ? 1 : 3;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");

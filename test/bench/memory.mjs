@@ -18,8 +18,8 @@ import { startService, usedBy } from "./watched-service.mjs";
 
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 500 : 20_000);
-const before = numberOf("--before", short ? 10_000 : 1_000_000);
+const items = numberOf("--items", short ? 100 : 20_000);
+const before = numberOf("--before", short ? 1_000 : 1_000_000);
 const aims = { megabytes: 250, ratio: 1.2 };
 
 const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bulkgen-memory-"));

@@ -18,7 +18,7 @@ import { startService, usedBy } from "./watched-service.mjs";
 
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 20_000 : 1_000_000);
+const items = numberOf("--items", short ? 1_000 : 1_000_000);
 const rounds = numberOf("--rounds", short ? 1 : 3);
 const submitting = 32;
 const aimMs = 2_000;

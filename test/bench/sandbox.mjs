@@ -16,8 +16,8 @@ const short = process.argv.includes("--short");
 const self = fileURLToPath(import.meta.url);
 const connections = 64;
 const rounds = short ? 1 : 15;
-const requestsARound = short ? 500 : 6_000;
-const memoryRequests = short ? 400 : 200_000;
+const requestsARound = short ? 100 : 6_000;
+const memoryRequests = short ? 80 : 200_000;
 const mediaJobs = short ? 2 : 100;
 /** What is made: of every category. */
 const jobs = [

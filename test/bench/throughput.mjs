@@ -21,7 +21,7 @@ import { numberOf } from "./flags.mjs";
 const self = fileURLToPath(import.meta.url);
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 300 : 3_000);
+const items = numberOf("--items", short ? 50 : 3_000);
 const lanes = numberOf("--lanes", 32);
 /** Processor time of the service for each request (µs): it is nobody's service that takes none. */
 const requestUs = numberOf("--service-us", 0);

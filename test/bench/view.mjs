@@ -16,10 +16,10 @@ import { fileURLToPath } from "node:url";
 import { numberOf } from "./flags.mjs";
 
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 50 : 2_000);
+const items = numberOf("--items", short ? 20 : 2_000);
 const rounds = short ? 1 : 5;
 const ratioMax = 1.02;
-const drawings = short ? 500 : 2_000;
+const drawings = short ? 50 : 2_000;
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 /** Where perf is there, and the machine lets it count. */
 const hasPerf = /^\d/m.test(`${spawnSync("perf", ["stat", "-x,", "-e", "instructions:u", "true"]).stderr}`);

@@ -21,14 +21,14 @@ import { usedBy } from "./watched-service.mjs";
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 const short = process.argv.includes("--short");
-const items = numberOf("--items", short ? 500 : 10_000);
-const seconds = numberOf("--seconds", short ? 4 : 60);
+const items = numberOf("--items", short ? 50 : 10_000);
+const seconds = numberOf("--seconds", short ? 1 : 60);
 const aim = 0.01;
 /** Tasks of the first run, which are done at once. */
 const quick = 2;
 const tookMs = 1_800_000;
 /** After the last submit the run writes down what it did, and polls what it knows nothing of. */
-const settleSeconds = short ? 2 : 20;
+const settleSeconds = short ? 1 : 20;
 
 const picture = await sharp({ create: { width: 18, height: 18, channels: 3, background: "teal" } })
   .png()

@@ -42,6 +42,9 @@ interface Order<Each extends Kind> {
   ask: Asks[Each];
 }
 
+/** Workers without work: each loads all modules, and V8 compiles what it runs, so they are kept. */
+const idle: Worker[] = [];
+
 /** Has all that is asked done, in no certain order; what is not begun after `msMax` is left out. */
 export async function spread<Each extends Kind>(
   kind: Each,
@@ -54,15 +57,20 @@ export async function spread<Each extends Kind>(
   const next = () => (performance.now() < until ? left.next().value : undefined);
   await Promise.all(
     Array.from({ length: Math.min(cores, asks.length) }, async () => {
-      const worker = new Worker(new URL(import.meta.url), {
-        resourceLimits: { maxYoungGenerationSizeMb: 96 },
-      });
+      const worker = idle.pop() ?? started();
+      worker.ref();
       for (let ask = next(); ask !== undefined; ask = next()) {
         take(await answerOf(worker, { kind, ask }));
       }
-      await worker.terminate();
+      // The process may end without them.
+      worker.unref();
+      idle.push(worker);
     }),
   );
+}
+
+function started(): Worker {
+  return new Worker(new URL(import.meta.url), { resourceLimits: { maxYoungGenerationSizeMb: 96 } });
 }
 
 function answerOf<Each extends Kind>(worker: Worker, order: Order<Each>): Promise<Answers[Each]> {

@@ -18,8 +18,8 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 60 seeds and 20 of fleets, a quarter of the crashes of the six-item run, some of the
- *                       others, all regressions and a mutant of each
+ *   --short             for each check of a change: 30 seeds and 10 of fleets, one crash in eight of the six-item run, some of the others,
+ *                       all regressions and a mutant of each
  */
 const { values } = parseArgs({
   options: {
@@ -38,13 +38,14 @@ const { values } = parseArgs({
 });
 
 const regressions = join("test", "sim", "regressions");
-/** In the short form the longer runs are crashed at each effect of this number and its multiples. */
+/** In the short form the run of six items and the longer ones are crashed at each effect of these numbers and their multiples. */
+const calmEvery = 8;
 const crashedEvery = 120;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
-const shortSeeds = 60;
-const shortFleets = 20;
+const shortSeeds = 30;
+const shortFleets = 10;
 
 async function seeds(count: number, isFleet: boolean): Promise<boolean> {
   const first = Number(values.seed);
@@ -113,7 +114,8 @@ const verdicts: boolean[] = [];
 if (values.seeds !== undefined || values.short)
   verdicts.push(await seeds(Number(values.seeds ?? shortSeeds), values.fleet));
 if (values.short) verdicts.push(await seeds(shortFleets, true));
-if (values["crash-everywhere"] || values.short) verdicts.push(await crashes("calm", values.short ? 4 : 1));
+if (values["crash-everywhere"] || values.short)
+  verdicts.push(await crashes("calm", values.short ? calmEvery : 1));
 if (values["crash-everywhere"] || values.short)
   for (const run of ["crowded", "chained", "asked", "published"] as const)
     verdicts.push(await crashes(run, values.short ? crashedEvery : 1));

@@ -8,19 +8,19 @@ import { scenarioOf } from "../../sim/workload.js";
 /**
  * Requests an item of chains: 40 rows of a picture, a clip of it and a voice on the clip, on Starter, by the whole program
  * over the sandbox's world in the simulation's time; beside the same 120 items without chains. Nothing goes wrong there.
- * `--seeds N`, `--from N` for other seeds, `--rows N`, `--short` for one seed.
+ * `--seeds N`, `--from N` for other seeds, `--rows N`, `--short` for one seed and ten rows.
  */
 const { values } = parseArgs({
   options: {
     seeds: { type: "string", default: "20" },
     from: { type: "string", default: "1" },
-    rows: { type: "string", default: "40" },
+    rows: { type: "string" },
     short: { type: "boolean", default: false },
   },
 });
 const seeds = values.short ? 1 : Number(values.seeds);
 const from = Number(values.from);
-const rows = Number(values.rows);
+const rows = Number(values.rows ?? (values.short ? 10 : 40));
 
 /** The simulation's models in the place of these, and how long a generation takes. */
 const steps = [

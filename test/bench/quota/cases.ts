@@ -39,7 +39,7 @@ const few = { plan: "Starter", items: 10, mix: "images", timeOf: "unlimited" } a
 /** The first requests of an account, which go a few at a time. */
 const first = { ...few, isNewAccount: true, against: [] } as const;
 
-/** What is measured in the short form as well. */
+/** What the README has in its first table. */
 export const mainCases: readonly Case[] = [
   { ...starter, name: "mixed 400, Starter", mix: "mixed", against: all },
   { ...starter, name: "mixed 400, Starter, frugal", mix: "mixed", profile: "frugal", against: [] },
@@ -105,6 +105,9 @@ export const otherCases: readonly Case[] = [
     against: [],
   },
 ];
+
+/** What the short form measures: one of each kind that takes little. */
+export const shortCases = mainCases.filter(({ items }) => items <= 10);
 
 /** Of how many requests the forecast is held against the run. */
 export const foreseen: readonly Pick<Case, "plan" | "mix" | "items">[] = (

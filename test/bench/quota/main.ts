@@ -2,7 +2,16 @@ import { parseArgs } from "node:util";
 import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { lanesOf } from "../../../src/core/quota/quota.js";
 import { AccountLedger } from "./account-ledger.js";
-import { type Case, documented, foreseen, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
+import {
+  type Case,
+  documented,
+  foreseen,
+  mainCases,
+  otherCases,
+  type Refusing,
+  refusing,
+  shortCases,
+} from "./cases.js";
 import { foresee } from "./foresee.js";
 import { Door } from "./limiter.js";
 import { type Job, jobsOf } from "./mixes.js";
@@ -15,7 +24,7 @@ import { usual, usualPolling } from "./usual.js";
  * Requests an item, time against the least possible, lateness and tasks left uncollected, of this program's decisions
  * and of the polling that people use, over the same generations in the same run; and how many requests the limiters of
  * the sandbox refuse. `--seeds N`, `--from N` for other seeds, `--only TEXT` for the cases with the text in their name,
- * `--short` for the main cases with one seed.
+ * `--short` for a few small cases with one seed.
  */
 const { values } = parseArgs({
   options: {
@@ -124,7 +133,7 @@ async function refusals(each: Refusing): Promise<string> {
   return `| ${each.plan} | ${each.limiter} | ${each.runs} | ${refused} | ${pacings} | ${requests} | ${mean(({ ratio }) => ratio).toFixed(2)} | ${Math.min(...found.map(({ seen }) => seen))} |`;
 }
 
-const cases = values.short ? mainCases : [...mainCases, ...otherCases];
+const cases = values.short ? shortCases : [...mainCases, ...otherCases];
 console.log(`means over ${seeds} seeds`);
 console.log(
   "| Case | Policy | Requests an item | Time, × the least | Median lateness | Seen | Paid, not seen |",
@@ -144,12 +153,14 @@ console.log(
   "\n| Plan | Limiter | Runs | Refused, at most | Pacing in the end | Requests an item | Time, × the least | Seen of 120 |",
 );
 console.log("|---|---|---|---|---|---|---|---|");
-for (const each of refusing.filter(({ limiter }) => limiter.includes(values.only)))
+const limited = values.short ? refusing.slice(0, 1) : refusing;
+for (const each of limited.filter(({ limiter }) => limiter.includes(values.only)))
   console.log(await refusals(each));
 
 console.log("\n| Plan | Mix | Items | Requests an item, forecast | as it came |");
 console.log("|---|---|---|---|---|");
-for (const each of foreseen.filter(() => "forecast".includes(values.only))) {
+const forecasts = values.short ? foreseen.slice(0, 2) : foreseen;
+for (const each of forecasts.filter(() => "forecast".includes(values.only))) {
   const forecast: number[] = [];
   const { requests } = await measure({ ...each, name: "" }, (service) => {
     forecast.push(foresee(service.jobs, each.plan).requests / each.items);

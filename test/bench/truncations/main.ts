@@ -15,7 +15,7 @@ import { media } from "../../archive/media.js";
  */
 
 /** Cuts of one file in the short form. */
-const shortCuts = 150;
+const shortCuts = 30;
 
 const formats: readonly [keyof typeof media, category: string][] = [
   ["png", "image"],
