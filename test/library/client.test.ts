@@ -122,6 +122,17 @@ test("P5: a task may be polled by another client than the one that submitted it"
   expect(evidence?.entries).toMatchObject([{ outcome: "accepted", task: "completed" }]);
 });
 
+test("shared data that cannot be kept is an EarlyExit, which does not advise a folder in the same place", async () => {
+  const { on, paid, place } = await libraryPlace();
+  place.write("file", "");
+  const env = { ...on.env, XDG_STATE_HOME: join(place.folder, "file") };
+  await expect(openClient({ ...on, env }, { service: paid })).rejects.toMatchObject({
+    name: "EarlyExit",
+    exit: "usage",
+    message: expect.stringMatching(/from now on: set XDG_STATE_HOME to a folder that this user can write$/),
+  });
+});
+
 test("a slot in the quota that an interrupted call waits for costs nothing", async () => {
   const { on, sandbox } = await libraryPlace();
   const ended = new AbortController();
