@@ -5,7 +5,7 @@ import { nodeDisk } from "../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../archive/index-file.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
-import { howToBegin, refuseLost } from "../job/workspace/history.js";
+import { noRunsText, refuseLost } from "../job/workspace/history.js";
 import { type Opened, openPages } from "../job/workspace/state.js";
 import { historyOf, statusOf } from "../job/workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace/workspace.js";
@@ -108,8 +108,7 @@ export async function openReader(
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
   refuseLost(workspace);
-  if (!workspaceExists(workspace))
-    throw new EarlyExit("usage", `no runs in ${workspace.root} yet. ${howToBegin}`);
+  if (!workspaceExists(workspace)) throw new EarlyExit("usage", noRunsText(workspace));
   const browser = await openPages(workspace, on.clock).catch((error: unknown) => toldErrors(error, on.cwd));
   return new BrowserReader(on, workspace, sandbox, browser);
 }

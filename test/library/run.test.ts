@@ -281,6 +281,7 @@ test("a state that cannot be used is an EarlyExit that says what to do", async (
   await expect(all(runManifest(on, "set.csv", away))).rejects.toMatchObject(matching(unreachable));
   await expect(planManifest(on, "set.csv", away)).rejects.toMatchObject(matching(unreachable));
   await all(runManifest(on, "set.csv", settings));
+  await expect(openReader(on, ".", {})).rejects.toThrow(/only rehearsals in .*; add --sandbox/);
   place.write(".bulkgen/sandbox/state.db", "damaged ".repeat(1_000));
   const damaged = { name: "EarlyExit", exit: "usage", message: /not a database; .*bulkgen doctor/ };
   await expect(all(runManifest(on, "set.csv", settings))).rejects.toMatchObject(matching(damaged));
