@@ -8,12 +8,13 @@ import { EarlyExit } from "../core/exit.js";
 import { offeredPrice, priceGroup } from "../core/identity.js";
 import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
 import type { Log, Ticket } from "../core/ports/send.js";
-import { type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
+import { dayMs, type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../job/workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
+import { toldErrors } from "./told-errors.js";
 
 /** A client of the service. Its requests wait for a slot in the account's quota, which all bulkgen processes share. */
 export interface Client {
@@ -78,7 +79,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
   setMaxListeners(0, signal);
   const connection = connectionOf(service, on.env);
   const sharedFolder = sharedFolderOf(on.env);
-  const account = await openAccount({
+  const opening = openAccount({
     connection,
     place: {
       // A sandbox in this process is gone with it, and what is known of its account may go too.
@@ -92,6 +93,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     signal,
     onDailyLimit,
   });
+  const account = await opening.catch((error: unknown) => toldErrors(error, on.cwd));
   return new AccountClient(on, account, { signal, closing }, log);
 }
 
@@ -168,14 +170,25 @@ class AccountClient implements Client {
   async task(taskId: string): Promise<Task> {
     this.checkOpen();
     const task = await this.account.service.taskRecord(taskId);
-    const entry = this.open.get(taskId);
     const ended = taskEnds.find((status) => status === task.status);
-    if (entry !== undefined && ended !== undefined) {
+    if (ended === undefined) return task;
+    const entry = this.open.get(taskId) ?? (await this.submittedByAnother(taskId));
+    if (entry !== undefined) {
       const facts = { charged: chargeTold(task.credits_consumed), completedAt: task.completed_at };
       await this.account.spendLog.polled(entry, loggedEnd(ended, facts));
       this.open.delete(taskId);
     }
     return task;
+  }
+
+  /**
+   * The entry of an open task that another client of this machine submitted, maybe in an earlier process. Without its end,
+   * the key's counters could prove nothing for a day.
+   */
+  private async submittedByAnother(taskId: string): Promise<number | undefined> {
+    const { spendLog, service } = this.account;
+    const unended = await spendLog.unended(service.time.now.latest - dayMs);
+    return unended.find((attempt) => attempt.taskId === taskId)?.entry;
   }
 
   close(): Promise<void> {

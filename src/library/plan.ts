@@ -13,7 +13,7 @@ import { type PlanDocument, planJson } from "../plan/plan-json.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { checkManifestSettings } from "./settings.js";
 import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
-import { toldProblems } from "./told-problems.js";
+import { toldErrors } from "./told-errors.js";
 
 /** Where the history and the files of a job are. */
 export interface Whereabouts {
@@ -54,7 +54,11 @@ export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
  * Throws EarlyExit if nothing of the manifest can be planned, or if the service cannot be reached; RangeError for a setting
  * that has no meaning.
  */
-export async function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
+export function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
+  return planned(on, manifest, settings).catch((error: unknown) => toldErrors(error, on.cwd));
+}
+
+async function planned(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
   checkManifestSettings(manifest, settings);
   const connection = connectionOf(settings.service, on.env);
   const { sandbox } = connection;
@@ -73,7 +77,7 @@ export async function planManifest(on: Host, manifest: string, settings: PlanSet
       signal: settings.signal ?? new AbortController().signal,
     },
     async (plan) => plannedJob(plan),
-  ).catch((error: unknown) => toldProblems(error, on.cwd));
+  );
 }
 
 export function hintsOf(

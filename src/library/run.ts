@@ -13,7 +13,7 @@ import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf }
 import { connectionOf, silentLog } from "./service.js";
 import { checkManifestSettings } from "./settings.js";
 import { sheetOptionsOf } from "./sheet.js";
-import { toldProblems } from "./told-problems.js";
+import { toldErrors } from "./told-errors.js";
 
 /**
  * The settings of a run. A run spends credits, so it needs a limit from the caller: `maxCredits`, `agree`, or both.
@@ -48,6 +48,18 @@ const unreachableMsDefault = 300_000;
 
 /** Rejects with EarlyExit if the run cannot start, and with RangeError for a setting that has no meaning. A run that has started always ends with `run_finished`. */
 export async function* runManifest(
+  on: Host,
+  manifest: string,
+  settings: RunRequirements,
+): AsyncGenerator<RunEvent, void, void> {
+  try {
+    yield* eventsOf(on, manifest, settings);
+  } catch (error) {
+    toldErrors(error, on.cwd);
+  }
+}
+
+async function* eventsOf(
   on: Host,
   manifest: string,
   settings: RunRequirements,
@@ -126,7 +138,7 @@ export async function* runManifest(
         wake = resolve;
       });
     }
-    await work.catch((error: unknown) => toldProblems(error, on.cwd));
+    await work;
   } finally {
     left.abort();
     await work.catch(() => {});

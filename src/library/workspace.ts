@@ -5,7 +5,7 @@ import { nodeDisk } from "../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../archive/index-file.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
-import { howToBegin, refuseLost } from "../job/workspace/history.js";
+import { noRunsText, refuseLost } from "../job/workspace/history.js";
 import { type Opened, openPages } from "../job/workspace/state.js";
 import { historyOf, statusOf } from "../job/workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../job/workspace/workspace.js";
@@ -15,6 +15,7 @@ import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
 import { iso } from "../text/times.js";
+import { toldErrors } from "./told-errors.js";
 
 /** Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. */
 export interface WorkspaceReader {
@@ -107,9 +108,9 @@ export async function openReader(
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   });
   refuseLost(workspace);
-  if (!workspaceExists(workspace))
-    throw new EarlyExit("usage", `no runs in ${workspace.root} yet. ${howToBegin}`);
-  return new BrowserReader(on, workspace, sandbox, await openPages(workspace, on.clock));
+  if (!workspaceExists(workspace)) throw new EarlyExit("usage", noRunsText(workspace));
+  const browser = await openPages(workspace, on.clock).catch((error: unknown) => toldErrors(error, on.cwd));
+  return new BrowserReader(on, workspace, sandbox, browser);
 }
 
 const runsMax = 50;

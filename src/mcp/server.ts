@@ -40,7 +40,7 @@ export function agentServer(options: AgentTools): McpServer {
   const server = new McpServer(
     { name: "bulkgen", version },
     {
-      instructions: `bulkgen generates images, video and audio in bulk from sheets in ${options.root}, and pays for each item in credits${sandbox ? " (sandbox: nothing is really paid)" : ""}. Call plan before run. Every tool that spends credits needs a cap and never spends more. Messages name shell commands: call the tool of that name instead.`,
+      instructions: `bulkgen generates images, video and audio in bulk from sheets in ${options.root}, and pays for each item in credits${sandbox ? " (sandbox: nothing is really paid)" : ""}. Call plan before run. Every tool that spends credits needs a cap and never spends more. Messages name shell commands: call the tool of that name instead; if there is none, tell the user the command to type.`,
     },
   );
   for (const tool of tools)

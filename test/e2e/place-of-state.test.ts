@@ -65,7 +65,11 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
       expect(end, args[0]).toMatchObject({ code: 2, stdout: "" });
       expect(end.stderr).toMatch(/^bulkgen: the state of .* is kept in .* but it is gone.*Nothing was sent/);
     }
-    expect((await command("doctor")).code).toBe(2);
+    const lost = await command("doctor");
+    expect(lost.code).toBe(2);
+    expect(lost.stdout).toContain(
+      "expected a readable history, or none yet; got none that can be used: the state of",
+    );
     expect(service.made).toHaveLength(items);
   });
 

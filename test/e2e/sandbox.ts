@@ -21,6 +21,8 @@ export interface MadeTask {
   prompt: string;
   credits: number;
   outcome: string | null;
+  /** UTC ms. */
+  at: number;
 }
 
 export async function startSandbox(...flags: string[]): Promise<SandboxProcess> {
@@ -59,18 +61,27 @@ async function makeKey(
   return { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key };
 }
 
+interface TaskRow {
+  id: string;
+  input: string;
+  cost_micro: number;
+  outcome: string | null;
+  created_at: number;
+}
+
 function tasksIn(file: string): MadeTask[] {
   const db = openSqlite(file, { readonly: true });
   try {
-    const rows = db.prepare("SELECT id, input, cost_micro, outcome FROM tasks ORDER BY created_at").all();
-    return (rows as { id: string; input: string; cost_micro: number; outcome: string | null }[]).map(
-      ({ id, input, cost_micro, outcome }) => ({
-        id,
-        prompt: (JSON.parse(input) as { prompt: string }).prompt,
-        credits: cost_micro / 1e6,
-        outcome,
-      }),
-    );
+    const rows = db
+      .prepare("SELECT id, input, cost_micro, outcome, created_at FROM tasks ORDER BY created_at")
+      .all();
+    return (rows as TaskRow[]).map(({ id, input, cost_micro, outcome, created_at }) => ({
+      id,
+      prompt: (JSON.parse(input) as { prompt: string }).prompt,
+      credits: cost_micro / 1e6,
+      outcome,
+      at: created_at,
+    }));
   } finally {
     db.close();
   }

@@ -168,26 +168,33 @@ export async function startService(
   return service;
 }
 
+/** What a service behind a proxy has answered. */
+export interface Passed {
+  status: number;
+  text: string;
+}
+
 /**
  * A proxy before a service: the script sees every request first. `serve` passes it on; `serve and cut` passes it on,
- * waits until the service has answered, and cuts the connection in place of the answer.
+ * waits until the service has answered, and cuts the connection in place of the answer. `changed` may replace an answer.
  */
 export async function startProxy(
   target: { url: string; key: string },
   script: Script,
+  changed: (asked: Asked, passed: Passed) => Passed = (_, passed) => passed,
 ): Promise<ScriptedService> {
   const service = await startService({
     passOn: async (asked, hold) => {
       const scripted = await hold(script(asked));
       if (scripted !== "serve" && scripted !== "serve and cut") return scripted;
       const passed = await pass(target.url, asked);
-      return scripted === "serve and cut" ? "cut" : passed;
+      return scripted === "serve and cut" ? "cut" : changed(asked, passed);
     },
   });
   return { ...service, key: target.key, env: { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: target.key } };
 }
 
-function pass(to: string, { what, path, headers, body }: Asked): Promise<Scripted> {
+function pass(to: string, { what, path, headers, body }: Asked): Promise<Passed> {
   return new Promise((resolve, reject) => {
     const outgoing = send(
       `${to}${path}`,

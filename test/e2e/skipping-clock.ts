@@ -79,6 +79,11 @@ class SkippingClock implements AlarmClock {
     }
   }
 
+  /** So much time passes (ms), in which nothing runs. Services see it pass too. */
+  pass(ms: number): void {
+    this.moveBy(ms);
+  }
+
   /** Back to real time: commands that run as processes know no other. */
   reset(): void {
     this.skippedMs = 0;
@@ -131,8 +136,12 @@ class SkippingClock implements AlarmClock {
 
   /** Moves to the earliest end of a sleep, and wakes all that sleep until then, in the order of their times. */
   private skip(): void {
+    this.moveBy(this.untilNext());
+  }
+
+  private moveBy(ms: number): void {
     const inOrder = [...this.sleepers].toSorted((a, b) => a.at - b.at);
-    this.skippedMs += this.untilNext();
+    this.skippedMs += ms;
     const now = this.monotonic();
     for (const sleeper of inOrder) if (sleeper.at <= now) this.end(sleeper);
   }

@@ -106,6 +106,33 @@ test("P1, P5: paid requests of a client are in the spend log of the account, for
   ]);
 });
 
+test("P5: a task may be polled by another client than the one that submitted it", async () => {
+  const { on, paid, place } = await libraryPlace();
+  const submitting = await openClient(on, { service: paid });
+  const { taskId } = await submitting.generate(fox);
+  await submitting.close();
+  await skippingClock.during(skippingClock.sleep(3_000));
+  const polling = await openClient(on, { service: paid });
+  expect((await polling.task(taskId)).status).toBe("completed");
+  await polling.close();
+  const accounts = openAccounts(join(place.root, "state", "bulkgen", "accounts.db"), skippingClock);
+  const owner = { origin: paid.baseUrl, fingerprint: fingerprint(paid.apiKey), workspace: "elsewhere" };
+  const evidence = await accounts.spendLog(owner).evidence({ settleMs: [1, 2], errorIsFree: false });
+  await accounts.close();
+  expect(evidence?.entries).toMatchObject([{ outcome: "accepted", task: "completed" }]);
+});
+
+test("shared data that cannot be kept is an EarlyExit, which does not advise a folder in the same place", async () => {
+  const { on, paid, place } = await libraryPlace();
+  place.write("file", "");
+  const env = { ...on.env, XDG_STATE_HOME: join(place.folder, "file") };
+  await expect(openClient({ ...on, env }, { service: paid })).rejects.toMatchObject({
+    name: "EarlyExit",
+    exit: "usage",
+    message: expect.stringMatching(/from now on: set XDG_STATE_HOME to a folder that this user can write$/),
+  });
+});
+
 test("a slot in the quota that an interrupted call waits for costs nothing", async () => {
   const { on, sandbox } = await libraryPlace();
   const ended = new AbortController();

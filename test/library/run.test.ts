@@ -268,6 +268,32 @@ test("a setting of the sandbox that has no meaning is a rejection", async () => 
   }
 });
 
+test("a state that cannot be used is an EarlyExit that says what to do", async () => {
+  const { on, sandbox, place } = await libraryPlace();
+  place.write("set.csv", sheet);
+  const settings = { service: sandbox, maxCredits: 2 };
+  const away = { ...settings, databaseUrl: "postgres://user@127.0.0.1:9/none" };
+  const unreachable = {
+    name: "EarlyExit",
+    exit: "unreachable",
+    message: /127\.0\.0\.1:9.*; see that it runs/,
+  };
+  await expect(all(runManifest(on, "set.csv", away))).rejects.toMatchObject(matching(unreachable));
+  await expect(planManifest(on, "set.csv", away)).rejects.toMatchObject(matching(unreachable));
+  await all(runManifest(on, "set.csv", settings));
+  await expect(openReader(on, ".", {})).rejects.toThrow(/only rehearsals in .*; add --sandbox/);
+  place.write(".bulkgen/sandbox/state.db", "damaged ".repeat(1_000));
+  const damaged = { name: "EarlyExit", exit: "usage", message: /not a database; .*bulkgen doctor/ };
+  await expect(all(runManifest(on, "set.csv", settings))).rejects.toMatchObject(matching(damaged));
+  await expect(planManifest(on, "set.csv", settings)).rejects.toMatchObject(matching(damaged));
+  await expect(openReader(on, ".", { sandbox: true })).rejects.toMatchObject(matching(damaged));
+});
+
+const matching = ({ message, ...facts }: { message: RegExp }) => ({
+  ...facts,
+  message: expect.stringMatching(message),
+});
+
 test("what is not there is said", async () => {
   const { on } = await libraryPlace();
   await expect(openReader(on, ".", {})).rejects.toThrow("no runs in");

@@ -21,6 +21,7 @@ interface Agent {
   service: ScriptedService;
   /** Of the server, for its patience. */
   clock: ManualClock;
+  instructions: string;
   ask(method: string, params?: unknown): Promise<never>;
   call(tool: string, given?: unknown): Promise<Result>;
 }
@@ -68,14 +69,14 @@ async function agent(options: Parameters<typeof startService>[0] = {}): Promise<
       );
       send({ id, method, params });
     });
-  await ask("initialize", {
+  const { instructions } = (await ask("initialize", {
     protocolVersion: "2025-06-18",
     capabilities: {},
     clientInfo: { name: "test", version: "1" },
-  });
+  })) as { instructions: string };
   send({ method: "notifications/initialized" });
   const call: Agent["call"] = (name, given = {}) => ask("tools/call", { name, arguments: given });
-  return { place, service, clock, ask, call };
+  return { place, service, clock, instructions, ask, call };
 }
 
 function sheet(place: Place, name = "demo.csv"): void {
@@ -92,6 +93,10 @@ test("tools have names, schemas and hints; what spends demands a cap", async () 
   expect(demanding.map(({ name }) => name)).toEqual(["run", "resume"]);
   const looking = listed.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name);
   expect(looking).toEqual(["models", "account", "plan", "status", "runs", "find"]);
+});
+
+test("an agent is told what to do about a command that no tool runs, such as approve", async () => {
+  expect((await agent()).instructions).toContain("if there is none, tell the user the command to type");
 });
 
 test("an agent plans, runs within its cap, and finds the files", async () => {

@@ -1,5 +1,5 @@
 import type { MadeTask } from "../e2e/sandbox.js";
-import { isFree, promptOf, type Row } from "./sheets.js";
+import { isCharged, promptOf, type Row } from "./sheets.js";
 
 /**
  * What a person has agreed to pay for: each row of a sheet once, for each job and edition; rows that want the same
@@ -28,15 +28,15 @@ export class Agreement {
     this.more.set(job, (this.more.get(job) ?? 0) + count);
   }
 
-  /** So many tasks were made for a job since the last time. */
-  made(job: string, count: number): void {
-    for (let task = 0; task < count; task++) this.jobs.push(job);
+  /** The next task was made for this job. */
+  made(job: string): void {
+    this.jobs.push(job);
   }
 
   /** What was paid for without a word, in words; null if nothing was. */
   breach(tasks: readonly MadeTask[]): string | null {
     for (const job of new Set(this.jobs)) {
-      const paid = tasks.filter(({ prompt }, at) => this.jobs[at] === job && !isFree(prompt));
+      const paid = tasks.filter((task, at) => this.jobs[at] === job && isCharged(task));
       const counts = [...new Set(paid.map(({ prompt }) => prompt))]
         .map((prompt) => ({
           prompt,

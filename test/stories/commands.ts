@@ -3,21 +3,41 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
-import { type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
-import { isFree } from "./sheets.js";
-import { type Key, orders, type Trouble } from "./story.js";
+import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
+import { isCharged } from "./sheets.js";
+import { days, type Key, type Trouble } from "./story.js";
+
+/** Where commands are run. */
+interface Place {
+  folder: string;
+  /** The address of the database with the state, if it is not in files. */
+  database: string | null;
+}
+
+/** What somebody orders while a command runs, and where. */
+export interface Meanwhile {
+  place: Place;
+  args: readonly string[];
+}
 
 export const noTrouble: Trouble = { kind: "none", nth: 0 };
+
+/** How long the service keeps the files of a task and the task itself, and how long a slow task takes (ms). */
+const [filesKeptMs, taskKeptMs, slowMs] = [days(7), days(30), days(4)];
 
 /** The commands of one person, against a sandbox. */
 export class Commands {
   /** The folders that a test's commands find their own state in. */
-  private readonly place = newPlace();
+  private readonly home = newPlace();
   /** Positions of the tasks whose answers were lost, with the folder of the command. */
   readonly unanswered = new Map<number, string>();
+  /** Positions of the tasks that take days. */
+  private readonly slow = new Set<number>();
   private key: Key = "first";
   private readonly keys = new Map<Key, string>();
   private trouble = noTrouble;
+  private meanwhile: Meanwhile | undefined;
   /** Of the command that runs. */
   private paidRequests = 0;
   private running: Started | null = null;
@@ -34,8 +54,10 @@ export class Commands {
 
   static async open(): Promise<Commands> {
     const sandbox = await startSandbox("--credits", "100000");
-    const service = await startProxy(sandbox, ({ what }) =>
-      what === "POST generate" ? commands.pays() : "serve",
+    const service = await startProxy(
+      sandbox,
+      ({ what }) => (what === "POST generate" ? commands.pays() : "serve"),
+      (asked, passed) => (asked.what === "GET task" ? commands.shows(asked, passed) : passed),
     );
     const commands = new Commands(sandbox, service);
     return commands;
@@ -47,7 +69,7 @@ export class Commands {
   }
 
   newFolder(name: string): string {
-    const folder = join(this.place.root, name);
+    const folder = join(this.home.root, name);
     mkdirSync(folder, { recursive: true });
     return folder;
   }
@@ -78,22 +100,36 @@ export class Commands {
     await this.use(last);
   }
 
-  async run(folder: string, args: readonly string[], trouble = noTrouble): Promise<Ended> {
+  /** What the command and the order meanwhile have printed. */
+  async run(
+    place: Place,
+    args: readonly string[],
+    {
+      trouble = noTrouble,
+      meanwhile,
+    }: { trouble?: Trouble | undefined; meanwhile?: Meanwhile | undefined } = {},
+  ): Promise<Ended & { order?: Ended }> {
     this.trouble = trouble;
-    this.folder = folder;
+    this.meanwhile = meanwhile;
+    this.folder = place.folder;
     this.paidRequests = 0;
-    this.running = this.start(args);
+    this.running = this.start({ place, args });
     const end = await this.running.ended;
     checkEnd(args, end);
     const order = await this.order?.ended;
     this.order = null;
-    if (order !== undefined) checkEnd([trouble.kind], order);
-    return end;
+    if (order === undefined) return end;
+    checkEnd(meanwhile?.args ?? [], order);
+    return { ...end, order };
   }
 
-  private start(args: readonly string[]): Started {
-    const env = { ...this.service.env, BULKGEN_API_KEY: this.keys.get(this.key) ?? "" };
-    return started(this.place, args, { env, cwd: this.folder });
+  private start({ place: { folder, database }, args }: Meanwhile): Started {
+    const env = {
+      ...this.service.env,
+      BULKGEN_API_KEY: this.keys.get(this.key) ?? "",
+      ...(database === null ? {} : { BULKGEN_DATABASE_URL: database }),
+    };
+    return started(this.home, args, { env, cwd: folder });
   }
 
   /** All tasks that were made, in order. */
@@ -101,22 +137,61 @@ export class Commands {
     return this.sandbox.madeSoFar();
   }
 
+  /** So much time passes (ms). */
+  passes(ms: number): void {
+    skippingClock.pass(ms);
+  }
+
+  /** Ends every slow task. Whether there was one. */
+  finishesAll(): boolean {
+    const isAny = this.slow.size > 0;
+    this.slow.clear();
+    return isAny;
+  }
+
+  /** Whether the service still has the files of a task, or will have them. */
+  keepsFiles(task: MadeTask): boolean {
+    return ageOf(task) < filesKeptMs;
+  }
+
+  /** What the service says of a task. */
+  private shows({ path }: Asked, passed: Passed): Passed {
+    const at = this.made().findIndex(({ id }) => path.includes(id));
+    const task = this.made()[at];
+    if (task === undefined || passed.status !== 200) return passed;
+    if (ageOf(task) > taskKeptMs) return { status: 404, text: JSON.stringify(forgotten) };
+    const shown = JSON.parse(passed.text) as { status: string; output_urls: string[] | null };
+    const isReady = !this.slow.has(at) || ageOf(task) > slowMs || shown.status === "failed";
+    if (isReady && this.keepsFiles(task)) return passed;
+    const changes = isReady
+      ? { output_urls: shown.output_urls?.map((url) => `${url}0`) ?? null }
+      : { status: "processing", output_urls: null, completed_at: null, error: null };
+    return { status: 200, text: JSON.stringify({ ...shown, ...changes }) };
+  }
+
   /** What becomes of a paid request. */
   private async pays(): Promise<Scripted> {
     const { kind, nth } = this.trouble;
     if (this.paidRequests++ !== nth) return "serve";
     if (kind === "unsent") return "cut";
+    if (kind === "slow") this.slow.add(this.made().length);
     if (kind === "unanswered") {
       this.unanswered.set(this.made().length, this.folder);
       return "serve and cut";
     }
-    if (kind in orders) this.order = this.start(orders[kind as keyof typeof orders]);
+    if (this.meanwhile !== undefined) this.order = this.start(this.meanwhile);
     if (kind === "interrupt") {
       this.running?.interrupt();
       await this.running?.prints(/interrupted: /);
     }
     return "serve";
   }
+}
+
+const forgotten = { error: { code: "TASK_NOT_FOUND", message: "There is no such task." } };
+
+function ageOf({ at }: MadeTask): number {
+  return skippingClock.now() - at;
 }
 
 function checkEnd(args: readonly string[], end: Ended): void {
@@ -134,5 +209,5 @@ export function documentOf<Kind>({ stdout }: Ended): Kind | null {
 }
 
 export function creditsOf(tasks: readonly MadeTask[]): number {
-  return tasks.filter(({ prompt }) => !isFree(prompt)).reduce((sum, { credits }) => sum + credits, 0);
+  return tasks.filter(isCharged).reduce((sum, { credits }) => sum + credits, 0);
 }

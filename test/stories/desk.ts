@@ -1,4 +1,4 @@
-import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Files } from "./files.js";
 import { type Row, Sheets } from "./sheets.js";
@@ -13,12 +13,21 @@ export interface Planned {
   standings: Partial<Record<string, number>>;
 }
 
+/** A paid request, as the receipts of a folder have it. */
+export interface Intent {
+  job: string;
+  prompt: string;
+}
+
 /** A folder of a person's, with sheets and a workspace, and what has become of it. */
 export class Desk {
   folder: string;
   readonly sheets: Sheets;
   readonly files = new Files(() => this.folder);
   saved: { plan: Planned; rows: Row[] } | null = null;
+  /** The address of the database that has the state, if it is not in files, and of the last one that had it. */
+  database: string | null = null;
+  lastDatabase: string | null = null;
   stateWasLost = false;
   hasTwoFolders = false;
   hasMoved = false;
@@ -28,6 +37,8 @@ export class Desk {
   hasTwoUsers = false;
   /** No run has a higher number. */
   runsMax = 0;
+  /** How many lines of its receipts were read. */
+  private receiptsRead = 0;
   /** The sheets that were run for each job. */
   private readonly sheetsOf = new Map<string, Set<string>>();
 
@@ -52,6 +63,20 @@ export class Desk {
     return (this.sheetsOf.get(job)?.size ?? 0) > 1;
   }
 
+  /** The paid requests of this folder since the last time. */
+  newIntents(): Intent[] {
+    const path = join(this.state, "receipts.jsonl");
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    const lines = text.split("\n").filter((line) => line !== "");
+    const since = this.receiptsRead;
+    this.receiptsRead = lines.length;
+    return lines
+      .slice(since)
+      .map((line) => JSON.parse(line) as { type: string; job: string; request: { prompt: string } })
+      .filter(({ type }) => type === "intent")
+      .map(({ job, request }) => ({ job, prompt: request.prompt }));
+  }
+
   /** The whole folder gets another name. */
   moves(): void {
     if (this.stateWasLost) return;
@@ -64,7 +89,7 @@ export class Desk {
   losesState(): void {
     // Nobody knows any more of a folder that had another name.
     if (this.hasTwoFolders || this.hasMoved) return;
-    this.stateWasLost = true;
+    this.stateWasLost ||= this.database === null;
     rmSync(this.state, { recursive: true, force: true });
   }
 

@@ -1,24 +1,29 @@
 import { expect } from "vitest";
 import { type Commands, creditsOf, documentOf } from "./commands.js";
 import type { Desk, Planned } from "./desk.js";
-import { isFree, promptOf } from "./sheets.js";
+import { isCharged, promptOf } from "./sheets.js";
 
 /** What was paid for is in an archive. */
-export function checkCollected(commands: Commands, desks: readonly Desk[]): void {
+export function checkCollected(
+  commands: Commands,
+  desks: readonly Desk[],
+  tooLate: ReadonlySet<string>,
+): void {
   const known = new Set(desks.flatMap(({ files }) => files.lines()).map(({ task }) => task));
   const missing = commands
     .made()
-    .filter((task, at) => !isFree(task.prompt) && !commands.unanswered.has(at) && !known.has(task.id));
+    .filter((task, at) => isCharged(task) && !commands.unanswered.has(at))
+    .filter(({ id }) => !known.has(id) && !tooLate.has(id));
   expect(missing, "paid for and not archived").toEqual([]);
 }
 
 /** The runs have spent what the accounts were charged. */
 export async function checkBooks(commands: Commands, desks: readonly Desk[]): Promise<void> {
   let [spent, pending] = [0, 0];
-  for (const { folder, runsMax } of desks) {
-    for (let run = 1; run <= runsMax; run++) {
+  for (const desk of desks) {
+    for (let run = 1; run <= desk.runsMax; run++) {
       const status = documentOf<{ credits: Record<"spent" | "pending" | "lost", number> }>(
-        await commands.run(folder, ["status", String(run), "--json"]),
+        await commands.run(desk, ["status", String(run), "--json"]),
       );
       spent += status?.credits.spent ?? 0;
       pending += (status?.credits.pending ?? 0) + (status?.credits.lost ?? 0);
@@ -34,7 +39,7 @@ export async function checkBooks(commands: Commands, desks: readonly Desk[]): Pr
 
 /** Each row of a sheet has the picture that it wants, and no other. */
 export async function checkFiles(commands: Commands, desk: Desk, name: string): Promise<void> {
-  const planned = await commands.run(desk.folder, ["plan", desk.sheets.manifest(name), "--json"]);
+  const planned = await commands.run(desk, ["plan", desk.sheets.manifest(name), "--json"]);
   const plan = documentOf<Planned>(planned);
   const rows = desk.sheets.rows(name);
   const isMade = planned.code === 0 && plan?.edition === "" && plan.standings["archived"] === rows.length;

@@ -1,5 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { MadeTask } from "../e2e/sandbox.js";
 import { cheapModel } from "../e2e/sheet.js";
 import type { Deed } from "./story.js";
 
@@ -23,6 +24,10 @@ export function promptOf({ picture, of }: Row): string {
 
 export function isFree(prompt: string): boolean {
   return prompt.startsWith(`picture ${failing} `) || prompt.includes(`of picture ${failing} `);
+}
+
+export function isCharged({ prompt, outcome }: MadeTask): boolean {
+  return !isFree(prompt) && outcome !== "failed";
 }
 
 /** The sheets of a folder, as a person edits them. */

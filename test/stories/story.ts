@@ -28,6 +28,8 @@ export type Deed =
   | { do: "fetch a sheet"; sheet: number; how: "copy" | "move" }
   | { do: "lose shared state" }
   | { do: "use key"; key: Key }
+  | { do: "wait"; time: Time }
+  | { do: "migrate" }
   | { do: "back up" }
   | { do: "restore" }
   | { do: "rebuild" };
@@ -54,12 +56,16 @@ export type Harm = "lose" | "truncate" | "change a byte of";
 /** Of one person, or of another one. */
 export type Key = "first" | "second" | "another user's";
 
+/** How long nothing is done (ms). The service keeps files for a week, and tasks for a month. */
+export const times = { "20 minutes": minutes(20), "a day": days(1), "5 days": days(5), "3 weeks": days(21) };
+export type Time = keyof typeof times;
+
 /**
  * What happens during a command, at its nth paid request: somebody presses Ctrl-C, or gives an order, or the answer is
- * lost, or the request.
+ * lost, or the request, or the task takes days.
  */
 export interface Trouble {
-  kind: "none" | "interrupt" | "unanswered" | "unsent" | Order;
+  kind: "none" | "interrupt" | "unanswered" | "unsent" | "slow" | Order;
   nth: number;
 }
 
@@ -70,8 +76,17 @@ export const orders = {
   "redo meanwhile": ["redo", "r0", "--yes"],
   "retry meanwhile": ["retry", "--yes"],
   "verify meanwhile": ["verify", "--repair"],
+  "resume meanwhile": ["resume", "--if-locked", "wait"],
 } as const;
-type Order = keyof typeof orders;
+/** A second run, of the first sheet, in the same folder or in the other one. */
+export const secondRuns = {
+  "run too": ["--if-locked", "fail"],
+  "run then": ["--if-locked", "wait"],
+  "run or not": ["--if-locked", "skip"],
+  "run there": [],
+} as const;
+export type SecondRun = keyof typeof secondRuns;
+type Order = keyof typeof orders | SecondRun;
 
 export const flagSets = [
   [],
@@ -96,6 +111,8 @@ export const flagSets = [
   ["--order", "cheapest"],
   ["--canary"],
   ["--max-price", "3"],
+  ["--rpd", "9"],
+  ["--max-credits-per-day", "3"],
   ["--settle", "wait"],
   ["--settle", "wait", "--orphans", "resubmit", "--orphan-credits", "7"],
 ] as const;
@@ -125,14 +142,14 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constantFrom<Trouble["kind"]>("interrupt", "interrupt", "unanswered", "unsent"),
+      kind: fc.constantFrom<Trouble["kind"]>("interrupt", "interrupt", "unanswered", "unsent", "slow"),
       nth: fc.nat(3),
     }),
   },
   {
     weight: 1,
     arbitrary: fc.record({
-      kind: fc.constantFrom<Trouble["kind"]>(...(Object.keys(orders) as Order[])),
+      kind: fc.constantFrom<Trouble["kind"]>(...(Object.keys({ ...orders, ...secondRuns }) as Order[])),
       nth: fc.nat(3),
     }),
   },
@@ -257,12 +274,36 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
       key: fc.constantFrom<Key>("first", "first", "second", "another user's"),
     }),
   },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("wait" as const),
+      time: fc.constantFrom(...(Object.keys(times) as Time[])),
+    }),
+  },
   { weight: 1, arbitrary: deed("back up") },
   { weight: 1, arbitrary: deed("restore") },
   { weight: 1, arbitrary: deed("rebuild") },
 );
 
-export const stories = fc.array(deeds, { minLength: 4, maxLength: 24, size: "max" });
+export const stories = storiesOf(deeds);
+
+/** With the state in a database from time to time. */
+export const migratingStories = storiesOf(
+  fc.oneof({ weight: 6, arbitrary: deeds }, { weight: 1, arbitrary: deed("migrate") }),
+);
+
+function storiesOf(each: fc.Arbitrary<Deed>): fc.Arbitrary<Deed[]> {
+  return fc.array(each, { minLength: 4, maxLength: 24, size: "max" });
+}
+
+function minutes(number: number): number {
+  return number * 60_000;
+}
+
+export function days(number: number): number {
+  return minutes(number * 24 * 60);
+}
 
 export function told(story: readonly Deed[]): string {
   return story.map((each) => JSON.stringify(each)).join("\n");

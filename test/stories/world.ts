@@ -3,12 +3,22 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { Ended } from "../e2e/command.js";
 import type { MadeTask } from "../e2e/sandbox.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
 import { Agreement } from "./agreement.js";
-import { Commands, creditsOf, documentOf, noTrouble, saidBy } from "./commands.js";
+import { Commands, creditsOf, documentOf, type Meanwhile, noTrouble, saidBy } from "./commands.js";
 import { Desk, type Planned } from "./desk.js";
 import { checkBooks, checkCollected, checkFiles } from "./ending.js";
-import { isFree, promptOf, rowsMax } from "./sheets.js";
-import { type Deed, orders, type Trouble, type Which } from "./story.js";
+import { isCharged, isFree, promptOf, rowsMax } from "./sheets.js";
+import {
+  type Deed,
+  days,
+  orders,
+  type SecondRun,
+  secondRuns,
+  type Trouble,
+  times,
+  type Which,
+} from "./story.js";
 
 /** A person's two folders and account, and what has become of them. Whatever is done holds the program to its promises. */
 export class World {
@@ -19,17 +29,23 @@ export class World {
   private readonly agreed = new Agreement();
   /** In whose folder and for which user each task was paid for. */
   private readonly payers: { desk: Desk; user: string; called: string }[] = [];
+  /** Tasks whose files the service no longer had when somebody came to collect them. */
+  private readonly tooLate = new Set<string>();
   /** Jobs that a person has said to make, whatever was made elsewhere. */
   private readonly madeHereToo = new Set<string>();
 
-  private constructor(private readonly commands: Commands) {
+  private constructor(
+    private readonly commands: Commands,
+    private readonly newDatabase: (() => string) | null,
+  ) {
     const newId = () => `r${this.nextId++}`;
     this.desks = [new Desk(commands.newFolder("here"), newId), new Desk(commands.newFolder("there"), newId)];
     this.desk = this.desks[0];
   }
 
-  static async open(): Promise<World> {
-    return new World(await Commands.open());
+  /** With `newDatabase`, states can be moved to databases. */
+  static async open(newDatabase: (() => string) | null = null): Promise<World> {
+    return new World(await Commands.open(), newDatabase);
   }
 
   close(): Promise<void> {
@@ -87,6 +103,10 @@ export class World {
         return this.desk.losesState();
       case "move":
         return this.desk.moves();
+      case "migrate":
+        return this.migrates();
+      case "wait":
+        return this.waits(times[deed.time]);
       case "back up":
         return this.desk.backsUp();
       case "restore":
@@ -108,10 +128,40 @@ export class World {
     }
   }
 
+  /** The state goes to a database, or back to files. */
+  private async migrates(): Promise<void> {
+    const { desk } = this;
+    const before = this.made();
+    const away = desk.database ?? desk.lastDatabase ?? this.newDatabase?.();
+    if (away === undefined) return;
+    const file = join(".bulkgen", "state.db");
+    const [from, to] = desk.database === null ? [file, away] : [away, file];
+    const end = await this.command(["migrate", "--from", from, "--to", to]);
+    expect(this.made(), end.stderr).toEqual(before);
+    if (end.code !== 0) return;
+    desk.database = desk.database === null ? away : null;
+    desk.lastDatabase = away;
+  }
+
+  /** What nobody has collected meanwhile may be gone. */
+  private waits(ms: number): void {
+    this.commands.passes(ms);
+    const known = new Set(this.desks.flatMap(({ files }) => files.lines()).map(({ task }) => task));
+    for (const [at, task] of this.made().entries()) {
+      if (this.commands.keepsFiles(task) || known.has(task.id) || this.tooLate.has(task.id)) continue;
+      this.tooLate.add(task.id);
+      const payer = this.payers[at];
+      // Without the history, a task counts for two weeks.
+      if (payer?.desk.stateWasLost) this.agreed.toMore(payer.called, 1);
+    }
+  }
+
   /** Does what is left to do, and looks at everything. */
   async end(): Promise<void> {
     // A folder in which nothing was done has nothing to look at.
     const desks = this.desks.filter((desk) => desk === this.desk || desk.runsMax > 0);
+    // Such a task is polled rarely.
+    if (this.commands.finishesAll()) this.waits(days(1));
     for (const desk of desks) {
       this.desk = desk;
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
@@ -124,7 +174,7 @@ export class World {
       // What a repair has brought back gets its place in the next run.
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
     }
-    checkCollected(this.commands, desks);
+    checkCollected(this.commands, desks, this.tooLate);
     await checkBooks(this.commands, desks);
     for (const desk of desks)
       for (const name of desk.sheets.names()) await checkFiles(this.commands, desk, name);
@@ -194,22 +244,10 @@ export class World {
     // Nobody can know of a folder that has neither a history nor its usual name.
     if (isElsewhere && this.desk.stateWasLost) return;
     this.desk.hasTwoFolders ||= isElsewhere;
-    const args = [this.desk.sheets.manifest(name), ...flags];
-    const planned = await this.command(["plan", ...args, "--json"]);
-    const plan = documentOf<Planned>(planned);
+    const { plan, planned } = await this.plans(name, flags);
+    if (trouble.kind in secondRuns) await this.plansToo(trouble.kind as SecondRun);
     const rows = this.desk.sheets.rows(name);
-    if (plan !== null && planned.code === 0) {
-      this.agreed.to({ ...plan, job: this.called(plan.job) }, rows);
-      this.desk.ran(plan.job, name);
-      if (["--job", "--edition", "--fresh", "pay"].some((flag) => flags.includes(flag)))
-        this.agreesToMake(plan.job);
-      if (flags.includes("resubmit"))
-        this.agreed.toMore(this.called(plan.job), this.commands.unanswered.size + 1);
-      if (flags.includes("pay")) this.agreed.toMore(this.called(plan.job), plan.missing.length);
-      // A lost history counts no editions.
-      if (flags.includes("--fresh") && this.desk.stateWasLost)
-        this.agreed.toMore(this.called(plan.job), rows.length);
-    }
+    const args = [this.desk.sheets.manifest(name), ...flags];
     const consent = flags.includes("--max-price") ? [] : ["--yes"];
     const { end, spent } = await this.pursues(["run", ...args, ...consent], { trouble, job: plan?.job });
     if (plan === null) return;
@@ -221,13 +259,52 @@ export class World {
     if (consent.length > 0) expect(end.code, said).not.toBe(2);
     else expect(spent, said).toBeLessThanOrEqual(3);
     // Orders what was lost again, or something else meanwhile, which no plan can know.
-    if (flags.includes("resubmit") || trouble.kind in orders) return;
+    if (flags.includes("resubmit") || this.meanwhile(trouble) !== undefined) return;
     const inDoubt = plan.items.filter(({ standing }) => standing === "unknown");
     const most = plan.money.needed + inDoubt.reduce((sum, { price }) => sum + price, 0);
     expect(spent, said).toBeLessThanOrEqual(most);
     const isFixed =
       inDoubt.length === 0 && !this.desk.hasRejected && !rows.some((row) => isFree(promptOf(row)));
     if (end.code === 0 && isFixed) expect(spent, said).toBe(plan.money.needed);
+  }
+
+  /** Asks what a run would do, and agrees to it. */
+  private async plans(name: string, flags: readonly string[]) {
+    const manifest = this.desk.sheets.manifest(name);
+    const planned = await this.command(["plan", manifest, ...flags, "--json"]);
+    const plan = documentOf<Planned>(planned);
+    if (plan === null || planned.code !== 0) return { plan, planned };
+    const rows = this.desk.sheets.rows(name);
+    const called = this.called(plan.job);
+    this.agreed.to({ ...plan, job: called }, rows);
+    this.desk.ran(plan.job, name);
+    if (["--job", "--edition", "--fresh", "pay"].some((flag) => flags.includes(flag)))
+      this.agreesToMake(plan.job);
+    if (flags.includes("resubmit")) this.agreed.toMore(called, this.commands.unanswered.size + 1);
+    if (flags.includes("pay")) this.agreed.toMore(called, plan.missing.length);
+    // A lost history counts no editions.
+    if (flags.includes("--fresh") && this.desk.stateWasLost) this.agreed.toMore(called, rows.length);
+    return { plan, planned };
+  }
+
+  /** The same for a run that begins during another one. Of two folders at a time, neither may know what the other pays. */
+  private async plansToo(kind: SecondRun): Promise<void> {
+    const desk = this.desk;
+    if (kind === "run there") this.desk = this.otherDesk;
+    const { plan } = await this.plans(this.desk.sheets.nameAt(0), []);
+    if (kind === "run there" && plan !== null) this.agreesToMake(plan.job);
+    this.desk = desk;
+  }
+
+  /** What is ordered during a command that meets with this. */
+  private meanwhile({ kind }: Trouble): Meanwhile | undefined {
+    const place = kind === "run there" ? this.otherDesk : this.desk;
+    if (kind in secondRuns) {
+      const manifest = place.sheets.manifest(place.sheets.nameAt(0));
+      const args = ["run", manifest, "--yes", ...secondRuns[kind as SecondRun], "--json"];
+      return { place, args };
+    }
+    return kind in orders ? { place, args: orders[kind as keyof typeof orders] } : undefined;
   }
 
   /** Nothing is paid, and what is called intact is so. The service still has everything, so that a repair succeeds. */
@@ -241,6 +318,7 @@ export class World {
     if (end.code === 0) expect(broken, said).toEqual([]);
     // What is paid for again in place of a lost file, and was not answered, has no task to download from.
     if (this.commands.unanswered.size > 0) return;
+    if (this.made().some((task) => !this.commands.keepsFiles(task))) return;
     if (flags.includes("--repair")) expect(end.code, said).toBe(0);
     else if (broken.length === 0) expect(end.code, said).toBe(0);
   }
@@ -276,45 +354,59 @@ export class World {
     const before = this.made().length;
     if (how.trouble?.kind === "redo meanwhile")
       for (const name of this.desk.jobs()) this.agreed.toMore(this.called(name), 1);
-    const end = await this.command([...args, "--json"], how.trouble);
+    for (const desk of this.desks) desk.newIntents();
+    const trouble = how.trouble ?? noTrouble;
+    const end = await this.command([...args, "--json"], { trouble, meanwhile: this.meanwhile(trouble) });
     const news = this.made().slice(before);
-    const told = documentOf<{ run: number; job: string }>(end);
+    const told = documentOf<Told>(end);
     // A rebuild may add one for each job and folder.
     this.desk.runsMax = Math.max(this.desk.runsMax, (told?.run ?? 0) + 3);
+    const there = trouble.kind === "run there" && end.order ? documentOf<Told>(end.order) : null;
+    if (there !== null) this.otherDesk.runsMax = Math.max(this.otherDesk.runsMax, there.run + 3);
     const job = how.job ?? told?.job;
-    const said = saidBy(args, end);
+    const said = saidBy(args, end) + (end.order ? saidBy([trouble.kind], end.order) : "");
     if (job === undefined) {
       expect(news, said).toEqual([]);
       return { end, spent: 0 };
     }
     if (end.code !== 2) this.agreed.toMore(this.called(job), how.again ?? 0);
-    this.agreed.made(this.called(job), news.length);
-    expect(this.agreed.breach(this.made()), said).toBeNull();
     if (how.again) this.agreesToMake(job);
-    expect(this.paidInBoth(news, job), said).toEqual([]);
-    for (const _ of news)
-      this.payers.push({ desk: this.desk, user: this.commands.user, called: this.called(job) });
+    const intents = this.desks.flatMap((desk) => desk.newIntents().map((intent) => ({ desk, ...intent })));
+    for (const task of news) {
+      const at = intents.findIndex(({ prompt }) => prompt === task.prompt);
+      const [intent] = at < 0 ? [] : intents.splice(at, 1);
+      if (intent === undefined) throw new Error(`${task.prompt} is not in the receipts: ${said}`);
+      this.takesIn(task, intent, said);
+    }
+    expect(this.agreed.breach(this.made()), said).toBeNull();
     return { end, spent: creditsOf(news) };
   }
 
-  private command(args: readonly string[], trouble = noTrouble): Promise<Ended> {
-    return this.commands.run(this.desk.folder, args, trouble);
+  private takesIn(task: MadeTask, { desk, job }: { desk: Desk; job: string }, said: string): void {
+    const called = this.called(job, desk);
+    this.agreed.made(called);
+    expect(this.paidInBoth(task, { desk, called }), said).toBe(false);
+    this.payers.push({ desk, user: this.commands.user, called });
   }
 
-  /** What was paid for here although the other folder has it, and nobody had said to make it here too. */
-  private paidInBoth(news: readonly MadeTask[], job: string): MadeTask[] {
+  private command(args: readonly string[], how: Parameters<Commands["run"]>[2] = {}) {
+    return this.commands.run(this.desk, args, how);
+  }
+
+  /** Whether the other folder has it, and nobody had said to make it in this one too. */
+  private paidInBoth(task: MadeTask, { desk: payer, called: job }: { desk: Desk; called: string }): boolean {
     const isKnown =
       !this.sharedStateWasLost &&
-      this.desks.every(({ hasMoved, stateWasLost }) => !hasMoved && !stateWasLost);
-    if (!isKnown || this.madeHereToo.has(this.called(job))) return [];
+      this.desks.every(
+        ({ hasMoved, stateWasLost, database }) => !hasMoved && !stateWasLost && database === null,
+      );
+    if (!isKnown || this.madeHereToo.has(job)) return false;
     const made = this.made();
     const there = this.payers.flatMap(({ desk, user, called }, at) => {
-      const isOurs = desk !== this.desk && user === this.commands.user && !this.madeHereToo.has(called);
-      return isOurs && !this.commands.unanswered.has(at) ? [made[at]?.prompt] : [];
+      const isOurs = desk !== payer && user === this.commands.user && !this.madeHereToo.has(called);
+      return isOurs && !this.commands.unanswered.has(at) && isRecent(made[at]) ? [made[at]?.prompt] : [];
     });
-    return news.filter(
-      ({ prompt }) => prompt.startsWith("picture") && !isFree(prompt) && there.includes(prompt),
-    );
+    return task.prompt.startsWith("picture") && isCharged(task) && there.includes(task.prompt);
   }
 
   private agreesToMake(job: string): void {
@@ -326,11 +418,22 @@ export class World {
   }
 
   /** Two folders may have jobs of the same name, and so may two users of one folder. */
-  private called(job: string): string {
-    return [this.desks.indexOf(this.desk), this.commands.user, job].join(" ");
+  private called(job: string, desk = this.desk): string {
+    return [this.desks.indexOf(desk), this.commands.user, job].join(" ");
   }
 
   private made(): MadeTask[] {
     return this.commands.made();
   }
+}
+
+/** What a command that pays prints as JSON, as far as it matters here. */
+interface Told {
+  run: number;
+  job: string;
+}
+
+/** What another folder has paid for counts for a month. */
+function isRecent(task: MadeTask | undefined): boolean {
+  return task !== undefined && skippingClock.now() - task.at < days(30);
 }

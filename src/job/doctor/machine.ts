@@ -174,15 +174,17 @@ async function history(workspace: Workspace, clock: Clock): Promise<Check> {
   const lost = lostHistory(workspace);
   const onServer = workspace.database !== null || movedTo(workspace) !== null;
   const remedy = onServer ? restore : rebuild;
-  if (lost !== null) return problem("history", { expected, got: lost, todo: remedy });
+  const unusable = (why: string) => `none that can be used: ${why}`;
+  if (lost !== null) return problem("history", { expected, got: unusable(lost), todo: remedy });
   if (workspace.database === null && !existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
     if (workspace.database === null) refuseDamaged(stateFile);
     return await withStore(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
-      if (outdated !== null) return problem("history", { expected, got: outdated, todo: remedy });
+      if (outdated !== null) return problem("history", { expected, got: unusable(outdated), todo: remedy });
       const forgotten = await forgottenBy(workspace, store, clock);
-      if (forgotten !== null) return problem("history", { expected, got: forgotten, todo: newerOrRebuild });
+      if (forgotten !== null)
+        return problem("history", { expected, got: unusable(forgotten), todo: newerOrRebuild });
       const where = workspace.database?.shown ?? stateFile;
       return (await withoutReceipts(workspace, store)) ?? fine("history", expected, where);
     });

@@ -75,7 +75,12 @@ async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
 /** Why the folder that all workspaces share cannot be used, and what to do. */
 export function noSharedFolder(folder: string, code: string | undefined, stateFile: string): string {
   const verb = existsSync(folder) ? "written" : "made";
-  return `${folder} cannot be ${verb} (${code}): bulkgen keeps the data there that all your workspaces share. Nothing was sent. To keep it elsewhere from now on: ${sharedElsewhere(stateFile)}`;
+  // A client of the library has no workspace.
+  const elsewhere =
+    dirname(stateFile) === folder
+      ? "set XDG_STATE_HOME to a folder that this user can write"
+      : sharedElsewhere(stateFile);
+  return `${folder} cannot be ${verb} (${code}): bulkgen keeps the data there that all your workspaces share. Nothing was sent. To keep it elsewhere from now on: ${elsewhere}`;
 }
 
 /** The command that keeps what all workspaces share beside this workspace. */

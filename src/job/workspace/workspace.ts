@@ -102,7 +102,7 @@ function refuseStrangeState(
   if (!isOther(state, own)) return;
   throw new EarlyExit(
     "usage",
-    `${identityFile(markerFolder)} says that the state of this workspace is in ${state}, which bulkgen did not make for it: expected ${own}. Nothing was sent. If the folder comes from somebody else, remove its .bulkgen/; if you have set XDG_STATE_HOME, set it as before.`,
+    `${identityFile(markerFolder)} says that the state of this workspace is in ${state}, which bulkgen did not make for it: expected ${own}. Nothing was sent. If you have set XDG_STATE_HOME, set it as before. If another user works in this folder, take one of your own (--workspace). If the folder is a copy that somebody gave you, remove .bulkgen/ from the copy.`,
   );
 }
 

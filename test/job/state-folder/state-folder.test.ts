@@ -200,7 +200,7 @@ describe("P18: the state of a workspace", () => {
       );
     claims({ id: "other", state });
     expect(() => find("strange")).toThrow(
-      /is in .*, which bulkgen did not make for it: expected .*other\. Nothing/,
+      /is in .*, which bulkgen did not make for it: expected .*other\. Nothing.* If another user works in this folder, take one of your own \(--workspace\)/,
     );
     claims({ id: "other", state: join(base, "share") });
     expect(() => find("strange")).toThrow("which bulkgen did not make for it");

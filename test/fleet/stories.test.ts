@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, test } from "vitest";
+import { amount } from "../fuzz/amount.js";
+import { migratingStories } from "../stories/story.js";
+import { tell } from "../stories/tell.js";
+import { World } from "../stories/world.js";
+import { startPostgres, type TestPostgres } from "./postgres.js";
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.close());
+
+/** `FUZZ=1 STORIES=500 SEED=7` tells so many, others than before. */
+const count = amount(2, Number(process.env["STORIES"] ?? 40));
+
+test(
+  "P2: whatever a person does, with the state in a database or in files, nothing is paid twice and nothing is lost",
+  {
+    timeout: 86_400_000,
+  },
+  () => tell(migratingStories, count, () => World.open(() => postgres.newWorkspace())),
+);
