@@ -15,6 +15,8 @@ const ownFolder = "sheets";
 /** Where else sheets are looked for. */
 const otherFolders = [".", "jobs"];
 const listedMax = 50;
+/** Names of what Excel keeps beside a workbook while it is open, and of hidden files. */
+const besideSheets = /^(~\$|\.)/;
 
 /** A sheet as it was read. */
 interface ReadSheet {
@@ -58,7 +60,8 @@ export class Sheets {
   private filesIn(folder: string): string[] {
     try {
       const names = readdirSync(join(this.root, folder));
-      return names.filter(isManifest).map((name) => (folder === "." ? name : `${folder}/${name}`));
+      const shown = names.filter((name) => isManifest(name) && !besideSheets.test(name));
+      return shown.map((name) => (folder === "." ? name : `${folder}/${name}`));
     } catch {
       return [];
     }

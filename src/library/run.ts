@@ -46,7 +46,10 @@ export interface RunDetails {
 
 const unreachableMsDefault = 300_000;
 
-/** Rejects with EarlyExit if the run cannot start, and with RangeError for a setting that has no meaning. A run that has started always ends with `run_finished`. */
+/**
+ * Rejects with EarlyExit if the run cannot start, and with RangeError for a setting that has no meaning. A run that has
+ * started always ends with `run_finished`.
+ */
 export async function* runManifest(
   on: Host,
   manifest: string,

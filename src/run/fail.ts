@@ -7,7 +7,10 @@ import { backoffMs } from "../core/quota/backoff.js";
 import { count } from "../text/amounts.js";
 import type { Session } from "./ports.js";
 
-/** A task failed. Nothing was charged for it, so a failure at the provider is retried automatically. */
+/**
+ * A task failed. Nothing was charged for it, so a failure at the provider is retried automatically, unless the manifest no
+ * longer asks for the item.
+ */
 export async function taskFailed(
   session: Session,
   item: Item,
@@ -15,7 +18,10 @@ export async function taskFailed(
 ): Promise<void> {
   const { store, clock } = session.ports;
   const again =
-    failure.kind === "provider" && failure.charged === 0 && item.failures < session.settings.retries;
+    failure.kind === "provider" &&
+    failure.charged === 0 &&
+    !item.vanished &&
+    item.failures < session.settings.retries;
   await store.apply(item.id, "task_failed", {
     note: failure.message,
     failureKind: failure.kind,

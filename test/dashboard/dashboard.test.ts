@@ -165,6 +165,8 @@ describe("start work", () => {
   test("a sheet of the user's own is not changed: the copy beside it is", async () => {
     const { place, post, get } = await openDashboard();
     place.write("mine.csv", sheet);
+    // What Excel and macOS put beside it.
+    for (const other of ["~$mine.xlsx", "._mine.csv"]) place.write(other, "x");
     expect((await get<SheetEntry[]>("/api/sheets")).map(({ file }) => file)).toEqual(["mine.csv"]);
     const changed = await post<DroppedSheet>("/api/sheet/cells?file=mine.csv", [
       { row: 2, column: "prompt", value: "=1+1" },

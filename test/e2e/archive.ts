@@ -9,6 +9,8 @@ export interface Line {
   file: string;
   sha256: string;
   mime: string;
+  /** Where it is, if in a bucket only. */
+  bucket?: string;
   params: Record<string, string>;
 }
 

@@ -2,6 +2,9 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, type Place, run } from "./command.js";
+import { failedTask, startService } from "./service.js";
+import { sheet } from "./sheet.js";
+import { skippingClock } from "./skipping-clock.js";
 
 const sandbox = ["--sandbox", "--yes"];
 
@@ -138,4 +141,25 @@ test("a row that failed at the provider is submitted again by the command that t
   const again = await run(place, [...command.split(" "), "--yes", "--json"]);
   expect(JSON.parse(again.stdout)).toMatchObject({ exitName: "failed", counts: { failed: 1 } });
   expect(again.stderr).toContain("1 to submit");
+});
+
+test("P2: a task that fails after its row was changed is not retried: the new version alone is made", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(2, "plain-image"));
+  const answers = (changes: object) =>
+    service.script(({ what, path }) => {
+      const task = service.made.find((made) => path.endsWith(made.task));
+      return what === "GET task" && task?.prompt === "a picture of a02"
+        ? { json: { ...failedTask(task), ...changes } }
+        : "serve";
+    });
+  answers({ status: "processing", error: null, completed_at: null });
+  expect((await run(place, ["run", "set.csv", "--yes"], service)).stdout).toContain("overdue");
+  answers({});
+  skippingClock.pass(24 * 60 * 60_000);
+  place.write("set.csv", place.read("set.csv").replace("a picture of a02", "a cup"));
+  expect((await run(place, ["plan", "set.csv"], service)).stdout).toMatch(/credits +2 needed/);
+  await run(place, ["run", "set.csv", "--yes"], service);
+  expect(service.made.map(({ prompt }) => prompt)).toEqual(["a picture of a01", "a picture of a02", "a cup"]);
 });

@@ -52,6 +52,28 @@ test("P2: a paid request with no answer is held, never sent again; the others go
   expect(tasks.map((task) => task.prompt).toSorted()).toEqual(ids(5).map((id) => `a picture of ${id}`));
 });
 
+test("P2: one whose row was changed since is not sent again: the new version alone is", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(3, "plain-image"));
+  service.script(({ what, body }) =>
+    what === "POST generate" && body.includes("a picture of a02") ? "cut" : "serve",
+  );
+  expect((await run(place, ["run", "set.csv", "--yes"], service)).code).toBe(8);
+  service.script(() => "serve");
+  place.write("set.csv", place.read("set.csv").replace("a picture of a02", "a cup"));
+  const planned = await run(place, ["plan", "set.csv"], service);
+  expect(planned.stdout).toMatch(/credits +2 needed/);
+  const changed = await run(place, ["run", "set.csv", "--yes", "--settle", "wait"], service);
+  expect(changed, changed.stderr).toMatchObject({ code: 0 });
+  const made = () => service.made.map(({ prompt }) => prompt);
+  expect(made()).toEqual(["a picture of a01", "a picture of a03", "a cup"]);
+  place.write("set.csv", place.read("set.csv").replace("a cup", "a picture of a02"));
+  const back = await run(place, ["run", "set.csv", "--yes"], service);
+  expect(back, back.stderr).toMatchObject({ code: 0 });
+  expect(made().slice(3)).toEqual(["a picture of a02"]);
+});
+
 test("P5: one that never arrived is reported with the time when it can be settled, and then sent again", async () => {
   const sandbox = await startSandbox();
   const place = newPlace();

@@ -176,7 +176,7 @@ export interface Passed {
 
 /**
  * A proxy before a service: the script sees every request first. `serve` passes it on; `serve and cut` passes it on,
- * waits until the service has answered, and cuts the connection in place of the answer. `changed` may replace an answer.
+ * waits until the service has answered, and cuts the connection in place of the answer. The script may change the body, and `changed` may replace an answer.
  */
 export async function startProxy(
   target: { url: string; key: string },
@@ -194,11 +194,19 @@ export async function startProxy(
   return { ...service, key: target.key, env: { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: target.key } };
 }
 
+/** The body may be another one than what came. */
+function lengthOf(headers: Asked["headers"], body: string) {
+  return headers["content-length"] === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+}
+
 function pass(to: string, { what, path, headers, body }: Asked): Promise<Passed> {
   return new Promise((resolve, reject) => {
     const outgoing = send(
       `${to}${path}`,
-      { method: what.split(" ")[0] ?? "GET", headers: { ...headers, host: new URL(to).host } },
+      {
+        method: what.split(" ")[0] ?? "GET",
+        headers: { ...headers, host: new URL(to).host, ...lengthOf(headers, body) },
+      },
       (reply) => {
         void readBody(reply).then((text) => resolve({ status: reply.statusCode ?? 502, text }), reject);
       },

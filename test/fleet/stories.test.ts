@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, test } from "vitest";
+import { s3Server } from "../bucket/s3-server.js";
 import { amount } from "../fuzz/amount.js";
 import { migratingStories } from "../stories/story.js";
 import { tell } from "../stories/tell.js";
@@ -14,10 +15,9 @@ afterAll(() => postgres.close());
 /** `FUZZ=1 STORIES=500 SEED=7` tells so many, others than before. */
 const count = amount(2, Number(process.env["STORIES"] ?? 40));
 
-test(
-  "P2: whatever a person does, with the state in a database or in files, nothing is paid twice and nothing is lost",
-  {
-    timeout: 86_400_000,
-  },
-  () => tell(migratingStories, count, () => World.open(() => postgres.newWorkspace())),
-);
+test("P2: whatever a person does, with the state in a database or in files, nothing is paid twice and nothing is lost", {
+  timeout: 86_400_000,
+}, async () => {
+  const env = await s3Server();
+  await tell(migratingStories, count, () => World.open(env, () => postgres.newWorkspace()));
+});

@@ -5,7 +5,7 @@ import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
-import { isCharged } from "./sheets.js";
+import { failure, isCharged } from "./sheets.js";
 import { days, type Key, type Trouble } from "./story.js";
 
 /** Where commands are run. */
@@ -48,24 +48,29 @@ export class Commands {
   private constructor(
     private readonly sandbox: SandboxProcess,
     private readonly service: ScriptedService,
+    private readonly env: Record<string, string>,
   ) {
     this.keys.set("first", sandbox.key);
   }
 
-  static async open(): Promise<Commands> {
+  static async open(env: Record<string, string>): Promise<Commands> {
     const sandbox = await startSandbox("--credits", "100000");
     const service = await startProxy(
       sandbox,
-      ({ what }) => (what === "POST generate" ? commands.pays() : "serve"),
+      (asked) => (asked.what === "POST generate" ? commands.pays(asked) : "serve"),
       (asked, passed) => (asked.what === "GET task" ? commands.shows(asked, passed) : passed),
     );
-    const commands = new Commands(sandbox, service);
+    const commands = new Commands(sandbox, service, env);
     return commands;
   }
 
   async close(): Promise<void> {
     await this.sandbox.tasks();
     await this.service.close();
+  }
+
+  get root(): string {
+    return this.home.root;
   }
 
   newFolder(name: string): string {
@@ -125,6 +130,7 @@ export class Commands {
 
   private start({ place: { folder, database }, args }: Meanwhile): Started {
     const env = {
+      ...this.env,
       ...this.service.env,
       BULKGEN_API_KEY: this.keys.get(this.key) ?? "",
       ...(database === null ? {} : { BULKGEN_DATABASE_URL: database }),
@@ -170,10 +176,11 @@ export class Commands {
   }
 
   /** What becomes of a paid request. */
-  private async pays(): Promise<Scripted> {
+  private async pays(asked: Asked): Promise<Scripted> {
     const { kind, nth } = this.trouble;
     if (this.paidRequests++ !== nth) return "serve";
     if (kind === "unsent") return "cut";
+    if (kind === "fails") asked.body = asked.body.replace(/"prompt":"/, `$&${failure} `);
     if (kind === "slow") this.slow.add(this.made().length);
     if (kind === "unanswered") {
       this.unanswered.set(this.made().length, this.folder);

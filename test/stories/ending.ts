@@ -48,7 +48,7 @@ export async function checkFiles(commands: Commands, desk: Desk, name: string): 
   if (!isMade || hasAdopted || hasTwoFolders || hasTwoUsers || desk.hasTwoSheets(plan.job)) return;
   const prompts = new Map(commands.made().map(({ id, prompt }) => [id, prompt]));
   const lost = new Set(plan.missing.map(({ rowId }) => rowId));
-  const files = desk.files.ofJob(plan.job).filter(({ file }) => !file.includes("/"));
+  const files = desk.files.ofJob(plan.job).filter(({ file }) => !/^(_|edition-)/.test(file));
   for (const row of rows.filter(({ id }) => !lost.has(id))) {
     const own = new Set(files.filter(({ item }) => item === row.id).map(({ task }) => prompts.get(task)));
     expect(own, `files of ${row.id} of ${name}`).toContain(promptOf(row));

@@ -16,7 +16,9 @@ export class Files {
   /** The files that are there of a job. */
   ofJob(job: string): Line[] {
     const folder = join(this.folder(), "outputs", job);
-    return newestLines(folder).filter(({ file }) => existsSync(join(folder, file)));
+    return newestLines(folder).filter(
+      ({ file, bucket }) => bucket !== undefined || existsSync(join(folder, file)),
+    );
   }
 
   harm(at: number, how: Harm): void {
@@ -35,8 +37,8 @@ export class Files {
   /** Files that are gone, or are not what their lines say. A repair may have put an output into another folder. */
   broken(): string[] {
     const places = this.lines().map((line) => ({ ...line, path: join(line.folder, line.file) }));
-    const isIntact = ({ path, sha256 }: (typeof places)[number]) =>
-      existsSync(path) && sha256Of(path) === sha256;
+    const isIntact = ({ path, sha256, bucket }: (typeof places)[number]) =>
+      bucket !== undefined || (existsSync(path) && sha256Of(path) === sha256);
     const intact = new Set(places.filter(isIntact).map(({ task, output }) => `${task} ${output}`));
     return places
       .filter(

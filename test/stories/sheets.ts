@@ -9,21 +9,39 @@ export interface Row {
   id: string;
   picture: number;
   of?: Row;
+  /** In which of the sizes that its sheet asks for. */
+  size?: Size;
 }
+
+const sizes = ["small", "large"] as const;
+type Size = (typeof sizes)[number];
 
 const pictures = 6;
-/** The service fails whenever it makes this one, and charges nothing. */
+/** One that the service always fails to make. */
 const failing = 5;
-export const rowsMax = 6;
+const rowsMax = 6;
+export const itemsMax = rowsMax * sizes.length;
 const names = ["set", "other", "cups", "mugs"];
 
-export function promptOf({ picture, of }: Row): string {
-  if (of !== undefined) return `drawing ${picture} of ${promptOf(of)}`;
-  return `picture ${picture}${picture === failing ? " [[provider-error]]" : ""}`;
+export function promptOf({ size, ...row }: Row): string {
+  return size === undefined ? plainPromptOf(row) : `${plainPromptOf(row)}, ${size}`;
 }
 
+function plainPromptOf({ picture, of }: Row): string {
+  if (of !== undefined) return `drawing ${picture} of ${plainPromptOf(of)}`;
+  return `picture ${picture}${picture === failing ? ` ${failure}` : ""}`;
+}
+
+/** The prompt that was sent for a task, whatever the service has made of it. */
+export function askedOf({ prompt }: MadeTask): string {
+  return prompt.startsWith(failure) ? prompt.slice(failure.length + 1) : prompt;
+}
+
+/** The service fails whenever it reads this, and charges nothing. */
+export const failure = "[[provider-error]]";
+
 export function isFree(prompt: string): boolean {
-  return prompt.startsWith(`picture ${failing} `) || prompt.includes(`of picture ${failing} `);
+  return prompt.includes(failure);
 }
 
 export function isCharged({ prompt, outcome }: MadeTask): boolean {
@@ -35,6 +53,10 @@ export class Sheets {
   private readonly sheets = new Map<string, Row[]>();
   /** Sheets whose outputs a person has to approve. Only a job file can ask for that. */
   private readonly approved = new Set<string>();
+  /** Sheets that want each picture in two sizes: job files too. */
+  private readonly sized = new Set<string>();
+  /** Sheets that name their files, by what is on them, so that some want the same name. */
+  private readonly named = new Set<string>();
 
   constructor(
     private readonly folder: () => string,
@@ -57,21 +79,24 @@ export class Sheets {
 
   /** Its file. */
   manifest(name: string): string {
-    return `${name}.${this.approved.has(name) ? "json" : "csv"}`;
+    return `${name}.${this.approved.has(name) || this.sized.has(name) ? "json" : "csv"}`;
   }
 
+  /** What it asks for. */
   rows(name: string): Row[] {
-    return this.sheets.get(name) ?? [];
+    const rows = this.sheets.get(name) ?? [];
+    if (!this.sized.has(name)) return rows;
+    return rows.flatMap((row) => sizes.map((size) => ({ ...row, id: `${row.id}-${size}`, size })));
   }
 
   idAt(at: number): string {
-    const ids = [...this.sheets.values()].flatMap((rows) => rows.map(({ id }) => id));
+    const ids = this.names().flatMap((name) => this.rows(name).map(({ id }) => id));
     return ids[at % ids.length] ?? "r0";
   }
 
   edit({ sheet, how, row, other }: Deed & { do: "edit" }): void {
     const name = this.nameAt(sheet);
-    const rows = this.rows(name);
+    const rows = this.sheets.get(name) ?? [];
     const one = rows[row % rows.length] as Row;
     const two = rows[other % rows.length] as Row;
     const mayGrow = rows.length < rowsMax;
@@ -84,20 +109,19 @@ export class Sheets {
     else if (how === "rename id") one.id = this.newId();
     else if (how === "swap ids") [one.id, two.id] = [two.id, one.id];
     else if (how === "reverse") rows.reverse();
-    else if (how === "ask for approval, or not") this.changeFormat(name);
+    else if (how === "ask for approval, or not") this.turn(name, this.approved);
+    else if (how === "ask for two sizes, or one") this.turn(name, this.sized);
+    else if (how === "name files, or not") this.turn(name, this.named);
     this.write();
   }
 
   refile({ sheet, how, name }: Deed & { do: "file" }): void {
     const from = this.nameAt(sheet);
     const to = names[name % names.length] as string;
-    const rows = this.rows(from);
     if (how === "delete" && this.sheets.size > 1) this.remove(from);
     else if (how !== "delete" && to !== from) {
-      const isApproved = this.approved.has(from);
-      this.remove(how === "rename" ? from : to);
-      this.sheets.set(to, how === "rename" ? rows : structuredClone(rows));
-      if (isApproved) this.approved.add(to);
+      this.copy({ of: this, name: from }, to);
+      if (how === "rename") this.remove(from);
     }
     this.write();
   }
@@ -105,36 +129,49 @@ export class Sheets {
   /** A sheet comes from another folder, or goes there. */
   take(from: Sheets, at: number, how: "copy" | "move"): void {
     const name = from.nameAt(at);
-    const isApproved = from.approved.has(name);
-    this.remove(name);
-    this.sheets.set(name, structuredClone(from.rows(name)));
-    if (isApproved) this.approved.add(name);
+    this.copy({ of: from, name }, name);
     if (how === "move" && from.sheets.size > 1) from.remove(name);
     this.write();
+  }
+
+  private copy({ of, name }: { of: Sheets; name: string }, to: string): void {
+    this.remove(to);
+    this.sheets.set(to, structuredClone(of.sheets.get(name) ?? []));
+    for (const which of ["approved", "sized", "named"] as const) if (of[which].has(name)) this[which].add(to);
   }
 
   private remove(name: string): void {
     rmSync(this.path(name), { force: true });
     this.sheets.delete(name);
-    this.approved.delete(name);
+    for (const which of [this.approved, this.sized, this.named]) which.delete(name);
   }
 
-  private changeFormat(name: string): void {
+  /** A sheet that changes its format is another file. */
+  private turn(name: string, which: Set<string>): void {
     rmSync(this.path(name));
-    if (!this.approved.delete(name)) this.approved.add(name);
+    if (!which.delete(name)) which.add(name);
   }
 
   private write(): void {
     for (const [name, rows] of this.sheets) {
+      const isSized = this.sized.has(name);
+      const [ofSize, inSize] = isSized ? ["-{{ size }}", ", {{ size }}"] : ["", ""];
       const lines = rows.map((row) => ({
         id: row.id,
         model: row.of === undefined ? cheapModel : "atelier-edit",
-        prompt: promptOf(row),
-        image_url: row.of === undefined ? "" : `@${row.of.id}`,
+        prompt: `${promptOf(row)}${inSize}`,
+        image_url: row.of === undefined ? "" : `@${row.of.id}${ofSize}`,
+        priority: `${row.picture % 2}`,
+        output: this.named.has(name) ? `${row.of === undefined ? "" : "drawn/"}Of ${row.picture}` : "",
       }));
-      const text = this.approved.has(name)
-        ? JSON.stringify({ approve: true, rows: lines })
-        : ["id,model,prompt,image_url", ...lines.map((line) => Object.values(line).join(","))].join("\n");
+      const job = {
+        ...(this.approved.has(name) ? { approve: true } : {}),
+        ...(isSized ? { matrix: { size: sizes } } : {}),
+        rows: lines,
+      };
+      const text = this.manifest(name).endsWith(".json")
+        ? JSON.stringify(job)
+        : [columns, ...lines.map((line) => Object.values(line))].map((cells) => cells.join(",")).join("\n");
       writeFileSync(this.path(name), text);
     }
   }
@@ -143,6 +180,8 @@ export class Sheets {
     return join(this.folder(), this.manifest(name));
   }
 }
+
+const columns = ["id", "model", "prompt", "image_url", "priority", "output"];
 
 /** The row whose output another one uses: no chain is longer than two. */
 function parentIn(rows: readonly Row[], at: number): Row {

@@ -43,7 +43,9 @@ export type Edit =
   | "rename id"
   | "reverse"
   | "repeat"
-  | "ask for approval, or not";
+  | "ask for approval, or not"
+  | "ask for two sizes, or one"
+  | "name files, or not";
 
 /** A row, or the second variant of it; null: all that wait. */
 export type Which = { row: number; variant: 1 | 2 } | null;
@@ -62,10 +64,10 @@ export type Time = keyof typeof times;
 
 /**
  * What happens during a command, at its nth paid request: somebody presses Ctrl-C, or gives an order, or the answer is
- * lost, or the request, or the task takes days.
+ * lost, or the request, or the task takes days, or it fails.
  */
 export interface Trouble {
-  kind: "none" | "interrupt" | "unanswered" | "unsent" | "slow" | Order;
+  kind: "none" | "interrupt" | "unanswered" | "unsent" | "slow" | "fails" | Order;
   nth: number;
 }
 
@@ -88,6 +90,9 @@ export const secondRuns = {
 export type SecondRun = keyof typeof secondRuns;
 type Order = keyof typeof orders | SecondRun;
 
+/** Stands for a place of the folder's own in a bucket. */
+export const bucket = "s3://inputs";
+
 export const flagSets = [
   [],
   [],
@@ -109,10 +114,13 @@ export const flagSets = [
   ["--filter", "model=atelier-edit"],
   ["--sample", "2"],
   ["--order", "cheapest"],
+  ["--order", "priority"],
   ["--canary"],
   ["--max-price", "3"],
   ["--rpd", "9"],
   ["--max-credits-per-day", "3"],
+  ["--archive", bucket],
+  ["--archive", bucket, "--archive-only"],
   ["--settle", "wait"],
   ["--settle", "wait", "--orphans", "resubmit", "--orphan-credits", "7"],
 ] as const;
@@ -142,7 +150,14 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constantFrom<Trouble["kind"]>("interrupt", "interrupt", "unanswered", "unsent", "slow"),
+      kind: fc.constantFrom<Trouble["kind"]>(
+        "interrupt",
+        "interrupt",
+        "unanswered",
+        "unsent",
+        "slow",
+        "fails",
+      ),
       nth: fc.nat(3),
     }),
   },
@@ -176,6 +191,10 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
         "repeat",
         "ask for approval, or not",
         "ask for approval, or not",
+        "ask for two sizes, or one",
+        "ask for two sizes, or one",
+        "name files, or not",
+        "name files, or not",
       ),
       row: any,
       other: any,

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect } from "vitest";
 import type { Ended } from "../e2e/command.js";
 import type { MadeTask } from "../e2e/sandbox.js";
@@ -8,8 +8,9 @@ import { Agreement } from "./agreement.js";
 import { Commands, creditsOf, documentOf, type Meanwhile, noTrouble, saidBy } from "./commands.js";
 import { Desk, type Planned } from "./desk.js";
 import { checkBooks, checkCollected, checkFiles } from "./ending.js";
-import { isCharged, isFree, promptOf, rowsMax } from "./sheets.js";
+import { askedOf, isCharged, isFree, itemsMax, promptOf } from "./sheets.js";
 import {
+  bucket,
   type Deed,
   days,
   orders,
@@ -43,9 +44,9 @@ export class World {
     this.desk = this.desks[0];
   }
 
-  /** With `newDatabase`, states can be moved to databases. */
-  static async open(newDatabase: (() => string) | null = null): Promise<World> {
-    return new World(await Commands.open(), newDatabase);
+  /** `env` gives access to a bucket. With `newDatabase`, states can be moved to databases. */
+  static async open(env: Record<string, string>, newDatabase: (() => string) | null = null): Promise<World> {
+    return new World(await Commands.open(env), newDatabase);
   }
 
   close(): Promise<void> {
@@ -85,7 +86,7 @@ export class World {
       case "adopt files":
         return this.adoptsFiles(this.desk.sheets.nameAt(deed.sheet));
       case "redo some":
-        return this.orders(["redo", ...deed.flags, "--yes"], { again: rowsMax });
+        return this.orders(["redo", ...deed.flags, "--yes"], { again: itemsMax });
       case "retry some":
         return this.orders(["retry", ...deed.flags, "--yes"]);
       case "cancel":
@@ -239,7 +240,8 @@ export class World {
     expect(this.made(), end.stderr).toEqual(before);
   }
 
-  private async plansAndRuns(name: string, flags: readonly string[], trouble: Trouble): Promise<void> {
+  private async plansAndRuns(name: string, given: readonly string[], trouble: Trouble): Promise<void> {
+    const flags = given.map((word) => (word === bucket ? this.bucketOf(this.desk) : word));
     const isElsewhere = flags[0] === "--out";
     // Nobody can know of a folder that has neither a history nor its usual name.
     if (isElsewhere && this.desk.stateWasLost) return;
@@ -373,7 +375,7 @@ export class World {
     if (how.again) this.agreesToMake(job);
     const intents = this.desks.flatMap((desk) => desk.newIntents().map((intent) => ({ desk, ...intent })));
     for (const task of news) {
-      const at = intents.findIndex(({ prompt }) => prompt === task.prompt);
+      const at = intents.findIndex(({ prompt }) => prompt === askedOf(task));
       const [intent] = at < 0 ? [] : intents.splice(at, 1);
       if (intent === undefined) throw new Error(`${task.prompt} is not in the receipts: ${said}`);
       this.takesIn(task, intent, said);
@@ -420,6 +422,10 @@ export class World {
   /** Two folders may have jobs of the same name, and so may two users of one folder. */
   private called(job: string, desk = this.desk): string {
     return [this.desks.indexOf(desk), this.commands.user, job].join(" ");
+  }
+
+  private bucketOf(desk: Desk): string {
+    return `${bucket}/${basename(this.commands.root)}/${this.desks.indexOf(desk)}`;
   }
 
   private made(): MadeTask[] {

@@ -300,6 +300,7 @@ export class Settling {
 
   private async resubmit(item: Item): Promise<void> {
     const { store } = this.ports;
+    if (item.vanished) return;
     const spent = await store.resubmitted(this.runId);
     const isWithin = plus(spent, item.price) <= this.settings.orphanCredits;
     if (isWithin) await store.apply(item.id, "resubmit", { nextAt: 0 });

@@ -113,6 +113,9 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
       atomic(function* () {
         yield* applyTransition(connection, itemId, verdict, { next_at: 0, note });
         yield* sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, (yield* newest(itemId))?.id);
+        // The run only had to settle what the manifest no longer asks for. Nobody has agreed to buy it.
+        if (verdict === "not_charged")
+          yield* sql("UPDATE items SET run_id = NULL WHERE id = ? AND vanished = 1").run(itemId);
       }),
 
     resubmitted: (runId) =>
