@@ -64,6 +64,11 @@ describe("a line is", () => {
     expect(index.all().map(({ file }) => file)).toEqual(["a.png", "c.png"]);
   });
 
+  test("read where it is the last and lost its end of line, and where dots are in the name", async () => {
+    const index = await reread(json(a, { ...b, file: "b..png" }).trimEnd());
+    expect(index.all().map(({ file }) => file)).toEqual(["a.png", "b..png"]);
+  });
+
   test("the latest of its output: the name that the output had before is free", async () => {
     const index = await reread(json(a, b, { ...a, file: "sub/a.png" }));
     expect(index.find(identityOf(a))?.file).toBe("sub/a.png");

@@ -378,7 +378,7 @@ describe("a download that is handed out", () => {
 });
 
 describe("a worker's process", () => {
-  test("that is killed in the middle of a download loses it to another", async () => {
+  test("that is killed in the middle of a download loses it to another", { tags: ["long"] }, async () => {
     const fleet = await newFleet(2, { holds: downloads });
     const killed = await workerProcess(fleet);
     const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
@@ -396,7 +396,9 @@ describe("a worker's process", () => {
     expectWhole(fleet, 2);
   });
 
-  test("that is stopped past its lease is not heard when it goes on, and leaves nothing", async () => {
+  test("that is stopped past its lease is not heard when it goes on, and leaves nothing", {
+    tags: ["long"],
+  }, async () => {
     const fleet = await newFleet(2, { holds: downloads });
     const stopped = await workerProcess(fleet);
     const running = started(fleet.place, [...runArgs, "--no-work"], fleet.how);
@@ -501,7 +503,9 @@ describe("a worker's process", () => {
     expectWhole(fleet, 4);
   });
 
-  test("P2: lives on when the database is stopped and started, and goes on with the run that could not", async () => {
+  test("P2: lives on when the database is stopped and started, and goes on with the run that could not", {
+    tags: ["long"],
+  }, async () => {
     const fleet = await newFleet(4, { holds: downloads, on: ours });
     const running = start(fleet.place, [...runArgs, "--lanes", "1"], fleet.how);
     await fleet.service.wasAsked("GET file", 1);

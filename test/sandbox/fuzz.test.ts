@@ -48,7 +48,7 @@ async function fuzz(open: () => Promise<Subject>, cases: number): Promise<void> 
 }
 
 describe("whatever is asked, nothing breaks and nobody sees another user's data", { tags: ["fuzz"] }, () => {
-  it("by requests to the world", () => fuzz(worldInProcess, amount(1_500, 6_000)));
-  it("by requests through HTTP without a socket", () => fuzz(appInProcess, amount(1_000, 4_000)));
-  it("by requests over a socket", () => fuzz(onASocket, amount(200, 600)));
+  it("by requests to the world", () => fuzz(worldInProcess, amount(300, 6_000)));
+  it("by requests through HTTP without a socket", () => fuzz(appInProcess, amount(200, 4_000)));
+  it("by requests over a socket", () => fuzz(onASocket, amount(100, 1_000)));
 });
