@@ -141,7 +141,7 @@ async function hashOf(path: string, bytes: number): Promise<string | null> {
 }
 
 function foldersIn(folder: string): string[] {
-  if (!existsSync(folder)) return [];
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() ? [entry.name] : [],
   );

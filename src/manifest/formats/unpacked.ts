@@ -146,8 +146,10 @@ function unpacked(
 
 /** Addresses of rows and cells, such as `r="B12"`; one written with a character reference counts as far. */
 const address = /\sr\s*=\s*["']\s*(?:([A-Za-z]*)(\d+)\s*["']|[^"'>]*&)/g;
+/** The tag of a cell or row, up to its end. Its values may hold any character but their own quote. */
+const cellTag = /<(?:[\w.-]+:)?(?:c|row)(?=\s)((?:[^"'>]|"[^"]{0,10000}"|'[^']{0,10000}')*)/g;
 /** An address in any other form, such as `é?1`, which the reader takes for a column far away. */
-const oddAddress = /<(?:[\w.-]+:)?(?:c|row)\s(?:[^<>]*\s)?r\s*=\s*["'](?!\s*[A-Za-z]*\d+\s*["'])[^"'<>]*["']/;
+const oddAddress = /\sr\s*=\s*["'](?!\s*[A-Za-z]*\d+\s*["'])/;
 /** More than the longest address, with the attributes before it. */
 const addressBytes = 1_000;
 
@@ -155,7 +157,7 @@ function isFar(content: Buffer): boolean {
   let rows = 0;
   let columns = 0;
   for (const text of pieces(content, addressBytes)) {
-    if (oddAddress.test(text)) return true;
+    for (const [, attributes = ""] of text.matchAll(cellTag)) if (oddAddress.test(attributes)) return true;
     for (const [, letters = "", row] of text.matchAll(address)) {
       if (row === undefined) return true;
       rows = Math.max(rows, Number(row));

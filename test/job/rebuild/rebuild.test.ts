@@ -573,6 +573,15 @@ describe("P4: with the archive", () => {
     ]);
   });
 
+  test("where a file has the name of the output folder, nothing is archived", async () => {
+    const taken = join(workspace.root, "taken");
+    writeFileSync(taken, "");
+    workspace = { ...workspace, outFolder: taken };
+    accepted("a");
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "processing" });
+  });
+
   test("in a copy of which the receipts name the original's files, its own count where it has them", async () => {
     const original = workspace;
     accepted("a");

@@ -303,6 +303,8 @@ test.each([
   ["a row in another notation", `<c r="A2e9"/>`],
   ["a row's number in another notation", `<x:row spans='1:2' r='0x7fffffff'>`],
   ["a column of other characters", `<c s="1" r="A\u4e00\u4e002"/>`],
+  ["a tag in its address", `<c r="A<t>x</t>1"/>`],
+  ["such an address behind a value with the end of a tag", `<c t=">" r="A<t>1"/>`],
 ])("a workbook with a cell that has %s is refused before it is read", async (_, cell) => {
   const content = Buffer.from(`<worksheet><sheetData>${cell}</sheetData></worksheet>`);
   const sheet = [entryHeader("xl/worksheets/sheet1.xml"), deflateRawSync(content)];
