@@ -123,5 +123,7 @@ function tasksTold(receipts: readonly string[]): string[] {
     const line = lineIn(Buffer.from(row, "latin1").toString("utf8"));
     if (line !== null) known.note(line);
   }
-  return known.all.flatMap(({ answer }) => answer?.conclusion.outcome.taskId ?? []);
+  const tasks = known.all.flatMap(({ answer }) => answer?.conclusion.outcome.taskId ?? []);
+  // SQLite keeps no half of a character, and no address can hold one.
+  return tasks.filter((task) => !/\p{Surrogate}/u.test(task));
 }
