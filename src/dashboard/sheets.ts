@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { basename, extname, join, relative, resolve, sep } from "node:path";
 import { stringify } from "csv-stringify/sync";
@@ -51,7 +51,7 @@ export class Sheets {
       ...used.map((path) => relative(this.root, path)).filter((file) => isBelow(file)),
     ]);
     const entries = [...files].flatMap((file): SheetEntry[] => {
-      const stat = statSync(join(this.root, file), { throwIfNoEntry: false });
+      const stat = statOf(join(this.root, file));
       return stat?.isFile() ? [{ file, usedAt: stat.mtimeMs }] : [];
     });
     return entries.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, listedMax);
@@ -151,8 +151,8 @@ export class Sheets {
 
   private async read({ file, sheet }: Asked): Promise<ReadSheet> {
     const path = this.pathOf(file);
-    const stat = statSync(path, { throwIfNoEntry: false });
-    if (!stat) throw new Refused(`${file} is gone`, "missing");
+    const stat = statOf(path);
+    if (stat === null) throw new Refused(`${file} is gone`, "missing");
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
     const { asked, read: before } = this.last ?? {};
     if (asked?.file === file && asked.sheet === sheet && before?.stamp === stamp) return before;
@@ -173,6 +173,11 @@ export class Sheets {
     this.last = { asked: { file, sheet }, read };
     return read;
   }
+}
+
+/** Null if there is nothing, also where a file has the place of a folder in the path. */
+function statOf(path: string): Stats | null {
+  return existsSync(path) ? statSync(path) : null;
 }
 
 function isManifest(path: string): boolean {

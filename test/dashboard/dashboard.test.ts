@@ -115,6 +115,12 @@ describe("start work", () => {
     expect(kept.trouble).toMatch(/expected/);
   });
 
+  test("a sheet that is gone, and one below what is a file now, is told of", async () => {
+    const { refusal } = await dropped(sheet, "autumn.csv");
+    for (const file of ["sheets/spring.csv", "sheets/autumn.csv/spring.csv"])
+      expect(await refusal(`/api/sheet?file=${file}`)).toEqual([404, `${file} is gone`]);
+  });
+
   test("another sheet of a workbook is shown, priced, changed and run", async () => {
     const { place, get, post, act } = await openDashboard();
     const notes = { sheet: "Notes", data: [["Please do not change"], ["Anna"]] };
