@@ -7,5 +7,8 @@ export interface OwnPostgres {
   stop(): Promise<void>;
 }
 
-/** `host`: an address of this machine, instead of loopback. */
-export function startOwnPostgres(options?: { host?: string }): Promise<OwnPostgres>;
+/**
+ * `host`: an address of this machine, instead of loopback. `inBackground`: it does not count as something that this process
+ * waits for.
+ */
+export function startOwnPostgres(options?: { host?: string; inBackground?: boolean }): Promise<OwnPostgres>;

@@ -20,7 +20,7 @@ import { dirname, join } from "node:path";
  * address on which it can be reached, from that network (/24) without a password; roles that a test makes under the names
  * with_password and with_tls need what they are called.
  */
-export async function startOwnPostgres({ host = "127.0.0.1" } = {}) {
+export async function startOwnPostgres({ host = "127.0.0.1", inBackground = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-postgres-"));
   const owner = userInfo().uid === 0 ? otherUser() : {};
   const native = join(folder, "native");
@@ -53,6 +53,7 @@ export async function startOwnPostgres({ host = "127.0.0.1" } = {}) {
       { ...settings, stdio: ["ignore", "ignore", "pipe"] },
     );
     await saysItIsReady(server);
+    if (inBackground) server.unref();
   };
   const end = async (signal) => {
     const ended = new Promise((resolve) => server.once("exit", resolve));

@@ -18,10 +18,13 @@ export interface TestPostgres {
   close(): Promise<void>;
 }
 
-/** `mustStop`: one that may be stopped, which the given one is not. */
-export async function startPostgres({ mustStop = false } = {}): Promise<TestPostgres> {
+/**
+ * `mustStop`: one that may be stopped, which the given one is not. `inBackground`: waits are skipped while only the server
+ * runs (`../e2e/skipping-clock.ts`).
+ */
+export async function startPostgres({ mustStop = false, inBackground = false } = {}): Promise<TestPostgres> {
   const given = process.env["TEST_DATABASE_URL"];
-  const own = given === undefined || mustStop ? await startOwnPostgres() : null;
+  const own = given === undefined || mustStop ? await startOwnPostgres({ inBackground }) : null;
   const url = own?.url ?? `${given}`;
   const mustBeOwn = () => {
     if (own === null) throw new Error("the server of TEST_DATABASE_URL is not ours to stop");

@@ -8,7 +8,8 @@ import { startPostgres, type TestPostgres } from "./postgres.js";
 
 let postgres: TestPostgres;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  // Stories have days of waiting in them.
+  postgres = await startPostgres({ inBackground: true });
 });
 afterAll(() => postgres.close());
 
@@ -16,7 +17,8 @@ afterAll(() => postgres.close());
 const count = amount(2, Number(process.env["STORIES"] ?? 40));
 
 test("P2: whatever a person does, with the state in a database or in files, nothing is paid twice and nothing is lost", {
-  timeout: 86_400_000,
+  tags: ["long"],
+  timeout: amount(300_000, 86_400_000),
 }, async () => {
   const env = await s3Server();
   await tell(migratingStories, count, () => World.open(env, () => postgres.newWorkspace()));
