@@ -77,6 +77,16 @@ describe("copies in a bucket", () => {
     expect(await copy("a01.png")).not.toBeNull();
   });
 
+  test("a retry without access to the bucket changes nothing", slow, async () => {
+    const { place, env } = await withBucket();
+    place.write("s.csv", "id,model,prompt\na,aurora-image-mini,[[moderation]] a mug\n");
+    expect((await run(place, runs, { env })).code).toBe(5);
+    const blind = await run(place, ["retry", "--sandbox", "--yes"], { env: {} });
+    expect(blind).toMatchObject({ code: 2, stderr: expect.stringContaining("set AWS_ACCESS_KEY_ID") });
+    const again = await run(place, ["retry", "--sandbox", "--yes"], { env });
+    expect(again, again.stderr).toMatchObject({ code: 5, stdout: expect.stringMatching(/failed +1\n/) });
+  });
+
   test("a bucket that is not there ends the run before anything is bought", slow, async () => {
     const { place, env } = await withBucket();
     const wrong = ["run", "s.csv", "--sandbox", "--yes", "--archive", "s3://others"];

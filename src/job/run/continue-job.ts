@@ -8,6 +8,7 @@ import { terminalText } from "../../text/terminal.js";
 import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
+import { checkCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { paidMeanwhile } from "./paid-before.js";
@@ -25,6 +26,8 @@ export async function continueJob<Result>(
 ): Promise<Result> {
   const meant = await lookUp(options, continuation);
   prepareOutFolder(jobFolder(meant));
+  // An order that is refused later would be carried out already.
+  await checkCopies(meant.options, options.environment);
   const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(meant.manifest),
