@@ -481,6 +481,27 @@ describe("a process that ended in the middle", () => {
     expect(posts()).toBe(2);
   });
 
+  test("P2: a refusal that only the receipts have does not buy what the manifest no longer asks for", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    const { conclude } = world.store;
+    const refused = JSON.stringify({
+      error: { code: "INSUFFICIENT_CREDITS", message: "the balance is too low" },
+    });
+    world.tamper = async (request, pass) =>
+      request.startsWith("POST") ? { ...(await pass()), status: 402, body: refused } : pass();
+    world.store.conclude = () => Promise.reject(new Error("the power went"));
+    await expect(carryOn(world, run)).rejects.toThrow("the power went");
+    world.store.conclude = conclude;
+    world.tamper = null;
+    world.sent.length = 0;
+    expect(await states(world, run)).toEqual({ p1: "submitting" });
+    await world.store.enroll(run.id, [picture("p2", 2)]);
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p2: "archived" });
+    expect(posts()).toBe(1);
+  });
+
   /** The first answer is in the receipts alone, the second one everywhere, the third request got none. */
   async function crashAtThird(run: Run): Promise<void> {
     const { conclude } = world.store;

@@ -113,9 +113,7 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
       atomic(function* () {
         yield* applyTransition(connection, itemId, verdict, { next_at: 0, note });
         yield* sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, (yield* newest(itemId))?.id);
-        // The run only had to settle what the manifest no longer asks for. Nobody has agreed to buy it.
-        if (verdict === "not_charged")
-          yield* sql("UPDATE items SET run_id = NULL WHERE id = ? AND vanished = 1").run(itemId);
+        if (verdict === "not_charged") yield* leaveIfVanished(connection, itemId);
       }),
 
     resubmitted: (runId) =>
@@ -318,6 +316,13 @@ function* conclude(
     outcome.remaining ?? null,
     attemptId,
   );
+  // The answer may have been in the receipts alone while the manifest was changed.
+  if (event === "refused" || event === "not_sent") yield* leaveIfVanished(connection, item.id);
+}
+
+/** The run only had to settle what the manifest no longer asks for. Nobody has agreed to buy it. */
+function* leaveIfVanished({ sql }: InTransaction, itemId: number): Script<void> {
+  yield* sql("UPDATE items SET run_id = NULL WHERE id = ? AND vanished = 1").run(itemId);
 }
 
 /** The earlier attempt becomes the newest one of its item, and the newest takes its number. */
