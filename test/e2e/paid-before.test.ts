@@ -53,6 +53,24 @@ describe.concurrent("P2: a sheet that was made in one workspace and is run in an
   });
 });
 
+test("P2: a request of another workspace that was not answered may have been charged, and its item is not paid for again unawares", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (cwd: string, ...args: string[]) =>
+    run(place, args, { ...service, cwd: join(place.folder, cwd) });
+  for (const folder of ["one", "two"]) place.write(`${folder}/set.csv`, sheet(1, "plain-image"));
+  service.script(({ what }) => (what === "POST generate" ? "cut" : "serve"));
+  expect((await command("one", "run", "set.csv", "--yes")).code).toBe(8);
+  service.script(() => "serve");
+  expect(await command("two", "run", "set.csv", "--yes")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /1 of 1 item may have been paid for in the workspace \S+\/one \(the newest on \S+\) and would be paid again here, for 2 credits/,
+    ),
+  });
+  expect(service.made).toEqual([]);
+});
+
 test("P2: what another workspace has paid for since a run began is not paid for again by that run", async () => {
   const service = await startService();
   const place = newPlace();

@@ -45,8 +45,8 @@ export interface SpendLog {
    */
   newestPaid(since: number): Promise<Omit<PaidAttempt, "answered"> | null>;
   /**
-   * What other workspaces have paid for, or are about to, since then (UTC ms) with any key of the service. Page by page:
-   * it may be more than fits into memory.
+   * What other workspaces have paid for, or may have, since then (UTC ms) with any key of the service. Page by page: it
+   * may be more than fits into memory.
    */
   paidElsewhere(since: number): AsyncIterable<readonly PaidElsewhere[]>;
 }
@@ -58,6 +58,8 @@ export interface PaidElsewhere {
   sentAt: number;
   /** The path of that workspace's state file. */
   workspace: string;
+  /** It has no answer, and may have been charged. */
+  isInDoubt: boolean;
 }
 
 export interface PaidAttempt {

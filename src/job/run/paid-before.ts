@@ -76,7 +76,7 @@ export async function paidBefore(
 const elsewhereMs = 30 * dayMs;
 
 /**
- * Items that this run would pay for and that another workspace on this machine has paid for: the sheet was moved or copied
+ * Items that this run would pay for and that another workspace on this machine has paid for, or may have: the sheet was moved or copied
  * to another folder, or a workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal.
  * `agreed`: the person named the job, and thereby agreed to pay again.
  */
@@ -90,17 +90,18 @@ export async function paidElsewhere(
   for await (const page of pagesElsewhere(account, clock.now() - elsewhereMs))
     for (const entry of page) if (draft.holds(entry.itemKey)) byKey.set(entry.itemKey, entry);
   if (byKey.size === 0) return null;
-  let [items, price, newest] = [0, noCredits, null as PaidElsewhere | null];
+  let [items, price, newest, isInDoubt] = [0, noCredits, null as PaidElsewhere | null, false];
   for (const { key, due, standing, price: each } of plan.items) {
     const entry = due && standing !== "archived" ? byKey.get(key) : undefined;
     if (entry === undefined) continue;
     items++;
     price = plus(price, each);
+    isInDoubt ||= entry.isInDoubt;
     if (newest === null || entry.sentAt > newest.sentAt) newest = entry;
   }
   if (newest === null) return null;
   const root = rootOf(newest);
-  const what = `${items} of ${count(plan.items.length, "item was", "items were")} paid for in the workspace ${root} (the newest on ${new Date(newest.sentAt).toISOString().slice(0, 10)}) and ${agreed ? "are" : "would be"} paid again here, for ${inCredits(price)}`;
+  const what = `${items} of ${paidText(plan.items.length, isInDoubt)} in the workspace ${root} (the newest on ${new Date(newest.sentAt).toISOString().slice(0, 10)}) and ${agreed ? "are" : "would be"} paid again here, for ${inCredits(price)}`;
   const ways = `--workspace ${shellWord(root)} continues there`;
   if (agreed) return { kind: "partly_made_before", message: `${what}; ${ways}.` };
   return {
@@ -109,7 +110,13 @@ export async function paidElsewhere(
   };
 }
 
-/** Items of a run that another workspace has paid for since the run began, and would be paid for again. */
+function paidText(items: number, isInDoubt: boolean): string {
+  return isInDoubt
+    ? `${count(items, "item")} may have been paid for`
+    : `${count(items, "item was", "items were")} paid for`;
+}
+
+/** Items of a run that another workspace has paid for, or may have, since the run began, and would be paid for again. */
 export interface PaidMeanwhile {
   items: number;
   credits: Credits;

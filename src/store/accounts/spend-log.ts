@@ -181,9 +181,9 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
       for (let after = firstNumber(since); ; ) {
         const values = { origin, workspace, after };
         const page = await read(() => sql(elsewherePage).all(values));
-        const rows = page as PaidElsewhere[];
+        const rows = page as ElsewhereRow[];
         if (rows.length === 0) return;
-        yield rows;
+        yield rows.map((row) => ({ ...row, isInDoubt: row.isInDoubt === 1 }));
         after = rows.at(-1)?.entry ?? after;
       }
     },
@@ -264,9 +264,14 @@ const newestPaidSince = `
   WHERE id > @first AND +workspace = @workspace AND outcome IN ('accepted', 'unknown') ORDER BY id DESC LIMIT 1`;
 
 const elsewherePage = `
-  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace FROM spend_log
-  WHERE id > @after AND +origin = @origin AND workspace <> @workspace AND outcome = 'accepted' AND task <> 'failed'
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace,
+    CASE WHEN outcome = 'accepted' THEN 0 ELSE 1 END AS isInDoubt
+  FROM spend_log
+  WHERE id > @after AND +origin = @origin AND workspace <> @workspace AND (outcome IS NULL
+    OR (outcome = 'accepted' AND task <> 'failed') OR (outcome = 'unknown' AND verdict IS DISTINCT FROM 'not_charged'))
   ORDER BY id LIMIT 10000`;
+
+type ElsewhereRow = Omit<PaidElsewhere, "isInDoubt"> & { isInDoubt: number };
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 

@@ -80,22 +80,30 @@ export function spendLogSuite(open: OpenDatabase): void {
     expect(await spendLog.newestPaid(clock.now())).toBeNull();
   });
 
-  test("what other workspaces have paid for is known, unless it failed", async () => {
+  test("what other workspaces have paid for, or may have, is known, unless it failed", async () => {
     const began = clock.now();
     clock.advance(minuteMs);
     const found = async (by: SpendLog) => {
-      const entries: number[] = [];
-      for await (const page of by.paidElsewhere(began)) entries.push(...page.map(({ entry }) => entry));
+      const entries: [entry: number, isInDoubt: boolean][] = [];
+      for await (const page of by.paidElsewhere(began))
+        entries.push(...page.map(({ entry, isInDoubt }): [number, boolean] => [entry, isInDoubt]));
       return entries;
     };
     const paid = await buy(elsewhere);
     const failed = await buy(elsewhere);
     for (const entry of [paid, failed, await buy()])
       await spendLog.answered(entry, { outcome: "accepted", charged: credits(4), taskId: `t${entry}` });
-    await buy(elsewhere);
-    expect(await found(spendLog)).toEqual([paid, failed]);
+    const lost = await buy(elsewhere);
+    await spendLog.answered(lost, { outcome: "unknown", completeError: false });
+    await spendLog.answered(await buy(elsewhere), { outcome: "free" });
+    const begun = await buy(elsewhere);
+    const others = [
+      [lost, true],
+      [begun, true],
+    ];
+    expect(await found(spendLog)).toEqual([[paid, false], [failed, false], ...others]);
     await spendLog.polled(failed, { task: "failed", charged: noCredits, endedAt: null });
-    expect(await found(spendLog)).toEqual([paid]);
+    expect(await found(spendLog)).toEqual([[paid, false], ...others]);
     expect(await found(elsewhere)).toHaveLength(1);
   });
 
