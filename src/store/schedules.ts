@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Credits } from "../core/money.js";
-import { type Sql, statements } from "../sqlite.js";
+import { named, type Sql, statements } from "../sqlite.js";
 import { type Migration, openDatabase, transactions } from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
@@ -128,12 +128,16 @@ export function openSchedules(path: string, clock: Clock): Schedules {
 
     remove: async (name) => sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1,
 
-    all: async () =>
-      (
-        sql(
-          "SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil FROM schedules ORDER BY name",
-        ).all() as ScheduleRow[]
-      ).map(asSchedule),
+    all: async () => {
+      const rows = sql(
+        "SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil FROM schedules ORDER BY name",
+      ).all() as ScheduleRow[];
+      try {
+        return rows.map(asSchedule);
+      } catch (error) {
+        throw named(path, error);
+      }
+    },
 
     claim: async (schedule, dueAt, change) =>
       atomic(() => {

@@ -7,8 +7,10 @@ import { openSqlite, statements } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { takeLock } from "../../src/store/lock.js";
 import { openDatabase, transactions, wayOut } from "../../src/store/open.js";
+import { openSchedules } from "../../src/store/schedules.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
+import { newItem, runStart } from "./item-fixture.js";
 import { spoil } from "./spoil.js";
 
 let folder: string;
@@ -17,6 +19,15 @@ beforeEach(() => {
 });
 
 const clock = new ManualClock();
+
+const savedFile = {
+  kind: "saved" as const,
+  file: "a.png",
+  bytes: 1,
+  sha256: "00",
+  mime: "image/png",
+  check: "decoded",
+};
 
 describe("damage that shows only when it is met", () => {
   test("of a workspace is reported with the file and what to do", async () => {
@@ -48,6 +59,55 @@ describe("damage that shows only when it is met", () => {
     const steps = await openSteps({ stateFile: file, root: folder, database: null }, clock);
     await expect(steps.newest()).rejects.toThrow(`${file}: database disk image is malformed`);
     await steps.close();
+  });
+});
+
+describe("a value that is not JSON is reported with the file and what to do", () => {
+  const spoilValue = (file: string, update: string) => {
+    const db = openSqlite(file);
+    expect(db.prepare(update).run().changes).toBe(1);
+    db.close();
+  };
+
+  test.each([
+    ["the columns of a sheet", "UPDATE sheets SET columns = '['"],
+    ["the cells of a sheet", "UPDATE sheet_rows SET cells = '{'"],
+    ["the params of an archived item", "UPDATE items SET params = '{'"],
+  ])("%s", async (_what, update) => {
+    const file = join(folder, "state.db");
+    const store = openWorkspace({ stateFile: file, root: folder }, clock);
+    const run = await store.startRun((await store.job("demo")).id, runStart);
+    await store.keepSheet(run.id, {
+      columns: ["id"],
+      rows: [{ number: 2, cells: { id: "a" }, keys: ["k1:a"], problem: null }],
+    });
+    await store.supply(run.id, newItem("a"), savedFile);
+    spoilValue(file, update);
+    const reading = async () => {
+      for await (const _ of (await store.sheetOf(run.id))?.pages() ?? []);
+      for await (const _ of store.archived());
+    };
+    const error = await reading().catch((thrown: unknown) => thrown);
+    await store.close();
+    expect((error as Error).message).toBe(`${file}: a value in it is damaged`);
+    expect(wayOut(error)).toMatch(/`bulkgen doctor --rebuild`/);
+  });
+
+  test("the flags of a schedule", async () => {
+    const file = join(folder, "schedules.db");
+    const schedules = openSchedules(file, clock);
+    await schedules.add({
+      name: "nightly",
+      manifest: "set.csv",
+      cron: "@daily",
+      zone: "UTC",
+      flags: [],
+      missed: "once",
+      seenUntil: 0,
+    });
+    spoilValue(file, "UPDATE schedules SET flags = '['");
+    await expect(schedules.all()).rejects.toThrow(`${file}: a value in it is damaged`);
+    schedules.close();
   });
 });
 

@@ -73,10 +73,9 @@ export function archivedMethods({
       let last = { item: 0, number: 0 };
       for (;;) {
         const after = { job: jobId ?? null, ...last };
-        const rows = await read(function* () {
-          return (yield* sql(select).all(after)) as ArchivedRow[];
+        const page = await read(function* () {
+          return ((yield* sql(select).all(after)) as ArchivedRow[]).map((row) => asOutput(row, root));
         });
-        const page = rows.map((row) => asOutput(row, root));
         const end = page.at(-1);
         if (end === undefined) return;
         yield page;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Sheet, SheetRow, Store } from "../../core/ports/store.js";
+import type { KeptSheet, Sheet, SheetRow, Store } from "../../core/ports/store.js";
 import type { Database, Queries, Script } from "../script.js";
 
 /** Sheets as runs read them. An unchanged sheet is stored once for all runs of a job. */
@@ -35,23 +35,25 @@ export function sheetMethods({ atomic, read, sql }: Database): SheetMethods {
 
     async sheetOf(runId) {
       const found = await read(function* () {
-        return (yield* sql(
+        const sheet = (yield* sql(
           "SELECT sheets.id, sheets.columns FROM runs JOIN sheets ON sheets.id = runs.sheet_id WHERE runs.id = ?",
         ).get(runId)) as { id: number; columns: string } | undefined;
+        return sheet && { id: sheet.id, columns: JSON.parse(sheet.columns) as KeptSheet["columns"] };
       });
       if (!found) return null;
       const { id, columns } = found;
       return {
-        columns: JSON.parse(columns),
+        columns,
         async *pages() {
           let last = -1;
           for (;;) {
             const page = await read(function* () {
-              return (yield* sql(pageOfRows).all(id, last)) as KeptRow[];
+              const rows = (yield* sql(pageOfRows).all(id, last)) as KeptRow[];
+              return { rows: rows.map(asRow), end: rows.at(-1)?.position };
             });
-            last = page.at(-1)?.position ?? last;
-            if (page.length === 0) return;
-            yield page.map(asRow);
+            if (page.end === undefined) return;
+            last = page.end;
+            yield page.rows;
           }
         },
       };
