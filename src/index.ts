@@ -86,7 +86,7 @@ export function run(manifest: string, settings: RunRequirements): AsyncGenerator
 
 /**
  * Opens a workspace to read its runs, items and outputs, or with `sandbox` those of its rehearsals. Throws EarlyExit if
- * there are no runs yet.
+ * there are no runs yet, and RangeError if an argument is unknown or has no valid value.
  */
 export function openWorkspace(folder: string, place: WorkspaceOptions = {}): Promise<WorkspaceReader> {
   return openReader(systemHost(), folder, place);

@@ -23,8 +23,9 @@ export function connectionOf(service: ServiceAddress, environment: Environment):
   checkGiven(service);
   const { baseUrl, apiKey, sandbox = false } = service;
   const where = checkedAddress(baseUrl);
-  const key = checkedKey({ value: apiKey, from: "apiKey" });
-  if (!sandbox) return { ...where, key, sandbox, proxies: checkedProxies(environment) };
+  const keyFrom = "service.apiKey";
+  const key = checkedKey({ value: apiKey, from: keyFrom });
+  if (!sandbox) return { ...where, key, keyFrom, sandbox, proxies: checkedProxies(environment) };
   if (key !== sandboxKey || !isThisMachine(new URL(where.baseUrl)))
     throw new EarlyExit(
       "usage",

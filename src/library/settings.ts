@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { plans } from "../api/plans.js";
+import { itemStates } from "../core/item.js";
 import { nearest } from "../text/nearest.js";
 
 /**
@@ -71,6 +72,21 @@ const ofSandboxes = z.strictObject({
   state: text,
 });
 
+const ofWorkspaces = z.strictObject({ sandbox: flag, databaseUrl: text });
+
+/** What a reader of a workspace is asked for. */
+const ofReading = z.strictObject({
+  run: count.optional(),
+  before: count.optional(),
+  state: z.enum(itemStates).optional(),
+  text,
+  from: z.int().min(0).optional(),
+  limit: count.optional(),
+  since: z.date().optional(),
+});
+const ofRun = ofReading.required({ run: true });
+const ofReport = ofReading.required({ since: true });
+
 export type ManifestSettingName = keyof typeof ofManifests.shape;
 export type SandboxSettingName = keyof typeof ofSandboxes.shape;
 
@@ -81,11 +97,24 @@ function isLog(given: unknown): boolean {
 
 /** Throws RangeError, which names the setting. */
 export function checkManifestSettings(manifest: unknown, settings: unknown): void {
-  if (typeof manifest !== "string")
-    throw new RangeError(
-      `manifest: expected a path, got ${manifest === undefined ? "" : "a "}${typeof manifest}`,
-    );
+  checkPath("manifest", manifest);
   check(ofManifests, settings);
+}
+
+/** Throws RangeError, which names the setting. */
+export function checkWorkspaceSettings(folder: unknown, settings: unknown): void {
+  checkPath("folder", folder);
+  check(ofWorkspaces, settings);
+}
+
+/** Throws RangeError, which names the argument. */
+export function checkReading(wanted: object, needs: "run" | "since" | null): void {
+  check(needs === "run" ? ofRun : needs === "since" ? ofReport : ofReading, wanted);
+}
+
+function checkPath(name: string, path: unknown): void {
+  if (typeof path === "string") return;
+  throw new RangeError(`${name}: expected a path, got ${path === undefined ? "" : "a "}${typeof path}`);
 }
 
 /** Throws RangeError, which names the setting. */
@@ -93,7 +122,7 @@ export function checkSandboxSettings(settings: unknown): void {
   check(ofSandboxes, settings);
 }
 
-function check(schema: typeof ofManifests | typeof ofSandboxes, settings: unknown): void {
+function check(schema: z.ZodObject, settings: unknown): void {
   if (typeof settings !== "object" || settings === null)
     throw new RangeError(`settings: expected an object, got ${settings === null ? "null" : typeof settings}`);
   const [issue] = schema.safeParse(settings).error?.issues ?? [];

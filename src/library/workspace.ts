@@ -15,9 +15,13 @@ import { statusJson } from "../report/status.js";
 import type { ReportDocument, StatusDocument } from "../schemas/run.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WantedItems } from "../store/browse/pages.js";
 import { iso } from "../text/times.js";
+import { checkReading, checkWorkspaceSettings } from "./settings.js";
 import { toldErrors } from "./told-errors.js";
 
-/** Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. */
+/**
+ * Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. Throws RangeError for
+ * an argument that has no meaning.
+ */
 export interface WorkspaceReader {
   /** The workspace's folder. */
   readonly folder: string;
@@ -94,12 +98,17 @@ export interface WorkspaceOptions {
   databaseUrl?: string;
 }
 
-/** Rejects with EarlyExit if there are no runs yet, or if the history is lost. */
+/**
+ * Rejects with EarlyExit if there are no runs yet, or if the history is lost, and with RangeError for a setting that has
+ * no meaning.
+ */
 export async function openReader(
   on: Host,
   folder: string,
-  { sandbox = false, databaseUrl }: WorkspaceOptions,
+  options: WorkspaceOptions,
 ): Promise<WorkspaceReader> {
+  checkWorkspaceSettings(folder, options);
+  const { sandbox = false, databaseUrl } = options;
   const workspace = findWorkspace({
     cwd: on.cwd,
     env: on.env,
@@ -128,34 +137,43 @@ class BrowserReader implements WorkspaceReader {
     return this.workspace.root;
   }
 
-  async runs({ before, limit = runsMax }: { before?: number; limit?: number } = {}): Promise<WorkspaceRun[]> {
+  async runs(page: Parameters<WorkspaceReader["runs"]>[0] = {}): Promise<WorkspaceRun[]> {
+    checkReading(page, null);
+    const { before, limit = runsMax } = page;
     return (await this.browser.runs(before ?? null, limit)).map(shownRun);
   }
 
   async run(id: number): Promise<WorkspaceRun | null> {
+    checkReading({ run: id }, "run");
     const run = await this.browser.run(id);
     return run && shownRun(run);
   }
 
   async items(
     runId: number,
-    { state, text = "", from = 0, limit = rowsMax }: Parameters<WorkspaceReader["items"]>[1] = {},
+    wanted: Parameters<WorkspaceReader["items"]>[1] = {},
   ): Promise<{ items: WorkspaceItem[]; total: number }> {
+    checkReading({ ...wanted, run: runId }, "run");
+    const { state, text = "", from = 0, limit = rowsMax } = wanted;
     const { items, total } = await this.browser.items({ runId, state: state ?? null, text, from, limit });
     return { items: items.map(shownItem), total };
   }
 
-  async outputs({ run, text = "", limit = rowsMax }: Parameters<WorkspaceReader["outputs"]>[0] = {}) {
+  async outputs(wanted: Parameters<WorkspaceReader["outputs"]>[0] = {}) {
+    checkReading(wanted, null);
+    const { run, text = "", limit = rowsMax } = wanted;
     const files = await this.browser.files({ run: run ?? null, text, before: null, limit });
     return files.map(shownOutput);
   }
 
   async status(run?: number): Promise<StatusDocument | null> {
+    checkReading({ run }, null);
     const facts = await statusOf(this.workspace, run ?? "newest", this.on.clock);
     return facts && statusJson(facts);
   }
 
   async report(since: Date): Promise<ReportDocument> {
+    checkReading({ since }, "since");
     const runs = await historyOf(this.workspace, this.on.clock, since.getTime());
     return {
       workspace: this.workspace.root,

@@ -294,6 +294,46 @@ const matching = ({ message, ...facts }: { message: RegExp }) => ({
   message: expect.stringMatching(message),
 });
 
+test("a key that the service refuses is said to be the one that the program gave", async () => {
+  const { on, paid, place } = await libraryPlace();
+  place.write("set.csv", sheet);
+  const service = { ...paid, apiKey: `svc_${"z".repeat(32)}` };
+  await expect(planManifest(on, "set.csv", { service })).rejects.toMatchObject({
+    exit: "key",
+    message: expect.stringMatching(/Set a valid one in service\.apiKey\.$/),
+  });
+});
+
+test("an argument of a workspace that has no meaning is a RangeError that names it", async () => {
+  const { on, sandbox, place } = await libraryPlace();
+  place.write("set.csv", sheet);
+  await expect(openReader(on, undefined as never, {})).rejects.toThrow(
+    "folder: expected a path, got undefined",
+  );
+  await expect(openReader(on, ".", { sandBox: true } as never)).rejects.toThrow(
+    'unknown setting "sandBox"; did you mean "sandbox"?',
+  );
+  await all(runManifest(on, "set.csv", { service: sandbox, maxCredits: 2 }));
+  const workspace = await openReader(on, ".", { sandbox: true });
+  const wrong: [call: () => Promise<unknown>, message: string][] = [
+    [() => workspace.run("1" as never), "run: "],
+    [() => workspace.runs({ limit: -1 }), "limit: "],
+    [() => workspace.runs({ before: new Date(0) as never }), "before: "],
+    [() => workspace.items(1, { state: "done" as never }), "state: "],
+    [() => workspace.items(1, { text: 5 as never }), "text: "],
+    [() => workspace.outputs({ run: 0.5 }), "run: "],
+    [() => workspace.status("newest" as never), "run: "],
+    [() => workspace.report("2026-01-01" as never), "since: "],
+    [() => workspace.report(new Date("never")), "since: "],
+  ];
+  for (const [call, message] of wrong) {
+    const thrown = await call().catch((error: unknown) => error);
+    expect(thrown, message).toBeInstanceOf(RangeError);
+    expect((thrown as Error).message).toMatch(new RegExp(`^${message}`));
+  }
+  await workspace.close();
+});
+
 test("what is not there is said", async () => {
   const { on } = await libraryPlace();
   await expect(openReader(on, ".", {})).rejects.toThrow("no runs in");

@@ -75,7 +75,8 @@ function remote(
     );
   }
   const proxies = checkedProxies(machine.env);
-  const connection = { ...checkedAddress(baseUrl.value), key: checkedKey(key), sandbox: false, proxies };
+  const ofKey = { key: checkedKey(key), keyFrom: key.from };
+  const connection = { ...checkedAddress(baseUrl.value), ...ofKey, sandbox: false, proxies };
   const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
   if (foreign) warn(foreign);
   return connection;

@@ -26,6 +26,8 @@ export interface ServiceConnection {
   origin: string;
   baseUrl: string;
   key: string;
+  /** Where the key was set, for messages. */
+  keyFrom?: string;
   sandbox: boolean;
   proxies?: Proxies | null;
 }
@@ -230,20 +232,24 @@ function refuseOther(error: unknown, sandbox: boolean): never {
 }
 
 /** The same failure as a message that says what to do next. */
-function explain(error: unknown, { baseUrl }: ServiceConnection): never {
+function explain(error: unknown, connection: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
-  const [exit, message] = explained(error.kind, reason, baseUrl);
+  const [exit, message] = explained(error.kind, reason, connection);
   throw new EarlyExit(exit, message, null, { cause: error });
 }
 
-function explained(kind: ServiceError["kind"], reason: string, baseUrl: string): [ExitName, string] {
+function explained(
+  kind: ServiceError["kind"],
+  reason: string,
+  { baseUrl, keyFrom = "BULKGEN_API_KEY" }: ServiceConnection,
+): [ExitName, string] {
   switch (kind) {
     case "key":
-      return ["key", `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`];
+      return ["key", `the service refused the API key: ${reason}. Set a valid one in ${keyFrom}.`];
     case "subscription":
       return ["key", `no active subscription: ${reason}. Activate a plan, then run again.`];
     case "unreachable":
