@@ -132,7 +132,11 @@ describe("a file that cannot be read gives one problem", () => {
       Buffer.from("PK\x03\x04\x14\0", "latin1"),
       { message: "the workbook cannot be read" },
     ],
-    ["an old workbook", Buffer.from("\xd0\xcf\x11\xe0xx", "latin1"), { message: "the file is not text" }],
+    [
+      "an old workbook",
+      Buffer.from("\xd0\xcf\x11\xe0xx", "latin1"),
+      { message: "the file is an old Excel workbook (.xls)" },
+    ],
   ])("%s", async (_name, content, problem) => {
     const manifest = await sheet(content);
     expect(manifest.rows).toEqual([]);
