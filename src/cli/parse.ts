@@ -235,7 +235,9 @@ function argsOf({ positionals = [], subcommands = [] }: CommandDefinition, words
     extra,
     subcommands.map(({ name }) => name),
   );
-  const hint = near === undefined ? "" : `. Did you mean ${near}?`;
+  const [only] = positionals.length === 1 ? positionals : [];
+  const one = only && used > 0 ? `; expected only one ${only.name}` : "";
+  const hint = near === undefined ? one : `. Did you mean ${near}?`;
   throw new EarlyExit("usage", `unexpected argument ${JSON.stringify(extra)}${hint}`);
 }
 

@@ -12,6 +12,7 @@ import {
 } from "./formats/bytes.js";
 import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
+import { isOldContainer, markup, oldContainer } from "./formats/foreign-file.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
 import { defaultCells, type RowOptions } from "./row.js";
 import { exportedColumns, isKnown, unusedNotes } from "./shape/columns.js";
@@ -69,12 +70,19 @@ export async function sourceOf(
   bytes: Bytes,
   options: SourceOptions,
 ): Promise<{ source: Source; rowsFile?: string }> {
-  if (isWorkbook(await startOf(bytes)))
+  const refused = (told: Omit<Problem, "place">) => ({
+    source: unreadSource({ place: { file, row: null }, ...told }),
+  });
+  const firstBytes = await startOf(bytes);
+  if (isWorkbook(firstBytes))
     return { source: await readWorkbook(file, await wholeOf(bytes.pieces()), options) };
+  if (isOldContainer(firstBytes)) return refused(oldContainer(await wholeOf(bytes.pieces())));
   const found = await examined(file, bytes);
   if ("problem" in found) return { source: unreadSource(found.problem) };
   const start = await startText(bytes, found.encoding);
   const format = formatOf(file, start);
+  const page = format === "csv" ? markup(start) : null;
+  if (page !== null) return refused(page);
   // A job may name a workbook for its rows; then the flag means that workbook.
   const { sheet } = options;
   const chooses = sheet !== undefined && (format === "csv" || format === "lines");

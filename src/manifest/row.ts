@@ -1,5 +1,6 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Place, Problem } from "../core/problem.js";
+import { trimmedText } from "../text/trimmed.js";
 import type { Layers } from "./combinations.js";
 import { paramColumn, paramKey } from "./shape/columns.js";
 import { damageIn } from "./shape/damage.js";
@@ -98,7 +99,7 @@ export function defaultCells(defaults: Defaults): Cells {
 
 /** Trims spaces that spreadsheets add. Prompts are kept as written. */
 function trimmed(cell: string | undefined): string | null {
-  return cell?.trim() || null;
+  return cell === undefined ? null : trimmedText(cell) || null;
 }
 
 const noNames: string[] = [];
@@ -114,7 +115,7 @@ function paramsOf(
   let defaultParams = noNames;
   for (const column in cells) {
     const key = paramKey(column);
-    const value = key === null ? "" : (cells[column] as string).trim();
+    const value = key === null ? "" : trimmedText(cells[column] as string);
     if (key === null || value === "") continue;
     set = sets.with(set, key, value);
     if (layers.byDefault(column, row)) defaultParams = [...defaultParams, key];

@@ -17,7 +17,11 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
       Buffer.from("id,model,prompt\na,plain-image,\x81\n", "latin1"),
       /UTF-8, UTF-16 or Windows/,
     ],
-    ["that is an old workbook", Buffer.from("\xd0\xcf\x11\xe0x", "latin1"), /save it as \.xlsx or CSV/],
+    [
+      "that is an old workbook",
+      Buffer.from("\xd0\xcf\x11\xe0x", "latin1"),
+      /saved as \.xlsx: in Excel, File > Save As/,
+    ],
     ["with an open quote", `id,model,prompt\na,plain-image,"never closed\n`, /set\.csv.*quote/],
   ])("a manifest %s costs not one request", async (_, bytes, message) => {
     const { end, service } = await tried({ "set.csv": bytes }, ["run", "set.csv", "--yes"]);

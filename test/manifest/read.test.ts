@@ -47,6 +47,11 @@ test("columns that nothing uses share one note, and a word of another language i
   ]);
 });
 
+test("a field without invisible characters around it is the same", async () => {
+  const { rows } = await sheet("id,model,prompt,params.style\na\u200b,\u2060m,x,\u00a0poster\u200b\n");
+  expect(rows).toMatchObject([{ id: "a", model: "m", prompt: "x", params: { style: "poster" } }]);
+});
+
 test("a column that nothing uses is noted, with the nearest known name", async () => {
   const { notes, unusedColumns } = await sheet("id,promt,season,param.style\ni,x,y,z\n");
   expect(unusedColumns).toEqual(["promt", "season", "param.style"]);
@@ -132,7 +137,11 @@ describe("a file that cannot be read gives one problem", () => {
       Buffer.from("PK\x03\x04\x14\0", "latin1"),
       { message: "the workbook cannot be read" },
     ],
-    ["an old workbook", Buffer.from("\xd0\xcf\x11\xe0xx", "latin1"), { message: "the file is not text" }],
+    [
+      "an old workbook",
+      Buffer.from("\xd0\xcf\x11\xe0xx", "latin1"),
+      { message: "the file is an old Excel workbook (.xls)" },
+    ],
   ])("%s", async (_name, content, problem) => {
     const manifest = await sheet(content);
     expect(manifest.rows).toEqual([]);

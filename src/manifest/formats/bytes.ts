@@ -2,6 +2,7 @@ import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, extname } from "node:path";
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
+import { ownerFile } from "./foreign-file.js";
 
 /** Extensions of files that may be manifests. */
 export const manifestExtensions = [".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".xlsx"] as const;
@@ -32,6 +33,8 @@ export async function openBytes(
   file: string,
   { stdin, called = "manifest" }: ByteOptions = {},
 ): Promise<Bytes | { problem: Problem }> {
+  const owner = ownerFile(file);
+  if (owner !== null) return { problem: { place: { file, row: null }, ...owner } };
   try {
     if (file === standardInput) return held(file, await gathered(stdin ?? noInput()));
     const handle = await open(file);
@@ -49,9 +52,11 @@ export async function openBytes(
   }
 }
 
-/** Why no manifest can be at this path: nothing is there, or a folder. Opens nothing: a pipe can be read only once. */
+/** Why no manifest can be at this path: nothing is there, a folder, or Excel's own file. Opens nothing: a pipe can be read only once. */
 export async function whyNoManifest(file: string): Promise<Problem | null> {
   if (file === standardInput) return null;
+  const owner = ownerFile(file);
+  if (owner !== null) return { place: { file, row: null }, ...owner };
   try {
     if (!(await stat(file)).isDirectory()) return null;
     return await unreadable(file, "manifest", { name: "Error", message: "", code: "EISDIR" });
@@ -159,5 +164,6 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 function looksLikeManifest(name: string): boolean {
-  return (manifestExtensions as readonly string[]).includes(extname(name).toLowerCase());
+  const isOne = (manifestExtensions as readonly string[]).includes(extname(name).toLowerCase());
+  return isOne && ownerFile(name) === null;
 }

@@ -173,8 +173,7 @@ function byteName(character: string): string {
 /** The kind of a file whose first bytes show that it is not text. */
 function foreignKind(bytes: Uint8Array): string | null {
   const start = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
-  if (start.startsWith("\xd0\xcf\x11\xe0"))
-    return "an old workbook (.xls) or one with a password; save it as .xlsx or CSV, without a password";
+  if (start.startsWith("\xd0\xcf\x11\xe0")) return "an old Office document, such as .doc or .xls";
   if (start.startsWith("%PDF")) return "a PDF";
   if (/^(\x89PNG|\xff\xd8\xff|GIF8|RIFF)/.test(start)) return "a picture or sound";
   return start.startsWith("\x1f\x8b") ? "a gzip file; unpack it first" : null;

@@ -131,7 +131,7 @@ function lostIn(content: Buffer, data: readonly unknown[][]): LostCells {
   for (const each of new Set(merged)) {
     const area = /^([A-Z]+)(\d+):([A-Z]+)(\d+)$/.exec(attribute(each, "ref") ?? "");
     if (area === null) continue;
-    const [, fromLetters = "", fromRow, toLetters = "", toRow] = area;
+    const [range, fromLetters = "", fromRow, toLetters = "", toRow] = area;
     const [top, leftmost] = [Number(fromRow), columnOf(fromLetters)];
     const hasValue =
       (data[top - 1]?.[leftmost - 1] ?? null) !== null || lost.get(top)?.has(leftmost) === true;
@@ -140,7 +140,7 @@ function lostIn(content: Buffer, data: readonly unknown[][]): LostCells {
       for (let column = leftmost; column <= columnOf(toLetters); column++) {
         if (row === top && column === leftmost) continue;
         if (left-- === 0) return lost;
-        add(row, column, { kind: "merged", text: `${fromLetters}${fromRow}` });
+        add(row, column, { kind: "merged", text: range });
       }
   }
   return lost;

@@ -2,7 +2,7 @@ import type { Problem } from "../../core/problem.js";
 import { count } from "../../text/amounts.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { shortText } from "../../text/terminal.js";
-import { columnName } from "../shape/columns.js";
+import { columnLetters, columnName, isKnown } from "../shape/columns.js";
 import type { LostCell, Source, SourceBatch } from "../shape/source.js";
 import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
 import type { LostCells } from "./lost-cells.js";
@@ -26,6 +26,8 @@ export class SheetReader {
   private readonly comments: number[] = [];
   private commentCount = 0;
   private read: SourceBatch = { rows: [], problems: [] };
+  /** The header's names stand in one cell, so the rows are not split into cells either. */
+  private isOneCell = false;
   /** Every column has a distinct name that can be assigned. */
   private plain = false;
 
@@ -55,7 +57,7 @@ export class SheetReader {
     } else if (number < this.at.row) {
       if (this.titles.length <= titlesMax) this.titles.push(titleOf(record));
     } else if (header === null) this.begin(record, number);
-    else if (this.at.likely === undefined) {
+    else if (this.at.likely === undefined && !this.isOneCell) {
       const wrong = this.shapeProblem(header, record);
       if (wrong) this.read.problems.push(wrong);
       else
@@ -82,13 +84,18 @@ export class SheetReader {
 
   /** The problem if the header is not where --header-row says, or seems to be further down. */
   missingHeader(): Problem[] {
-    const { file, header, records, at } = this;
+    const { file, header, records, at, delimiter } = this;
     const place = { file, row: null };
     if (header === null) {
       if (at.row <= 1) return [];
       const message = `row ${at.row} cannot be the header`;
       const got = records < at.row ? `${count(records, "row")} in all` : "nothing there";
       return [{ place, message, expected: "a row with the names of the columns in --header-row", got }];
+    }
+    if (this.isOneCell) {
+      const message = "the whole header is in one cell";
+      const expected = `each name in a cell of its own, ${delimiter === null ? "" : "separated by commas, semicolons or tabs "}(in Excel: select the column, then Data > Text to Columns)`;
+      return [{ place, message, expected, got: quotedList(header) }];
     }
     if (at.likely === undefined) return [];
     const { row, names } = at.likely;
@@ -102,6 +109,7 @@ export class SheetReader {
     this.header = header;
     this.headers = new Map(record.map((written, index) => [header[index] ?? "", written.trim()]));
     this.plain = !header.includes("") && !header.includes("__proto__");
+    this.isOneCell = isInOneCell(this.columns);
     this.read.problems.push(...headerProblems(this.file, header, number));
   }
 
@@ -121,7 +129,7 @@ export class SheetReader {
     const message = "a cell has no column in the header";
     if (stray < named || delimiter === null) {
       const expected = "a name in the header above every cell";
-      const got = `nothing above ${quotedList([record[stray] ?? ""])} in column ${stray + 1}`;
+      const got = `nothing above ${quotedList([record[stray] ?? ""])} in column ${columnLetters(stray + 1)}`;
       return { place, message, expected, got };
     }
     return {
@@ -180,6 +188,12 @@ function quotedList(texts: readonly string[]): string {
   return [...shown.slice(0, titlesMax), ...(shown.length > titlesMax ? ["…"] : [])].join(", ");
 }
 
+/** A spreadsheet that expects another delimiter puts each row into one cell, and may save it so. */
+function isInOneCell([name = "", ...others]: readonly string[]): boolean {
+  const parts = others.length > 0 ? [] : name.split(/[,;\t|]/);
+  return parts.map(columnName).filter(isKnown).length > 1;
+}
+
 const numbersMax = 5;
 
 function commentNotes(rows: readonly number[], count: number): string[] {
@@ -200,7 +214,7 @@ function headerProblems(file: string, header: readonly string[], row: number): P
         place: { file, row: null, column: name },
         message: `two columns are named "${name}"`,
         expected: `each name once in the header (row ${row})`,
-        got: `columns ${earlier + 1} and ${index + 1}`,
+        got: `columns ${columnLetters(earlier + 1)} and ${columnLetters(index + 1)}`,
       });
     }
     seen.set(name, index);

@@ -8,6 +8,7 @@ import {
   type SourceBatch,
   unreadSource,
 } from "../shape/source.js";
+import { foreignZip } from "./foreign-file.js";
 import { headerOf, titleRowsMax } from "./header.js";
 import { lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
@@ -39,19 +40,15 @@ export async function readWorkbook(
   const expected = "a workbook as Excel saves it (.xlsx)";
   const { large, whole } = measure(bytes);
   if (large !== null) return fail({ message: large.what, expected: large.expected, got: "more" });
-  if (isOpenDocument(bytes)) {
-    const message = "the file is an OpenDocument spreadsheet (.ods)";
-    const asXlsx =
-      'the same saved as .xlsx: in LibreOffice, File > Save As, file type "Excel 2007-365 (.xlsx)"';
-    return fail({ message, expected: asXlsx, got: "an .ods file" });
-  }
-  if (whole === null) return fail({ message: "the workbook cannot be read", expected, got: damaged });
+  const unread = (got: string) =>
+    fail(foreignZip(bytes) ?? { message: "the workbook cannot be read", expected, got });
+  if (whole === null) return unread(damaged);
   const { default: readExcelFile } = await import("read-excel-file/node");
   let sheets: Read[];
   try {
     sheets = (await readExcelFile(Buffer.from(whole), { trim: false })) as typeof sheets;
   } catch (error) {
-    return fail({ message: "the workbook cannot be read", expected, got: damageText(error as Error) });
+    return unread(damageText(error as Error));
   }
   return { ...sheetOf(file, bytes, sheets, options), sheets: sheets.map(({ sheet }) => sheet) };
 }
@@ -130,12 +127,6 @@ function otherManifest([first, ...others]: readonly { sheet: string; data: unkno
   return others.find((other) => names(other).some((name) => name === "model" || name === "prompt"))?.sheet;
 }
 
-/** An OpenDocument file names its kind at its beginning, uncompressed. */
-function isOpenDocument(bytes: Uint8Array): boolean {
-  const start = Buffer.from(bytes.subarray(0, 100)).toString("latin1");
-  return start.includes("mimetypeapplication/vnd.oasis.opendocument.spreadsheet");
-}
-
 /** The columns that have only numbers, or only dates, below the header. */
 function typesOf({ header, at }: SheetReader, data: readonly unknown[][]): SheetForm["types"] {
   const types = new Map<string, "number" | "date">();
@@ -168,11 +159,11 @@ function hiddenNotes(hidden: readonly number[], { rows }: SourceBatch): string[]
   if (read.length === 0) return [];
   const more = read.length > rowsShown ? ` and ${read.length - rowsShown} more` : "";
   const named = `${read.slice(0, rowsShown).join(", ")}${more}`;
-  return [
+  const [told, them] =
     read.length === 1
-      ? `row ${named} is hidden in the spreadsheet, and is read like the others`
-      : `rows ${named} are hidden in the spreadsheet, and are read like the others`,
-  ];
+      ? [`row ${named} is hidden in the spreadsheet, and is read`, "it"]
+      : [`rows ${named} are hidden in the spreadsheet, and are read`, "them"];
+  return [`${told} like the others; to leave ${them} out, select rows with --filter or delete ${them}`];
 }
 
 /** What the reader's error says in words. */
@@ -191,7 +182,13 @@ function percentText(value: number): string {
 function cellText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "" : dateText(value);
+  if (typeof value === "number") return numberText(value);
   return typeof value === "boolean" ? String(value).toUpperCase() : String(value);
+}
+
+/** Without digits that come from calculating, which no spreadsheet shows: 19.9 * 1.19 is 23.681. */
+function numberText(value: number): string {
+  return String(Number.isInteger(value) ? value : Number(value.toPrecision(15)));
 }
 
 /** A spreadsheet stores a time without a date as a time on its day zero: `16:09` is 16:09 on 30 December 1899. */

@@ -1,6 +1,7 @@
 import { mediaFields } from "../../api/inputs.js";
 import { filledColumns } from "../../core/ports/store.js";
 import { nearest } from "../../text/nearest.js";
+import { trimmedText } from "../../text/trimmed.js";
 
 /** The columns that bulkgen knows, besides `params.KEY`. */
 const knownColumns = ["id", "model", "prompt", ...mediaFields, "output", "repeat", "priority"] as const;
@@ -9,18 +10,24 @@ const paramPrefix = "params.";
 
 /** The canonical name of a column: known columns ignore case and spaces, params keep their key as written. */
 export function columnName(written: string): string {
-  const trimmed = written.trim();
+  const trimmed = trimmedText(written);
   const plain = foldedName(written);
   if ((knownColumns as readonly string[]).includes(plain)) return plain;
   return /^params\s*\./i.test(trimmed)
-    ? paramPrefix + trimmed.slice(trimmed.indexOf(".") + 1).trim()
+    ? paramPrefix + trimmedText(trimmed.slice(trimmed.indexOf(".") + 1))
     : trimmed;
+}
+
+/** A column as spreadsheets name it: the 28th is AB. */
+export function columnLetters(number: number): string {
+  const before = Math.floor((number - 1) / 26);
+  const last = String.fromCharCode(65 + ((number - 1) % 26));
+  return before === 0 ? last : columnLetters(before) + last;
 }
 
 /** A name without its capitals, spaces and hyphens: `Aspect Ratio` is `aspect_ratio`. */
 export function foldedName(written: string): string {
-  return written
-    .trim()
+  return trimmedText(written)
     .toLowerCase()
     .replaceAll(/[\s-]+/g, "_");
 }
@@ -56,7 +63,7 @@ export function exportedColumns(columns: readonly string[]): string[] | null {
 export function unusedNotes(columns: readonly string[]): string[] {
   const kept: string[] = [];
   const slips: string[] = [];
-  for (const column of columns) {
+  for (const column of new Set(columns)) {
     const near = nearest(column, knownColumns) ?? nearestParam(column);
     if (near) slips.push(`column "${column}" is not used; did you mean "${near}"?`);
     else kept.push(`"${column}"`);

@@ -68,9 +68,9 @@ export function lostCellProblem({ kind, text }: LostCell): Omit<Problem, "place"
       };
     default:
       return {
-        message: "merged cells have one value, in the first of them",
-        expected: "a value in each cell (unmerge them and fill in the others)",
-        got: `merged with ${text}`,
+        message: "the cell is part of merged cells, and only the first of them has a value",
+        expected: "a value in each cell (unmerge the cells and fill in the others)",
+        got: `the merged cells ${text}`,
       };
   }
 }

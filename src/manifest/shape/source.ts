@@ -54,7 +54,7 @@ export interface SourceRow {
 export interface LostCell {
   /** A formula error, a formula that was saved without its result, or a merged cell that is not the first. */
   kind: "error" | "unsaved" | "merged";
-  /** The error, or the address of the first of the merged cells. */
+  /** The error, or the range of the merged cells. */
   text: string;
 }
 

@@ -245,10 +245,10 @@ export class Templates {
       const parsed = this.engine.parse(liquid);
       const named = this.engine.globalVariableSegmentsSync(parsed);
       const unknown = this.unknownName(named);
-      if (unknown) return unknown;
+      if (unknown) return curvedQuotes(text) ?? unknown;
       return plainTemplate(text, named) ?? this.liquidTemplate(liquid, parsed, named);
     } catch (error) {
-      return this.faultOf(error);
+      return curvedQuotes(text) ?? this.faultOf(error);
     }
   }
 
@@ -310,6 +310,17 @@ export class Templates {
       got: message.replace(/, line:(\d+), col:(\d+)$/, " at $1:$2 of the text"),
     };
   }
+}
+
+/** Some spreadsheets make straight quotes curved while a person types. Liquid knows only the straight ones. */
+function curvedQuotes(text: string): TemplateProblem | null {
+  const [, got] = /\{[{%][^{}"']*?([“”„‘’‚«][^{}“”’»]*[“”’»]?)/.exec(text) ?? [];
+  if (got === undefined) return null;
+  return {
+    message: "the template has curved quotes",
+    expected: "straight quotes (\" or ') between {{ and }}; a spreadsheet may have changed them",
+    got,
+  };
 }
 
 type Segments = readonly (readonly unknown[])[];

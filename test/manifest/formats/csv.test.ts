@@ -45,6 +45,11 @@ test("known columns are known by any capitals and spaces; params keep their key;
   ]);
 });
 
+test("invisible characters around the name of a column are not part of it", async () => {
+  const sheet = "\u200bid,\u00a0Model\u200b,params.\u2060style,\ufeffSeason\u200b\na,m,x,y";
+  expect((await read(sheet)).columns).toEqual(["id", "model", "params.style", "Season"]);
+});
+
 test("line ends of Windows, of Unix and of old Macs may be mixed", async () => {
   expect((await read("id,prompt\r\na,x\nb,y\rc,z")).rows.map(({ cells }) => cells["prompt"])).toEqual([
     "x",
@@ -168,7 +173,7 @@ test("an unquoted comma in a prompt: the problem says to put quotes around it", 
     },
   ]);
   expect((await read("id,,prompt\na,x,y\n")).problems).toMatchObject([
-    { expected: "a name in the header above every cell", got: 'nothing above "x" in column 2' },
+    { expected: "a name in the header above every cell", got: 'nothing above "x" in column B' },
   ]);
 });
 
@@ -210,12 +215,28 @@ describe("an error names its place, what was expected and what was found", () =>
     ]);
   });
 
+  test.each(['"id,model,prompt"\n"a,paint,""A cup, blue"""\n', "id|model|prompt\na|paint|A cup\n"])(
+    "a header in one cell, as a spreadsheet saves a sheet with another delimiter",
+    async (text) => {
+      expect(await read(text)).toMatchObject({
+        rows: [],
+        problems: [
+          {
+            message: "the whole header is in one cell",
+            expected:
+              "each name in a cell of its own, separated by commas, semicolons or tabs (in Excel: select the column, then Data > Text to Columns)",
+          },
+        ],
+      });
+    },
+  );
+
   test("two columns of one name", async () => {
     expect((await read("id,prompt,Prompt\na,x,y\n")).problems).toMatchObject([
       {
         place: { row: null, column: "prompt" },
         message: 'two columns are named "prompt"',
-        got: "columns 2 and 3",
+        got: "columns B and C",
       },
     ]);
   });

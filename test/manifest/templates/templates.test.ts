@@ -126,6 +126,16 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     ],
     ["a tag that reads files", "{% include 'x' %}", { message: 'unknown template tag "include"' }],
     ["a loop", "{% for i in (1..9) %}{% endfor %}", { message: 'unknown template tag "for"' }],
+    [
+      "quotes that a spreadsheet has curved",
+      "“a” {{ colour | default: “cup” }}",
+      { message: "the template has curved quotes", got: "“cup”" },
+    ],
+    [
+      "quotes of a condition that a spreadsheet has curved",
+      "{% if colour == ‘blue’ %}x{% endif %}",
+      { message: "the template has curved quotes", got: "‘blue’" },
+    ],
     ["braces that do not close", "a {{ colour", { message: "the template cannot be rendered" }],
     [
       "a date that is none",
