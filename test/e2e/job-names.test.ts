@@ -45,7 +45,7 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   // A few rows in common are no reason to refuse, and are reported.
   place.write("other.csv", `${sheet(1)}\n${sheet(9).split("\n").slice(7).join("\n")}`);
   const partly = await run(place, ["plan", "other.csv"], { env });
-  expect(partly).toMatchObject({ code: 0, stdout: expect.stringContaining("1 of 4 items were made before") });
+  expect(partly).toMatchObject({ code: 0, stdout: expect.stringContaining("1 of 4 items was made before") });
   expect((await run(place, ["plan", "other.csv", "--job", " "], { env })).stderr).toContain(
     "expected a name",
   );

@@ -60,7 +60,7 @@ export async function guessJob(
   if (paidFor.length === 0) return { name: job, note: null, finding: null };
   const made = new Set(paidFor.flatMap(({ paid }) => [...paid]));
   const kind = made.size >= all * sameShare ? "made_before" : "partly_made_before";
-  const message = `${made.size} of ${count(all, "item")} were made before ${whichJob(paidFor, job, plan.items)}.`;
+  const message = `${made.size} of ${count(all, "item")} ${made.size === 1 ? "was" : "were"} made before ${whichJob(paidFor, job, plan.items)}.`;
   return { name: job, note: null, finding: { kind, message } };
 }
 

@@ -94,7 +94,8 @@ export class SheetReader {
     }
     if (this.isOneCell) {
       const message = "the whole header is in one cell";
-      const expected = `each name in a cell of its own, ${delimiter === null ? "" : "separated by commas, semicolons or tabs "}(in Excel: select the column, then Data > Text to Columns)`;
+      const separated = delimiter === null ? "" : ", separated by commas, semicolons or tabs";
+      const expected = `each name in a cell of its own${separated} (in Excel: select the column, then Data > Text to Columns)`;
       return [{ place, message, expected, got: quotedList(header) }];
     }
     if (at.likely === undefined) return [];

@@ -140,6 +140,16 @@ test("a percentage is read as the sheet shows it, and a param as the number that
   ]);
 });
 
+test("a CSV that was opened in one column and saved as a workbook is one problem", async () => {
+  const path = await workbook({ Cups: [["id,model,prompt"], ["a,paint,A cup"]] });
+  expect((await readManifest(path)).problems).toMatchObject([
+    {
+      message: "the whole header is in one cell",
+      expected: "each name in a cell of its own (in Excel: select the column, then Data > Text to Columns)",
+    },
+  ]);
+});
+
 test("a calculated number is read with the 15 digits that a spreadsheet counts, and a long whole number with all", async () => {
   const path = await workbook({
     Prices: [
