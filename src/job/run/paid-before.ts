@@ -76,8 +76,9 @@ export async function paidBefore(
 const elsewhereMs = 30 * dayMs;
 
 /**
- * Items that this run would pay for and that another workspace on this machine has paid for, or may have: the sheet was moved or copied
- * to another folder, or a workspace was made nearer to it. Null if there are none, for a new edition, and for a rehearsal.
+ * Items that this run would pay for and that another workspace on this machine has paid for, or may have: the sheet was
+ * moved or copied to another folder, or a workspace was made nearer to it. Null if there are none, for a new edition, and
+ * for a rehearsal.
  * `agreed`: the person named the job, and thereby agreed to pay again.
  */
 export async function paidElsewhere(
@@ -101,19 +102,15 @@ export async function paidElsewhere(
   }
   if (newest === null) return null;
   const root = rootOf(newest);
-  const what = `${items} of ${paidText(plan.items.length, isInDoubt)} in the workspace ${root} (the newest on ${new Date(newest.sentAt).toISOString().slice(0, 10)}) and ${agreed ? "are" : "would be"} paid again here, for ${inCredits(price)}`;
+  const [were, are] = items === 1 ? ["was", "is"] : ["were", "are"];
+  const paid = `${isInDoubt ? "may have been" : were} paid for`;
+  const what = `${items} of ${count(plan.items.length, "item")} ${paid} in the workspace ${root} (the newest on ${new Date(newest.sentAt).toISOString().slice(0, 10)}) and ${agreed ? are : "would be"} paid again here, for ${inCredits(price)}`;
   const ways = `--workspace ${shellWord(root)} continues there`;
   if (agreed) return { kind: "partly_made_before", message: `${what}; ${ways}.` };
   return {
     kind: "made_before",
     message: `${what}: ${ways}, --job ${shellWord(plan.job)} pays for them again.`,
   };
-}
-
-function paidText(items: number, isInDoubt: boolean): string {
-  return isInDoubt
-    ? `${count(items, "item")} may have been paid for`
-    : `${count(items, "item was", "items were")} paid for`;
 }
 
 /** Items of a run that another workspace has paid for, or may have, since the run began, and would be paid for again. */
@@ -148,7 +145,7 @@ export async function paidMeanwhile(
   return { items: all.length, credits, rowId: first.item.rowId, root: first.root };
 }
 
-/** What other workspaces have paid for since a time, as far as they are still there. */
+/** What other workspaces have paid for, or may have, since a time, as far as they are still there. */
 async function* pagesElsewhere(
   { spendLog }: Pick<OpenAccount, "spendLog">,
   since: number,

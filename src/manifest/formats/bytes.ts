@@ -52,7 +52,10 @@ export async function openBytes(
   }
 }
 
-/** Why no manifest can be at this path: nothing is there, a folder, or Excel's own file. Opens nothing: a pipe can be read only once. */
+/**
+ * Why no manifest can be at this path: nothing is there, a folder, or Excel's own file. Opens nothing: a pipe can be read
+ * only once.
+ */
 export async function whyNoManifest(file: string): Promise<Problem | null> {
   if (file === standardInput) return null;
   const owner = ownerFile(file);
