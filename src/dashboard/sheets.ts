@@ -92,7 +92,8 @@ export class Sheets {
     return {
       rows: rows.slice(from, from + limit).map(({ number, cells }) => ({
         number,
-        cells: columns.map((column) => cells[column] ?? ""),
+        // A column may be called `constructor`, and rows of a job have no cells for some columns.
+        cells: columns.map((column) => (Object.hasOwn(cells, column) ? (cells[column] ?? "") : "")),
       })),
     };
   }
@@ -106,18 +107,20 @@ export class Sheets {
     const { editable } = await this.open(asked);
     if (!editable) throw new Refused(`${file} is changed in an editor, not here`);
     const { columns, rows, form } = await this.read(asked);
-    const byNumber = new Map(rows.map((row) => [row.number, { ...row.cells }]));
+    const byNumber = new Map(rows.map(({ number, cells }) => [number, new Map(Object.entries(cells))]));
     const all = [...columns];
     for (const { row, column, value } of changes) {
       const cells = byNumber.get(row);
       if (!cells) throw new Refused(`${file} has no row ${row} any more`);
       if (!all.includes(column)) all.push(column);
-      cells[column] = value;
+      cells.set(column, value);
     }
     const text = stringify(
       [
         all.map((column) => spreadsheetText(form.headers.get(column) ?? column)),
-        ...[...byNumber.values()].map((cells) => all.map((column) => spreadsheetText(cells[column] ?? ""))),
+        ...[...byNumber.values()].map((cells) =>
+          all.map((column) => spreadsheetText(cells.get(column) ?? "")),
+        ),
       ],
       { delimiter: form.delimiter ?? ",", bom: true },
     );

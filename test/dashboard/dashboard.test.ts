@@ -92,10 +92,13 @@ describe("start work", () => {
   });
 
   test("a job file is shown with the rows that it lists, and changed in an editor", async () => {
-    const job = "rows:\n  - { id: cup, model: plain-image, prompt: a cup }\n";
-    const { kept, refusal, post } = await dropped(job, "set.yaml");
-    expect(kept).toMatchObject({ file: "sheets/set.yaml", editable: false, rows: 1 });
-    expect(await post<SheetCheck>("/api/check", { file: kept.file })).toMatchObject({ ready: true, due: 1 });
+    const job =
+      "rows:\n  - { id: cup, model: plain-image, prompt: a cup }\n  - { id: jar, model: plain-image, prompt: a jar, constructor: Ada }\n";
+    const { kept, refusal, get, post } = await dropped(job, "set.yaml");
+    expect(kept).toMatchObject({ file: "sheets/set.yaml", editable: false, rows: 2 });
+    const { rows } = await get<SheetRows>(`/api/sheet/rows?file=${kept.file}`);
+    expect(rows.map(({ cells }) => cells.at(-1))).toEqual(["", "Ada"]);
+    expect(await post<SheetCheck>("/api/check", { file: kept.file })).toMatchObject({ ready: true, due: 2 });
     const [status, message] = await refusal("/api/sheet/cells?file=sheets/set.yaml", {
       method: "POST",
       body: JSON.stringify([{ row: 1, column: "id", value: "x" }]),
