@@ -1,4 +1,4 @@
-import { basename, dirname, extname, join } from "node:path";
+import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { wholeOf } from "../text/pieces.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
@@ -31,7 +31,7 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   if ("problem" in bytes) return unreadSource(bytes.problem);
   const { source, rowsFile } = await sourceOf(path, bytes, options);
   if (rowsFile === undefined) return source;
-  const file = join(path === standardInput ? (options.cwd ?? ".") : dirname(path), rowsFile);
+  const file = resolve(path === standardInput ? (options.cwd ?? ".") : dirname(path), rowsFile);
   const rows = await openRows(file, options);
   return {
     ...source,
@@ -48,7 +48,7 @@ export async function rowsFileOf(path: string): Promise<string | null> {
   const bytes = await openBytes(path);
   if ("problem" in bytes) return null;
   const { rowsFile } = await sourceOf(path, bytes, {});
-  return rowsFile === undefined ? null : join(dirname(path), rowsFile);
+  return rowsFile === undefined ? null : resolve(dirname(path), rowsFile);
 }
 
 async function openRows(file: string, options: SourceOptions): Promise<Source> {

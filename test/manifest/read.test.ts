@@ -105,6 +105,12 @@ describe("a JSON job with its rows in a sheet", () => {
     expect(manifest.problems).toMatchObject([{ place: { file: join(folder, "rows/sheet.csv"), row: 2 } }]);
   });
 
+  test("reads them from the whole path of another folder", async () => {
+    const sheet = await fileWith("sheet.csv", "id,model\na,m\n");
+    const path = await fileWith("job.json", JSON.stringify({ rows: sheet }));
+    expect(await readManifest(path)).toMatchObject({ rows: [{ id: "a" }], problems: [] });
+  });
+
   test("says so when the sheet does not exist", async () => {
     const folder = await folderWith({ "job.json": '{"rows": "shet.csv"}', "sheet.csv": "id\na\n" });
     expect((await readManifest(join(folder, "job.json"))).problems).toMatchObject([
