@@ -72,6 +72,15 @@ test("a note says what rows without ids are called, if a column of the sheet may
   expect((await sheet("model,prompt\nm,x\n")).notes).toEqual([]);
 });
 
+test("a template has to say which of two columns of one name it means", async () => {
+  const path = await fileWith("sheet.csv", "id,Notes,Notes\na,one,two\n");
+  const made = (prompt: string) => readManifest(path, { defaults: { prompt } });
+  expect((await made("{{ notes_2 }}")).rows).toMatchObject([{ prompt: "two" }]);
+  expect((await made("{{ Notes }}")).problems).toMatchObject([
+    { place: { column: "prompt" }, got: "Notes", nearest: "notes_1" },
+  ]);
+});
+
 describe("defaults", () => {
   const defaults = { model: "flag", prompt: "flag", params: { style: "flag", mood: "flag" } };
 
