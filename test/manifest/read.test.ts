@@ -243,6 +243,6 @@ test.each([
   }
   const { rows, problems, file } = await readManifest("-", { stdin: input() });
   expect(problems).toEqual([]);
-  expect(rows[0]?.id).toBe("a");
+  expect(rows[0]).toMatchObject({ id: "a", place: { file: "stdin" } });
   expect(file).toBe("stdin");
 });
