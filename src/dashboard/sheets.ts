@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join, relative, resolve, sep } from "node:path";
 import { stringify } from "csv-stringify/sync";
 import { safeName } from "../archive/disk/names.js";
@@ -153,8 +153,14 @@ export class Sheets {
   private async write(file: string, bytes: Uint8Array): Promise<void> {
     const path = this.pathOf(file);
     await mkdir(join(this.root, ownFolder), { recursive: true });
-    await writeFile(`${path}.part`, bytes, { flush: true });
-    await rename(`${path}.part`, path);
+    // A name of its own: two dashboards may write the same sheet at once.
+    const part = `${path}.${process.pid}.part`;
+    try {
+      await writeFile(part, bytes, { flush: true });
+      await rename(part, path);
+    } finally {
+      await rm(part, { force: true });
+    }
   }
 
   private async read({ file, sheet }: Asked): Promise<ReadSheet> {

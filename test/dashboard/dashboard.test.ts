@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import writeWorkbook from "write-excel-file/node";
@@ -164,6 +164,15 @@ describe("start work", () => {
   test("the name of a dropped file leads nowhere else", async () => {
     const { kept } = await dropped(sheet, "../../.bulkgen/..\\evil.csv");
     expect(kept.file).toBe("sheets/evil.csv");
+  });
+
+  test("a file that is dropped several times at once is kept once, and nothing else is left", async () => {
+    const { ask, place } = await openDashboard();
+    const drop = () => ask("/api/sheets?name=autumn.csv", { method: "POST", body: sheet });
+    const answers = await Promise.all(Array.from({ length: 8 }, drop));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(readdirSync(join(place.folder, "sheets"))).toEqual(["autumn.csv"]);
+    expect(place.read("sheets/autumn.csv")).toBe(sheet);
   });
 
   test("100,000 rows are read in pieces", async () => {
