@@ -6,7 +6,7 @@ import { type Credits, noCredits } from "../core/money.js";
 import { pollMsMin } from "../core/pace/poll.js";
 import { type Attempt, type AttemptOutcome, type Conclusion, TaskTaken } from "../core/ports/attempt.js";
 import type { LoggedAnswer, LoggedPoll } from "../core/ports/spend-log.js";
-import type { Store } from "../core/ports/store.js";
+import type { Run, Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
 
 /** Records the outcome of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
@@ -72,9 +72,11 @@ async function bringSpendLogUpToDate({
   spendLog,
   store,
 }: Pick<RunPorts, "spendLog" | "store">): Promise<void> {
-  for (const { entry, answered } of await spendLog.open()) {
+  const open = await spendLog.open();
+  if (open.length === 0) return;
+  const began = beginningOf(await store.runs());
+  for (const { entry, intendedAt, answered } of open) {
     const attempt = await store.attemptOfEntry(entry);
-    // Without an attempt of its item nothing was sent.
     if (!answered) {
       const charged = attempt?.charged ?? null;
       const taskId = attempt?.taskId ?? null;
@@ -84,11 +86,24 @@ async function bringSpendLogUpToDate({
       };
       await spendLog.answered(
         entry,
-        attempt?.outcome ? loggedAnswer(attempt.outcome, outcome) : { outcome: "free" },
+        attempt?.outcome ? loggedAnswer(attempt.outcome, outcome) : unrecorded(intendedAt, began),
       );
     }
     if (attempt?.ended) await spendLog.polled(entry, loggedEnd(attempt.ended, attempt));
   }
+}
+
+/**
+ * The outcome of an entry that no item of the workspace has. Nothing is sent before the item has it, so nothing was sent;
+ * but an entry that is older than the history may be that of an item that was lost with an earlier one.
+ */
+function unrecorded(intendedAt: number, began: number): LoggedAnswer {
+  return intendedAt < began ? { outcome: "unknown", completeError: false } : { outcome: "free" };
+}
+
+/** When a workspace's history began (UTC ms): what was sent earlier may have been recorded in one that was lost. */
+export function beginningOf(runs: readonly Pick<Run, "startedAt">[]): number {
+  return Math.min(...runs.map(({ startedAt }) => startedAt));
 }
 
 /** Pure: `now` is when the answer came (UTC ms), from which the first poll is counted. */

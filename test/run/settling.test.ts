@@ -437,6 +437,18 @@ describe("a process that ended in the middle", () => {
     expect(await spendLog().open()).toEqual([]);
   });
 
+  test("P2 P4: an entry of the spend log from before this history may have been sent, and is not free", async () => {
+    await open();
+    await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    const entry = await spendLog().intend({ itemKey: "k1:old", price: credits(4), at: world.clock.now() });
+    world.clock.advance(1);
+    const run = await start(world, pictures(1));
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    const inDoubt = await spendLog().unended(0);
+    expect(inDoubt).toEqual([expect.objectContaining({ entry, itemKey: "k1:old", answered: true })]);
+  });
+
   test("P2 P5: a request that it left without an answer is settled by the next one", async () => {
     await open();
     const run = await start(world, pictures(2));

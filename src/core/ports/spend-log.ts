@@ -32,7 +32,7 @@ export interface SpendLog {
   /** Another workspace whose request made this task, with any key of the service; null if none is recorded. */
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
-  open(): Promise<{ entry: number; answered: boolean }[]>;
+  open(): Promise<OpenEntry[]>;
   /**
    * Entries of this workspace, sent at `since` (UTC ms) or later with any key of the service, that were or may have
    * been charged and whose end is not recorded: no answer yet, no answer at all, or the task is still open. Oldest
@@ -43,7 +43,7 @@ export interface SpendLog {
    * The newest entry of this workspace, made after `since` (UTC ms) with any key of any service, that was or may have
    * been charged when its answer came; null if there is none.
    */
-  newestPaid(since: number): Promise<Omit<PaidAttempt, "answered"> | null>;
+  newestPaid(since: number): Promise<Omit<PaidAttempt, "intendedAt" | "answered"> | null>;
   /**
    * What other workspaces have paid for, or may have, since then (UTC ms) with any key of the service. Page by page: it
    * may be more than fits into memory.
@@ -62,15 +62,21 @@ export interface PaidElsewhere {
   isInDoubt: boolean;
 }
 
-export interface PaidAttempt {
+/** An entry whose request has no answer on record, or whose task has not ended. */
+export interface OpenEntry {
   entry: number;
+  /** By this machine's clock (UTC ms). */
+  intendedAt: number;
+  /** Whether the request has a recorded outcome, which may be that no answer came. */
+  answered: boolean;
+}
+
+export interface PaidAttempt extends OpenEntry {
   itemKey: string;
   /** By the service's clock as far as it was known (UTC ms). */
   sentAt: number;
   /** Null if no task is known. */
   taskId: string | null;
-  /** Whether the request has a recorded outcome, which may be that no answer came. */
-  answered: boolean;
 }
 
 /** The owner of the spend log, and the workspace that writes to it. */

@@ -10,6 +10,7 @@ import type { PaidAttempt, PaidElsewhere } from "../../core/ports/spend-log.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
+import { beginningOf } from "../../run/conclude.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import type { OpenAccount } from "../workspace/account.js";
@@ -171,10 +172,12 @@ async function unknownEntries({
 }: Circumstances): Promise<Map<string, PaidAttempt>> {
   const byKey = new Map<string, PaidAttempt>();
   const entries = await account.spendLog.unended(clock.now() - memoryMs);
-  const used = store !== null && entries.length > 0 && (await store.runs()).length > 0;
+  if (entries.length === 0) return byKey;
+  const began = beginningOf(store === null ? [] : await store.runs());
   for (const entry of entries) {
-    // A process that ended before its item was recorded has sent nothing, if there is a history.
-    if ((used && !entry.answered) || !draft.holds(entry.itemKey)) continue;
+    // A process that ended before its item was recorded has sent nothing, if it is of this history.
+    const isUnsent = !entry.answered && entry.intendedAt >= began;
+    if (isUnsent || !draft.holds(entry.itemKey)) continue;
     if ((await store?.attemptOfEntry(entry.entry)) == null) byKey.set(entry.itemKey, entry);
   }
   return byKey;

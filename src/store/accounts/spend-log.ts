@@ -11,6 +11,7 @@ import type { Judgement } from "../../core/charges/verdict.js";
 import type { Credits } from "../../core/money.js";
 import type {
   LoggedIntent,
+  OpenEntry,
   PaidAttempt,
   PaidElsewhere,
   SpendLog,
@@ -160,9 +161,9 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
     open: () =>
       read(function* () {
         const rows = (yield* sql(
-          "SELECT id AS entry, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
-        ).all(workspace)) as { entry: number; answered: number }[];
-        return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
+          "SELECT id AS entry, intended_at AS intendedAt, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
+        ).all(workspace)) as OpenRow[];
+        return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
       }),
 
     unended: (since) =>
@@ -174,7 +175,7 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
     newestPaid: (since) =>
       read(function* () {
         const row = yield* sql(newestPaidSince).get({ workspace, first: firstNumber(since) });
-        return (row as Omit<PaidAttempt, "answered"> | undefined) ?? null;
+        return (row as Omit<PaidAttempt, "intendedAt" | "answered"> | undefined) ?? null;
       }),
 
     async *paidElsewhere(since) {
@@ -251,7 +252,8 @@ function* entriesSince(
  * using another index.
  */
 const unendedSince = `
-  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId, outcome IS NOT NULL AS answered
+  SELECT id AS entry, item_key AS itemKey, intended_at AS intendedAt, sent_at AS sentAt, task_id AS taskId,
+    outcome IS NOT NULL AS answered
   FROM spend_log WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
     SELECT id FROM spend_log WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
     UNION SELECT id FROM spend_log WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
@@ -272,6 +274,8 @@ const elsewherePage = `
   ORDER BY id LIMIT 10000`;
 
 type ElsewhereRow = Omit<PaidElsewhere, "isInDoubt"> & { isInDoubt: number };
+
+type OpenRow = Omit<OpenEntry, "answered"> & { answered: number };
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 

@@ -161,6 +161,13 @@ describe("P2: a paid request that only the account's spend log remembers", () =>
     expect(await found()).toContain("1 of 2 items were sent");
   });
 
+  test("stands in the way without an answer, if the history began after it was sent", async () => {
+    await paid(null);
+    clock.advance(1);
+    await used();
+    expect(await found()).toContain("1 of 2 items were sent");
+  });
+
   test("blocks nothing else: items that are not new, not selected, to be made again, or rehearsed", async () => {
     await paid(open);
     expect(await found({ standing: "planned" })).toBeNull();
