@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { serveDashboard } from "../../../dashboard/serve.js";
 import { launchIn } from "../../../launch.js";
-import type { Machine } from "../../../machine.js";
 import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/serve.js";
 import { print } from "../../output/print.js";
