@@ -73,7 +73,7 @@ export function dashboardApp(options: DashboardAppOptions): Hono {
   guarded(app, guard);
   app.onError((error, context) => {
     const kind = error instanceof Refused ? error.kind : "broken";
-    const status = kind === "missing" ? 404 : kind === "refused" ? 422 : 500;
+    const status = kind === "missing" ? 404 : kind === "refused" || kind === "exists" ? 422 : 500;
     return refusal(context, kind, error.message, status);
   });
   const reading = async (): Promise<Reading> => {
@@ -242,17 +242,20 @@ function sheets(app: Hono, options: DashboardAppOptions): void {
   const tooLarge = (context: Context) =>
     refusal(context, "refused", "The file is too large for the page.", 422);
   app.get("/api/sheets", async (context) => context.json(all.list(await usedSheets(watch))));
-  app.post("/api/sheets", bodyLimit({ maxSize: sheetBytesMax, onError: tooLarge }), async (context) =>
-    context.json(await all.drop(queryOf(context).name, new Uint8Array(await context.req.arrayBuffer()))),
-  );
+  app.post("/api/sheets", bodyLimit({ maxSize: sheetBytesMax, onError: tooLarge }), async (context) => {
+    const { name, replace } = queryOf(context);
+    const bytes = new Uint8Array(await context.req.arrayBuffer());
+    return context.json(await all.drop(name, bytes, replace !== undefined));
+  });
   app.get("/api/sheet", async (context) => context.json(await all.open(queryOf(context))));
   app.get("/api/sheet/rows", async (context) => {
     const { from, limit, ...asked } = queryOf(context);
     return context.json(await all.rows(asked, from, limit));
   });
-  app.post("/api/sheet/cells", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) =>
-    context.json(await all.change(queryOf(context), await bodyOf(context, asked.cellChanges))),
-  );
+  app.post("/api/sheet/cells", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) => {
+    const { version, ...sheet } = queryOf(context);
+    return context.json(await all.change(sheet, await bodyOf(context, asked.cellChanges), version));
+  });
   app.post("/api/check", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) => {
     const choices = await bodyOf(context, asked.startChoices);
     all.pathOf(choices.file);

@@ -75,6 +75,8 @@ const page = z.object({
   file: z.string().max(4_000).default(""),
   sheet: z.string().max(1_000).optional(),
   name: z.string().max(1_000).default(""),
+  replace: z.literal("yes").optional(),
+  version: z.string().max(200).default(""),
   what: z.enum(["held", "failed", "approval"]).optional(),
 });
 

@@ -194,9 +194,14 @@ export interface SheetEntry {
   usedAt: number;
 }
 
-/** `POST /api/sheets?name=autumn.csv` with the file as body; `GET /api/sheet?file=&sheet=`. */
+/**
+ * `POST /api/sheets?name=autumn.csv` with the file as body, and `replace=yes` if it may take the place of another one;
+ * `GET /api/sheet?file=&sheet=`.
+ */
 export interface DroppedSheet {
   file: string;
+  /** Differs from the one before if the file has changed. */
+  version: string;
   /** Cells can be changed here; a job file is changed in an editor. */
   editable: boolean;
   columns: string[];
@@ -212,7 +217,10 @@ export interface SheetRows {
   rows: { number: number; cells: string[] }[];
 }
 
-/** `POST /api/sheet/cells?file=&sheet=`: changes cells of a sheet; a column that is missing is added. Answers with DroppedSheet. */
+/**
+ * `POST /api/sheet/cells?file=&sheet=&version=`: changes cells of a sheet that is still of this version; a column that is
+ * missing is added. Answers with DroppedSheet.
+ */
 export interface CellChange {
   row: number;
   column: string;
@@ -310,5 +318,5 @@ export interface ZipReady {
 
 /** Any answer that is not 2xx. */
 export interface RefusedAnswer {
-  error: { kind: "refused" | "token" | "missing" | "broken"; message: string };
+  error: { kind: "refused" | "token" | "missing" | "exists" | "broken"; message: string };
 }

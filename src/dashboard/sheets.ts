@@ -1,13 +1,13 @@
-import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join, relative, resolve, sep } from "node:path";
 import { stringify } from "csv-stringify/sync";
 import { safeName } from "../archive/disk/names.js";
 import { manifestExtensions } from "../manifest/formats/bytes.js";
 import { openSource } from "../manifest/read.js";
+import { columnName } from "../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
-import { spreadsheetText } from "../text/spreadsheet-cell.js";
+import { fromSpreadsheetText, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { Refused } from "./asked.js";
 import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
 
@@ -22,12 +22,14 @@ const besideSheets = /^(~\$|\.)/;
 /** A sheet as it was read. */
 interface ReadSheet {
   /** Of the file, to notice that it has changed. */
-  stamp: string;
+  version: string;
   columns: string[];
   rows: { number: number; cells: Readonly<Record<string, string>> }[];
+  /** All that the file has, as it is written there: titles, comments and blank rows too. */
+  records: (readonly string[])[];
   form: SheetForm;
-  /** A job file: its rows are a part of it. */
-  isJob: boolean;
+  /** The records say everything that the file says, and each column has a name of its own. */
+  isWhole: boolean;
   sheets: readonly string[];
   trouble: string | null;
 }
@@ -42,6 +44,7 @@ interface Asked {
 export class Sheets {
   /** The one that was read last: a page asks for its rows piece by piece. */
   private last: { asked: Asked; read: ReadSheet } | null = null;
+  private writing: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly root: string) {}
 
@@ -68,8 +71,8 @@ export class Sheets {
     }
   }
 
-  /** Keeps a dropped file, in place of an earlier one of that name. */
-  async drop(name: string, bytes: Uint8Array): Promise<DroppedSheet> {
+  /** Keeps a dropped file. Rejects with Refused if another one of its name is there, unless it may be replaced. */
+  async drop(name: string, bytes: Uint8Array, mayReplace: boolean): Promise<DroppedSheet> {
     const plain = name.split(/[/\\]/).at(-1) ?? "";
     if (!isManifest(plain))
       throw new Refused(
@@ -77,15 +80,20 @@ export class Sheets {
       );
     const extension = extname(plain);
     const file = `${ownFolder}/${basename(safeName(plain.slice(0, -extension.length)))}${extension.toLowerCase()}`;
-    await this.write(file, bytes);
-    return this.open({ file });
+    return this.afterOthers(async () => {
+      const path = this.pathOf(file);
+      if (!mayReplace && existsSync(path) && !(await readFile(path)).equals(bytes))
+        throw new Refused(`${file} exists and is different`, "exists");
+      await this.write(file, bytes);
+      return this.open({ file });
+    });
   }
 
   async open(asked: Asked): Promise<DroppedSheet> {
     const { file } = asked;
-    const { columns, rows, sheets, trouble, isJob } = await this.read(asked);
-    const editable = !isJob && trouble === null && [".csv", ".tsv", ".xlsx"].includes(extname(file));
-    return { file, editable, columns, rows: rows.length, sheets, trouble };
+    const { version, columns, rows, sheets, trouble, isWhole } = await this.read(asked);
+    const editable = isWhole && [".csv", ".tsv", ".xlsx"].includes(extname(file).toLowerCase());
+    return { file, version, editable, columns, rows: rows.length, sheets, trouble };
   }
 
   async rows(asked: Asked, from: number, limit: number): Promise<SheetRows> {
@@ -100,34 +108,30 @@ export class Sheets {
   }
 
   /**
-   * Changes cells. A workbook becomes a CSV of its name in the folder of dropped sheets, because writing it would lose its
-   * formats; a sheet from elsewhere is copied there, so that nothing of the user's own is changed.
+   * Changes cells, and nothing else: rows with problems, comments and blank rows stay where they are. A workbook becomes a
+   * CSV of its name in the folder of dropped sheets, because writing it would lose its formats; a sheet from elsewhere is
+   * copied there, so that nothing of the user's own is changed. Rejects with Refused if the sheet is not of this version.
    */
-  async change(asked: Asked, changes: readonly CellChange[]): Promise<DroppedSheet> {
-    const { file } = asked;
-    const { editable } = await this.open(asked);
-    if (!editable) throw new Refused(`${file} is changed in an editor, not here`);
-    const { columns, rows, form } = await this.read(asked);
-    const byNumber = new Map(rows.map(({ number, cells }) => [number, new Map(Object.entries(cells))]));
-    const all = [...columns];
-    for (const { row, column, value } of changes) {
-      const cells = byNumber.get(row);
-      if (!cells) throw new Refused(`${file} has no row ${row} any more`);
-      if (!all.includes(column)) all.push(column);
-      cells.set(column, value);
-    }
-    const text = stringify(
-      [
-        all.map((column) => spreadsheetText(form.headers.get(column) ?? column)),
-        ...[...byNumber.values()].map((cells) =>
-          all.map((column) => spreadsheetText(cells.get(column) ?? "")),
-        ),
-      ],
-      { delimiter: form.delimiter ?? ",", bom: true },
-    );
-    const to = this.copyOf(file, form.delimiter === "\t" ? ".tsv" : ".csv");
-    await this.write(to, Buffer.from(text));
-    return this.open({ file: to });
+  change(asked: Asked, changes: readonly CellChange[], version: string): Promise<DroppedSheet> {
+    return this.afterOthers(async () => {
+      const { file } = asked;
+      const opened = await this.open(asked);
+      if (!opened.editable) throw new Refused(`${file} is changed in an editor, not here`);
+      if (opened.version !== version)
+        throw new Refused(`${file} has changed since this page read it, so your change was not saved`);
+      const { records, form } = await this.read(asked);
+      const changed = changedRecords(records, form.headerRow, changes);
+      const to = this.copyOf(file, form.delimiter === "\t" ? ".tsv" : ".csv");
+      await this.write(to, Buffer.from(csvText(changed, form.delimiter)));
+      return this.open({ file: to });
+    });
+  }
+
+  /** One after the other: each change is made to what the one before has written. */
+  private afterOthers<Result>(write: () => Promise<Result>): Promise<Result> {
+    const done = this.writing.then(write);
+    this.writing = done.catch(() => undefined);
+    return done;
   }
 
   /** The absolute path of a sheet of the workspace. Throws Refused. */
@@ -149,8 +153,8 @@ export class Sheets {
   private async write(file: string, bytes: Uint8Array): Promise<void> {
     const path = this.pathOf(file);
     await mkdir(join(this.root, ownFolder), { recursive: true });
-    // A name of its own: two pages may write the same sheet at once.
-    const part = `${path}.${randomUUID()}.part`;
+    // A name of its own: two dashboards may write the same sheet at once.
+    const part = `${path}.${process.pid}.part`;
     try {
       await writeFile(part, bytes, { flush: true });
       await rename(part, path);
@@ -163,15 +167,19 @@ export class Sheets {
     const path = this.pathOf(file);
     const stat = statOf(path);
     if (stat === null) throw new Refused(`${file} is gone`, "missing");
-    const stamp = `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+    const version = `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
     const { asked, read: before } = this.last ?? {};
-    if (asked?.file === file && asked.sheet === sheet && before?.stamp === stamp) return before;
-    const source = await openSource(path, sheet === undefined ? {} : { sheet });
+    if (asked?.file === file && asked.sheet === sheet && before?.version === version) return before;
+    const records: ReadSheet["records"] = [];
+    const each = (record: readonly string[]) => void records.push(record);
+    const source = await openSource(path, { each, ...(sheet === undefined ? {} : { sheet }) });
     const { columns, problems, job, form = noForm, sheets = [], batches } = source;
     const rows: ReadSheet["rows"] = [];
     const troubles = [...problems];
+    let hasLost = false;
     for await (const batch of batches()) {
       rows.push(...batch.rows);
+      hasLost ||= batch.rows.some(({ lost }) => lost !== undefined);
       troubles.push(...batch.problems.filter(({ place }) => place.row === null));
     }
     const [first] = troubles;
@@ -179,10 +187,42 @@ export class Sheets {
       columns.length > 0 || first === undefined
         ? null
         : `${first.message}: expected ${first.expected}, got ${first.got}`;
-    const read = { stamp, columns, rows, form, isJob: job !== undefined, sheets, trouble };
+    const isWhole = job === undefined && troubles.length === 0 && columns.length > 0 && !hasLost;
+    const read = { version, columns, rows, records, form, isWhole, sheets, trouble };
     this.last = { asked: { file, sheet }, read };
     return read;
   }
+}
+
+/** The records with the changes; a column that is missing is added after the last one. Throws Refused. */
+function changedRecords(
+  records: ReadSheet["records"],
+  headerRow: number,
+  changes: readonly CellChange[],
+): string[][] {
+  const changed = records.map((record) => [...record]);
+  const header = changed[headerRow - 1] ?? [];
+  const names = header.map(columnName);
+  for (const { row, column, value } of changes) {
+    const record = row > headerRow ? changed[row - 1] : undefined;
+    if (record === undefined) throw new Refused(`the sheet has no row ${row}`);
+    let index = names.indexOf(column);
+    if (index < 0) {
+      index = names.push(column) - 1;
+      // A cell that stands beyond the header stays there.
+      for (const each of changed)
+        if (each.length >= index) each.splice(index, 0, each === header ? column : "");
+    }
+    while (record.length < index) record.push("");
+    record[index] = value;
+  }
+  return changed;
+}
+
+/** Cells with a character that could be taken for the delimiter are quoted, so that it is found again. */
+function csvText(records: readonly (readonly string[])[], delimiter = ","): string {
+  const safe = records.map((record) => record.map((cell) => spreadsheetText(fromSpreadsheetText(cell))));
+  return stringify(safe, { delimiter, bom: true, quoted_match: /[,;\p{Cc}\p{Cf}]/u });
 }
 
 /** Null if there is nothing, also where a file has the place of a folder in the path. */

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
@@ -105,6 +105,64 @@ describe("start work", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("gridcell", { name: "aurora-image-mini", exact: true }).nth(1).waitFor();
     await expect.poll(() => place.read("sheets/autumn.csv")).toContain("jar,aurora-image-mini,a jar");
+  });
+
+  it("changes of a sheet of one's own go to one copy, however fast they are made", async () => {
+    place.write("mine.csv", rows);
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await page.getByRole("link", { name: /mine\.csv/ }).click();
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).click();
+    for (const prompt of ["a red cup", "a red jar", "red steam"]) {
+      await page.keyboard.type(prompt);
+      await page.keyboard.press("Enter");
+    }
+    // A cell that is still being changed when the copy is there.
+    await page.keyboard.type("Autumn is");
+    await page.getByRole("heading", { name: "sheets/mine.csv" }).waitFor();
+    await page.keyboard.type(" over");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => place.read("sheets/mine.csv")).toContain("voice,voice-clear,Autumn is over");
+    for (const prompt of ["a red cup", "a red jar", "red steam"])
+      expect(place.read("sheets/mine.csv")).toContain(prompt);
+    expect(readdirSync(join(place.folder, "sheets"))).toEqual(["mine.csv"]);
+    expect(place.read("mine.csv")).toBe(rows);
+    await page.reload();
+    await page.getByRole("gridcell", { name: "Autumn is over" }).waitFor();
+  });
+
+  it("a sheet that another program has changed is shown as it is now, and stays so", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", rows);
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).click();
+    const others = rows.replace("cup,", "bowl,aurora-image-mini,a bowl\ncup,");
+    place.write("sheets/autumn.csv", others);
+    await page.keyboard.type("a red cup");
+    await page.keyboard.press("Enter");
+    await page.locator(".notice.failed").getByText("has changed since this page read it").waitFor();
+    await page.getByRole("gridcell", { name: "a bowl" }).waitFor();
+    expect(place.read("sheets/autumn.csv")).toBe(others);
+  });
+
+  it("a sheet that is dropped once more is read anew, and replaces another one after a question", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", rows);
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).waitFor();
+    const questions: string[] = [];
+    const answers = [false, true];
+    page.on("dialog", (dialog) => {
+      questions.push(dialog.message());
+      void (answers.shift() ? dialog.accept() : dialog.dismiss());
+    });
+    const others = rows.replace("a stoneware cup", "a porcelain cup");
+    await drop("autumn.csv", others);
+    await expect.poll(() => questions).toHaveLength(1);
+    await drop("autumn.csv", others);
+    await page.getByRole("gridcell", { name: "a porcelain cup" }).waitFor();
+    expect(questions[1]).toContain("sheets/autumn.csv exists and is different. Replace it?");
+    expect(place.read("sheets/autumn.csv")).toBe(others);
   });
 
   it("a run that waits for approval has not failed: its notice says so", async () => {

@@ -61,7 +61,8 @@ describe("start work", () => {
     expect(wrong.problems[0]).toMatchObject({ row: 3, column: "model", id: "jar", got: "plain-imag" });
     expect(wrong.problems[0]?.fixes[0]).toBe("plain-image");
     const query = `file=${encodeURIComponent(kept.file)}`;
-    await post(`/api/sheet/cells?${query}`, [{ row: 3, column: "model", value: "plain-image" }]);
+    const change = [{ row: 3, column: "model", value: "plain-image" }];
+    await post(`/api/sheet/cells?${query}&version=${encodeURIComponent(kept.version)}`, change);
     const { rows } = await get<SheetRows>(`/api/sheet/rows?${query}`);
     expect(rows[1]).toEqual({ number: 3, cells: ["jar", "plain-image", "a jar"] });
     const checked = await post<SheetCheck>("/api/check", { file: kept.file, maxCredits: 50 });
@@ -140,7 +141,8 @@ describe("start work", () => {
     expect(first).toMatchObject({ editable: false, rows: 0, sheets: ["Notes", "Autumn set"] });
     expect(first.trouble).toContain('the sheet "Autumn set" has');
     const query = "file=set.xlsx&sheet=Autumn+set";
-    expect(await get<DroppedSheet>(`/api/sheet?${query}`)).toMatchObject({ editable: true, trouble: null });
+    const opened = await get<DroppedSheet>(`/api/sheet?${query}`);
+    expect(opened).toMatchObject({ editable: true, trouble: null });
     const { rows: shown } = await get<SheetRows>(`/api/sheet/rows?${query}`);
     expect(shown).toEqual([{ number: 2, cells: ["cup", "plain-image", "a cup"] }]);
     const choices = { file: "set.xlsx", sheet: "Autumn set" };
@@ -151,7 +153,8 @@ describe("start work", () => {
     });
     expect(await act({ do: "start", choices, price: 2 })).toMatchObject({ exit: 0 });
     const changes = [{ row: 2, column: "prompt", value: "a blue cup" }];
-    expect(await post<DroppedSheet>(`/api/sheet/cells?${query}`, changes)).toMatchObject({
+    const to = `/api/sheet/cells?${query}&version=${encodeURIComponent(opened.version)}`;
+    expect(await post<DroppedSheet>(to, changes)).toMatchObject({
       file: "sheets/set.csv",
       sheets: [],
     });
@@ -186,7 +189,9 @@ describe("start work", () => {
     // What Excel and macOS put beside it.
     for (const other of ["~$mine.xlsx", "._mine.csv"]) place.write(other, "x");
     expect((await get<SheetEntry[]>("/api/sheets")).map(({ file }) => file)).toEqual(["mine.csv"]);
-    const changed = await post<DroppedSheet>("/api/sheet/cells?file=mine.csv", [
+    const { version } = await get<DroppedSheet>("/api/sheet?file=mine.csv");
+    const cells = `/api/sheet/cells?file=mine.csv&version=${encodeURIComponent(version)}`;
+    const changed = await post<DroppedSheet>(cells, [
       { row: 2, column: "prompt", value: "=1+1" },
       { row: 2, column: "priority", value: "5" },
     ]);
@@ -198,7 +203,7 @@ describe("start work", () => {
     expect(place.read("sheets/mine.csv")).toContain("'=1+1");
     const before = place.read("sheets/mine.csv");
     const again = [{ row: 2, column: "prompt", value: "another cup" }];
-    const other = await post<DroppedSheet>("/api/sheet/cells?file=mine.csv", again);
+    const other = await post<DroppedSheet>(cells, again);
     expect(other.file).toBe("sheets/mine-2.csv");
     expect([place.read("sheets/mine.csv"), place.read("sheets/mine-2.csv")]).toEqual([
       before,

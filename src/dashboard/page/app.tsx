@@ -117,7 +117,7 @@ function View({ route: { parts, query }, standing }: { route: ViewRoute; standin
     case "start":
       return <StartView standing={standing} />;
     case "sheet":
-      return <SheetView file={argument} standing={standing} />;
+      return <SheetView file={argument} standing={standing} key={String(query)} />;
     case "decide":
       return <DecideView what={argument} standing={standing} />;
     case "gallery":

@@ -43,7 +43,7 @@ export function go(hash: string): void {
   location.hash = hash;
 }
 
-/** Goes there, and forgets where the page was. */
-export function goInstead(hash: string): void {
-  location.replace(hash);
+/** Changes the address of what is shown. */
+export function readdress(hash: string): void {
+  history.replaceState(null, "", hash);
 }

@@ -26,7 +26,8 @@ export async function openCsv(file: string, text: CsvText, options: CsvOptions =
   const named = options.delimiter ? delimiters[options.delimiter] : hint?.delimiter;
   const { delimiter, header } = formOf(text.start.slice(hint?.length ?? 0), named, options.headerRow);
   const sheet = new SheetReader(file, header, delimiter);
-  const read = batchesOf(sheet, { ...text, delimiter, from: hint ? 2 : 1 })[Symbol.asyncIterator]();
+  const reading = { ...text, delimiter, from: hint ? 2 : 1, each: options.each };
+  const read = batchesOf(sheet, reading)[Symbol.asyncIterator]();
   const first: SourceBatch[] = [];
   while (sheet.header === null) {
     const { value, done } = await read.next();
@@ -38,7 +39,7 @@ export async function openCsv(file: string, text: CsvText, options: CsvOptions =
     yield* { [Symbol.asyncIterator]: () => read };
     yield { rows: [], problems: [], notes: sheet.notes() };
   }
-  const form = { ...noForm, delimiter, headers: sheet.headers };
+  const form = { ...noForm, delimiter, headers: sheet.headers, headerRow: sheet.headerRow };
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form, ...sheet.part };
 }
 
@@ -47,6 +48,8 @@ export interface CsvOptions {
   delimiter?: DelimiterName;
   /** The row of the header, as the sheet counts; found by default. */
   headerRow?: number;
+  /** Is given each record as it is read, also those that are no rows, such as titles, comments and blank ones. */
+  each?: ((record: readonly string[]) => void) | undefined;
 }
 
 /** A text as UTF-8, and its beginning. */
@@ -61,15 +64,19 @@ interface Reading extends CsvText {
   delimiter: string;
   /** The line on which the sheet begins. */
   from: number;
+  each: CsvOptions["each"];
 }
 
 /** The rows of each piece, up to the first malformed record. */
 async function* batchesOf(sheet: SheetReader, text: Reading): AsyncGenerator<SourceBatch> {
-  const { pieces, returns, delimiter, from } = text;
+  const { pieces, returns, delimiter, from, each } = text;
   // Only the line ends that the file has: the parser compares each of them at every byte.
   const parser = new Records(
     { ...grammar, delimiter, record_delimiter: returns ? lineEnds : ["\n"], from_line: from },
-    (record) => sheet.add(record),
+    (record) => {
+      each?.(record);
+      sheet.add(record);
+    },
   );
   try {
     for await (const piece of pieces()) {

@@ -19,6 +19,8 @@ export class SheetReader {
   header: readonly string[] | null = null;
   /** The header's cells as written, by column. */
   headers: ReadonlyMap<string, string> = new Map();
+  /** The row of the header, as the sheet counts; 0 until it is read. */
+  headerRow = 0;
   records = 0;
   private readonly titles: string[] = [];
   /** The job and the edition whose rows these are, where lines above the header name them. */
@@ -108,6 +110,7 @@ export class SheetReader {
   private begin(record: readonly string[], number: number): void {
     const header = record.map(columnName);
     this.header = header;
+    this.headerRow = number;
     this.headers = new Map(record.map((written, index) => [header[index] ?? "", written.trim()]));
     this.plain = !header.includes("") && !header.includes("__proto__");
     this.isOneCell = isInOneCell(this.columns);

@@ -24,6 +24,8 @@ export interface WorkbookOptions {
   sheet?: string;
   /** The row of the header, as the sheet counts; found by default. */
   headerRow?: number;
+  /** Is given each record as it is read, also those that are no rows, such as titles, comments and blank ones. */
+  each?: ((record: readonly string[]) => void) | undefined;
 }
 
 /**
@@ -63,7 +65,7 @@ function sheetOf(
   file: string,
   bytes: Uint8Array,
   sheets: readonly Read[],
-  { sheet: named, headerRow }: WorkbookOptions,
+  { sheet: named, headerRow, each }: WorkbookOptions,
 ): Source {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const names = sheets.map(({ sheet }) => sheet);
@@ -101,7 +103,10 @@ function sheetOf(
       if (typeof value === "number" && cells && !isParam) cells[column - 1] = percentText(value);
     }
   const sheet = new SheetReader(file, at, null, lost);
-  for (const record of records) sheet.add(record);
+  for (const record of records) {
+    each?.(record);
+    sheet.add(record);
+  }
   const others = named === undefined && names.length > 1 ? [otherSheets(names, isHidden)] : [];
   const batch = sheet.take();
   const isEmpty = batch.rows.length + batch.problems.length === 0 && sheet.missingHeader().length === 0;
@@ -112,7 +117,8 @@ function sheetOf(
       got: "none",
     });
   const notes = [...sheet.notes(), ...hiddenNotes(hiddenRows, batch), ...others];
-  const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
+  const { headers, headerRow: foundRow } = sheet;
+  const form = { headers, headerRow: foundRow, types: typesOf(sheet, found.data) };
   const batches = rowsInMemory(batch);
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...sheet.part };
 }

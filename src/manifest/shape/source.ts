@@ -27,11 +27,13 @@ export interface SheetForm {
   delimiter?: string;
   /** The header's cells as written, by column. */
   headers: ReadonlyMap<string, string>;
+  /** The row of the header, as the sheet counts; 0 if there is none. */
+  headerRow: number;
   /** The columns of a workbook that have only numbers or only dates. */
   types: ReadonlyMap<string, "number" | "date">;
 }
 
-export const noForm: SheetForm = { headers: new Map(), types: new Map() };
+export const noForm: SheetForm = { headers: new Map(), headerRow: 0, types: new Map() };
 
 /** Some rows, problems with the shape of rows, and notes, which may come at the end of the file. */
 export interface SourceBatch {

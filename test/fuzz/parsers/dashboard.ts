@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { parseJson } from "../../../src/api/records.js";
+import type { DroppedSheet } from "../../../src/dashboard/shapes.js";
 import { type OpenDashboard, openDashboard } from "../../dashboard/place.js";
 import type { Outcome, Parser } from "../cases.js";
 
@@ -29,7 +30,9 @@ const orders = [
   asked("POST", "/api/sheets?name=spring.csv", "id,model,prompt\na,plain-image,x\n"),
   asked("POST", "/api/check", { file: "sheets/autumn.csv", ...run }),
   asked("POST", "/api/offer", { do: "start", choices: { file: "sheets/autumn.csv", ...run } }),
-  asked("POST", "/api/sheet/cells?file=sheets/autumn.csv", [{ row: 2, column: "prompt", value: "y" }]),
+  asked("POST", "/api/sheet/cells?file=sheets/autumn.csv&version=NOW", [
+    { row: 2, column: "prompt", value: "y" },
+  ]),
   asked("POST", "/api/act", { do: "pick", items: [1] }),
   asked("POST", "/api/act", { do: "pause", run: 1 }),
   asked("POST", "/api/act", { do: "unschedule", name: "n" }),
@@ -51,9 +54,11 @@ export const dashboardParser: Parser = {
 async function ask(bytes: Buffer): Promise<Outcome> {
   const [first = "", ...rest] = bytes.toString("utf8").split("\n");
   const [method, path] = methodAndPath(first);
-  const { ask: send } = await opened();
+  const { ask: send, get } = await opened();
   const body = rest.join("\n");
-  const answer = await send(path, method === "GET" ? { method } : { method, body });
+  const { version } = await get<DroppedSheet>("/api/sheet?file=sheets/autumn.csv");
+  const now = path.replace("version=NOW", `version=${encodeURIComponent(version)}`);
+  const answer = await send(now, method === "GET" ? { method } : { method, body });
   const said = await answer.text();
   expect(answer.status, `${method} ${path} ${body}: ${said}`).toBeLessThan(500);
   if (answer.ok) return "taken";

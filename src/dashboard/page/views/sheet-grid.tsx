@@ -44,8 +44,8 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
   const { file, columns, rows: total, editable } = sheet;
   const scroller = useRef<HTMLDivElement>(null);
   const { list, first, last } = useWindowing<HTMLDivElement>(total, rowHeight);
-  // A column that is added moves the cells.
-  const key = [file, named, ...columns].join("\n");
+  // A column that is added moves the cells. A copy has the same rows.
+  const key = columns.join("\n");
   const rows = useRows<Row>(
     key,
     first,
@@ -104,7 +104,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
   const commit = (value: string, rowBy: number, columnBy: number) => {
     if (editing === null) return;
     const row = rows.row(index);
-    if (row !== undefined && valueAt(row, column) !== value)
+    if (row === undefined || valueAt(row, column) !== value)
       onEdit(editing.place.row, editing.place.column, value);
     setEditing(null);
     if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);

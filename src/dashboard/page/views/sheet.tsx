@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type {
   CellChange,
   DroppedSheet,
@@ -11,7 +11,7 @@ import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
 import { visible } from "../parts/visible.js";
 import { Words } from "../parts/words.js";
-import { goInstead, link } from "../route.js";
+import { link, readdress } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { useCheck } from "../server/check.js";
 import { post, withQuery } from "../server/client.js";
@@ -21,51 +21,58 @@ import { Problems } from "./sheet-problems.js";
 import { StartPanel } from "./start-panel.js";
 
 /** What was set for a sheet, until the page is loaded again. */
-const kept = new Map<string, { choices: StartChoices; place: CellPlace | null }>();
+const kept = new Map<string, StartChoices>();
 
-/** A sheet before it is started: its rows with their problems, its cost, and its settings. */
+/** A sheet before it is started. Its first change may make a copy of the file, which is shown from then on. */
 export function SheetView({ file, standing }: { file: string; standing: Standing }) {
-  const [choices, setChosen] = useState<StartChoices>(() => kept.get(file)?.choices ?? { file });
-  const { sheet: named = null } = choices;
-  const asked = { file, sheet: named };
-  const { data: sheet, error, again } = useAnswer<DroppedSheet>(withQuery("/api/sheet", asked), null);
+  const [choices, setChosen] = useState<StartChoices>(() => kept.get(file) ?? { file });
+  const [timesRead, setTimesRead] = useState(0);
+  const choose = (to: (before: StartChoices) => StartChoices) =>
+    setChosen((before) => {
+      const chosen = to(before);
+      kept.set(chosen.file, chosen);
+      return chosen;
+    });
+  const readAgain = () => setTimesRead((times) => times + 1);
+  return (
+    <OpenSheet
+      key={timesRead}
+      choices={choices}
+      setChoices={(chosen) => choose(() => chosen)}
+      onSheet={(sheet) => {
+        choose((before) => ({ ...before, sheet }));
+        readAgain();
+      }}
+      onCopy={(copy) => {
+        // A copy has no other sheets.
+        choose(({ sheet: _, ...others }) => ({ ...others, file: copy }));
+        readdress(link("sheet", copy));
+      }}
+      onRefused={readAgain}
+      standing={standing}
+    />
+  );
+}
+
+interface OpenProps {
+  choices: StartChoices;
+  setChoices: (choices: StartChoices) => void;
+  /** Another sheet of the workbook is chosen. */
+  onSheet: (sheet: string) => void;
+  onCopy: (file: string) => void;
+  /** A change was not saved, so what is shown may not be what the file says. */
+  onRefused: () => void;
+  standing: Standing;
+}
+
+/** The rows of a sheet with their problems, its cost, and its settings. */
+function OpenSheet({ choices, setChoices, onSheet, onCopy, onRefused, standing }: OpenProps) {
+  const { sheet, error, named, edits, version, change } = useSavedChanges(choices, onCopy, onRefused);
   const models = useAnswer<ModelEntry[]>("/api/models", null);
-  const [edits, setEdits] = useState<ReadonlyMap<string, string>>(new Map());
-  const [version, setVersion] = useState(0);
-  const [place, setPlace] = useState<CellPlace | null>(() => kept.get(file)?.place ?? null);
-  const setChoices = (chosen: StartChoices) => {
-    setChosen(chosen);
-    kept.set(file, { choices: chosen, place });
-  };
+  const [place, setPlace] = useState<CellPlace | null>(null);
   const checked = useCheck(choices, version);
   const problems = checked.check?.problems ?? [];
   const byCell = useMemo(() => placed(problems), [problems]);
-  const change = async (changes: CellChange[]) => {
-    setEdits((before) => {
-      const next = new Map(before);
-      for (const { row, column, value } of changes) next.set(cellKey(row, column), value);
-      return next;
-    });
-    try {
-      const saved = await post<DroppedSheet>(withQuery("/api/sheet/cells", asked), changes);
-      if (saved.file !== file) {
-        // The sheet was copied before it was changed; its settings move to the copy, which has no other sheets.
-        const { sheet: _, ...others } = choices;
-        kept.set(saved.file, { choices: { ...others, file: saved.file }, place });
-        goInstead(link("sheet", saved.file));
-      } else {
-        again();
-        setVersion((number) => number + 1);
-      }
-    } catch (reason) {
-      tellError(reason);
-      setEdits((before) => {
-        const next = new Map(before);
-        for (const { row, column } of changes) next.delete(cellKey(row, column));
-        return next;
-      });
-    }
-  };
   if (sheet === null) return <Waiting error={error} />;
   const knownModels = models.data ?? [];
   return (
@@ -91,11 +98,7 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
           Sheet
           <select
             value={named ?? (sheet.trouble === null ? sheet.sheets[0] : "")}
-            onChange={(event) => {
-              setEdits(new Map());
-              setPlace(null);
-              setChoices({ ...choices, sheet: event.currentTarget.value });
-            }}
+            onChange={(event) => onSheet(event.currentTarget.value)}
           >
             {named === null && sheet.trouble !== null && <option value="">choose one…</option>}
             {sheet.sheets.map((name) => (
@@ -128,7 +131,7 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
               edits={edits}
               place={place}
               onPlace={setPlace}
-              onEdit={(row, column, value) => void change([{ row, column, value }])}
+              onEdit={(row, column, value) => change([{ row, column, value }])}
             />
           )}
           <Problems
@@ -138,7 +141,7 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
             columns={sheet.columns}
             place={place}
             onPlace={setPlace}
-            onFix={(changes) => void change(changes)}
+            onFix={change}
           />
         </div>
         <StartPanel
@@ -151,6 +154,50 @@ export function SheetView({ file, standing }: { file: string; standing: Standing
       </div>
     </div>
   );
+}
+
+/** A sheet, and the changes that are made to it here: they are saved one after the other. */
+function useSavedChanges(choices: StartChoices, onCopy: (file: string) => void, onRefused: () => void) {
+  const [asked] = useState({ file: choices.file, sheet: choices.sheet ?? null });
+  const { data, error } = useAnswer<DroppedSheet>(withQuery("/api/sheet", asked), null);
+  const [saved, setSaved] = useState<DroppedSheet | null>(null);
+  const [edits, setEdits] = useState<ReadonlyMap<string, string>>(new Map());
+  const [version, setVersion] = useState(0);
+  /** The sheet as the last change has left it, and the changes that wait. */
+  const saving = useRef({ last: data, waiting: 0, isRefused: false, done: Promise.resolve() });
+  const sheet = saved ?? data;
+  const save = async (changes: CellChange[]) => {
+    const { last, isRefused } = saving.current;
+    const known = last ?? data;
+    if (known === null || isRefused) return;
+    const { file, version } = known;
+    const query = { file, version, sheet: file === asked.file ? asked.sheet : null };
+    try {
+      saving.current.last = await post<DroppedSheet>(withQuery("/api/sheet/cells", query), changes);
+    } catch (reason) {
+      saving.current.isRefused = true;
+      tellError(reason);
+    }
+  };
+  const ended = () => {
+    const { last, waiting, isRefused } = saving.current;
+    saving.current.waiting = waiting - 1;
+    if (waiting > 1) return;
+    setSaved(last);
+    setVersion((number) => number + 1);
+    if (last !== null && last.file !== asked.file) onCopy(last.file);
+    if (isRefused) onRefused();
+  };
+  const change = (changes: CellChange[]) => {
+    setEdits((before) => {
+      const next = new Map(before);
+      for (const { row, column, value } of changes) next.set(cellKey(row, column), value);
+      return next;
+    });
+    saving.current.waiting++;
+    saving.current.done = saving.current.done.then(() => save(changes)).then(ended);
+  };
+  return { sheet, error, named: sheet?.file === asked.file ? asked.sheet : null, edits, version, change };
 }
 
 function problemWords(count: number): string {
