@@ -1,3 +1,4 @@
+import type { ItemStanding } from "../core/ports/draft.js";
 import { lineOf } from "../launch.js";
 import { Refused } from "./asked.js";
 import type { Commands } from "./commands.js";
@@ -21,7 +22,7 @@ interface ParsedPlan {
   blockers: { message: string }[];
   warnings: { message: string }[];
   notes: string[];
-  standings: Record<string, number>;
+  standings: Partial<Record<ItemStanding, number>>;
   models: { model: string; items: number; due: number; credits: number }[];
   money: { needed: number; balance: number | null; after: number | null };
   requests: {
@@ -39,6 +40,7 @@ export async function check(choices: StartChoices, commands: Pick<Commands, "ask
   if (stdout.trim() === "") throw new Refused(message);
   const plan = JSON.parse(stdout) as ParsedPlan;
   const due = plan.models.reduce((sum, model) => sum + model.due, 0);
+  const { new: _, ...existing } = plan.standings;
   return {
     job: plan.job,
     problems: plan.problems.slice(0, problemsMax).map(problemOf),
@@ -47,7 +49,7 @@ export async function check(choices: StartChoices, commands: Pick<Commands, "ask
     warnings: plan.warnings.map((each) => each.message),
     notes: plan.notes,
     due,
-    archived: plan.standings["archived"] ?? 0,
+    existing,
     credits: plan.money,
     requests: plan.requests,
     forecast: due === 0 ? null : plan.requests.forecast,

@@ -34,6 +34,8 @@ export interface Standing {
    * there is something to show.
    */
   problem: string | null;
+  /** Nothing has been run yet, and nothing is wrong. */
+  isNew: boolean;
 }
 
 /** A run in progress, as its own process records it. */
@@ -249,9 +251,10 @@ export interface SheetCheck {
   blockers: string[];
   warnings: string[];
   notes: string[];
-  /** Items of the sheet by what becomes of them. */
+  /** How many items would be made. */
   due: number;
-  archived: number;
+  /** The others, which exist already, by state. */
+  existing: StateCounts;
   credits: { needed: number; balance: number | null; after: number | null };
   requests: { atLeast: number; plan: string | null; perMinute: number | null; perDay: number | null };
   /** How long it is expected to take, and what limits it; null if nothing is to do. */

@@ -79,13 +79,15 @@ export class WorkspaceWatch {
         running: await this.running(browser, owner),
         waiting: await browser.waitingCounts(),
         problem: null,
+        isNew: false,
       };
     } catch (error) {
       if (!(error instanceof Refused || error instanceof DatabaseTrouble)) throw error;
       const none = { held: 0, failed: 0, approval: 0 };
       const problem =
         error instanceof DatabaseTrouble ? `${error.message}. To continue, ${error.todo}.` : error.message;
-      return { ...whole, running: null, waiting: none, problem };
+      const isNew = error instanceof Refused && error.kind === "missing";
+      return { ...whole, running: null, waiting: none, problem, isNew };
     }
   }
 

@@ -1,4 +1,4 @@
-import { basename, dirname, extname, join } from "node:path";
+import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { wholeOf } from "../text/pieces.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
@@ -29,9 +29,9 @@ export interface SourceOptions extends CsvOptions, WorkbookOptions, ByteOptions 
 export async function openSource(path: string, options: SourceOptions): Promise<Source> {
   const bytes = await openBytes(path, options);
   if ("problem" in bytes) return unreadSource(bytes.problem);
-  const { source, rowsFile } = await sourceOf(path, bytes, options);
+  const { source, rowsFile } = await sourceOf(namedFile(path), bytes, options);
   if (rowsFile === undefined) return source;
-  const file = join(path === standardInput ? (options.cwd ?? ".") : dirname(path), rowsFile);
+  const file = resolve(path === standardInput ? (options.cwd ?? ".") : dirname(path), rowsFile);
   const rows = await openRows(file, options);
   return {
     ...source,
@@ -48,7 +48,7 @@ export async function rowsFileOf(path: string): Promise<string | null> {
   const bytes = await openBytes(path);
   if ("problem" in bytes) return null;
   const { rowsFile } = await sourceOf(path, bytes, {});
-  return rowsFile === undefined ? null : join(dirname(path), rowsFile);
+  return rowsFile === undefined ? null : resolve(dirname(path), rowsFile);
 }
 
 async function openRows(file: string, options: SourceOptions): Promise<Source> {
@@ -184,7 +184,7 @@ export async function openManifest(path: string, options: ReadOptions = {}): Pro
 
 /** The manifest that a source makes. */
 export function manifestOf(path: string, source: Source, options: ReadOptions): Manifest {
-  const file = path === standardInput ? standardInputName : path;
+  const file = namedFile(path);
   return {
     name: source.job?.name ?? source.partOf ?? basename(file, extname(file)),
     isPart: source.partOf !== undefined,
@@ -219,7 +219,7 @@ async function* partsOf(
     }
     notes.push(...(batch.notes ?? []));
     wrong ||= batch.problems.length > 0;
-    yield { rows, problems: [...batch.problems, ...expander.take()].map(namedPlace) };
+    yield { rows, problems: [...batch.problems, ...expander.take()] };
   }
   const none = bound.rows === 0 && !wrong;
   return {
@@ -311,11 +311,9 @@ function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
   ];
 }
 
-function namedPlace(problem: Problem): Problem {
-  const { place } = problem;
-  return place.file === standardInput
-    ? { ...problem, place: { ...place, file: standardInputName } }
-    : problem;
+/** The file of a manifest as messages name it. */
+function namedFile(path: string): string {
+  return path === standardInput ? standardInputName : path;
 }
 
 function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {

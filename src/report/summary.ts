@@ -13,7 +13,15 @@ import { spentIn } from "../job/workspace/spent.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { groupedReasons, type Reason, someOf } from "../text/reasons.js";
-import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
+import {
+  type Cell,
+  labelled,
+  paint,
+  plainStyle,
+  type TerminalStyle,
+  type Tone,
+  wrapped,
+} from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { isoOrNull } from "../text/times.js";
 import { comparedText } from "./forecast.js";
@@ -134,8 +142,8 @@ export function summarise(
     ...(facts.look === null ? [] : [["look", `\`${facts.look}\``] as [string, Cell]]),
   );
   const title = paint(`${terminalText(facts.job)}, run ${facts.run}`, "strong", style);
-  const after = [...facts.stops.map((stop) => `Ended early: ${terminalText(stop)}`), ...nextStep(facts)];
-  return [title, labelled(lines, style), ...after].join("\n");
+  const after = [...facts.stops.map((stop) => `Ended early: ${stop}`), ...nextStep(facts)];
+  return [title, labelled(lines, style), ...after.map((text) => wrapped(text, style))].join("\n");
 }
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
@@ -237,5 +245,5 @@ function requestsPerItem({ requests, made }: RunSummary): number | null {
 }
 
 function nextStep(facts: RunSummary): string[] {
-  return facts.nextStep === null ? [] : [`Next: ${terminalText(facts.nextStep)}`];
+  return facts.nextStep === null ? [] : [`Next: ${facts.nextStep}`];
 }

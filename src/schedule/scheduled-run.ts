@@ -72,6 +72,7 @@ const carried = [
   "--log-level",
   "--log-format",
   "--unreachable-wait",
+  "--gallery",
   "--work",
   "--no-work",
   "--if-locked",

@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url";
 import Table from "cli-table3";
 import pc from "picocolors";
 import type { Environment } from "./environment.js";
-import { terminalText, textWidth } from "./terminal.js";
+import { charactersOf, terminalText, textWidth } from "./terminal.js";
 import { takesLinks } from "./terminal-kind.js";
 
 /** How output may look where it goes. */
@@ -42,7 +42,7 @@ export type Tone = "good" | "bad" | "warning" | "dim" | "strong";
 export type Cell = string | number | { text: string; tone: Tone } | { text: string; file: string };
 
 const gap = 2;
-/** The least width of a flexible column, and of any other if nothing else helps. */
+/** The least width of a flexible column, and of any other if nothing else helps; numbers keep up to the first. */
 const flexibleMin = 12;
 const columnMin = 3;
 
@@ -63,27 +63,35 @@ export function table(
   const cells = rows.map((row) => row.map((cell) => painted(cell, style)));
   const natural = draw(columns, cells, style, null);
   if (style.width === null) return natural.text;
-  const widths = narrowed(columns, natural.widths, style.width);
+  const widths = narrowed(columns, rows, natural.widths, style.width);
   if (widths === null) return natural.text;
-  const broken = cells.map((row) => row.map((cell, at) => breakable(cell, (widths[at] ?? 0) - gap)));
+  const broken = rows.map((row) => row.map((cell, at) => painted(cell, style, (widths[at] ?? 0) - gap)));
   return draw(columns, broken, style, widths).text;
 }
 
-/** A cell whose words may be broken behind a hyphen, a slash or an underscore where they are wider than the column. */
-function breakable(cell: DrawnCell, width: number): DrawnCell {
-  if (typeof cell !== "string" || cell.includes("\u001b")) return cell;
-  return cell.replace(/\S+/gu, (word) => {
+/**
+ * A text whose words are broken where they are wider than the column, which would cut them off: behind a hyphen, a slash
+ * or an underscore if there is one.
+ */
+function broken(text: string, width: number): string {
+  return text.replace(/\S+/gu, (word) => {
     if (textWidth(word) <= width) return word;
     let [line, before] = ["", ""];
-    for (const piece of word.split(/(?<=[-/_])/u)) {
-      if (line !== "" && textWidth(line + piece) > width) {
-        before += `${line} `;
-        line = "";
+    for (const piece of word.split(/(?<=[-/_])/u))
+      for (const part of textWidth(piece) <= width ? [piece] : charactersOf(piece)) {
+        if (line !== "" && textWidth(line + part) > width) {
+          before += `${line} `;
+          line = "";
+        }
+        line += part;
       }
-      line += piece;
-    }
     return before + line;
   });
+}
+
+/** A text on lines no wider than the terminal. */
+export function wrapped(text: string, style: TerminalStyle): string {
+  return table([{ title: "", flexible: true }], [[text]], style);
 }
 
 /** Labels and what they say, one below the other. */
@@ -109,11 +117,15 @@ export function paint(text: string, tone: Tone, style: TerminalStyle): string {
 /** The text of a cell, and what it links to. */
 type DrawnCell = string | { content: string; href: string };
 
-function painted(cell: Cell, style: TerminalStyle): DrawnCell {
-  if (typeof cell !== "object") return terminalText(String(cell));
-  const text = terminalText(cell.text);
+function painted(cell: Cell, style: TerminalStyle, width = Number.POSITIVE_INFINITY): DrawnCell {
+  const text = broken(textOf(cell), width);
+  if (typeof cell !== "object") return text;
   if ("tone" in cell) return paint(text, cell.tone, style);
   return style.links === true && text !== "" ? { content: text, href: pathToFileURL(cell.file).href } : text;
+}
+
+function textOf(cell: Cell): string {
+  return terminalText(String(typeof cell === "object" ? cell.text : cell));
 }
 
 /** What was drawn, and how wide each column is with its gap. */
@@ -133,7 +145,8 @@ function draw(
   widths: readonly number[] | null,
 ): Drawing {
   const wordWrap = widths !== null;
-  const head = columns.map((column) => paint(column.title, "strong", style));
+  const roomAt = (at: number) => (widths === null ? Number.POSITIVE_INFINITY : (widths[at] ?? 0) - gap);
+  const head = columns.map(({ title }, at) => paint(broken(title, roomAt(at)), "strong", style));
   const titles = head.some((title) => title !== "") ? head : null;
   const parts = [rows.slice(0, rowsAtOnce)];
   for (let at = rowsAtOnce; at < rows.length; at += rowsAtOnce) parts.push(rows.slice(at, at + rowsAtOnce));
@@ -181,21 +194,35 @@ function drawPart(
   };
 }
 
-/** Widths that fit, taken from the widest flexible columns; null when all fits as it is. */
-function narrowed(columns: readonly Column[], natural: readonly number[], width: number): number[] | null {
+/**
+ * Widths that fit, taken from the widest flexible columns, and if that is not enough from all; null when all fits as it
+ * is. A number is not broken: its beginning would be read as a smaller one.
+ */
+function narrowed(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  natural: readonly number[],
+  width: number,
+): number[] | null {
   // The last column's gap is cut off at the end of the line.
   const room = width + gap;
   if (sum(natural) <= room) return null;
-  const widths = shrunk(natural, room, flexibleMin + gap, (index) => columns[index]?.flexible === true);
-  return sum(widths) <= room ? widths : shrunk(widths, room, columnMin + gap, () => true);
+  const widths = shrunk(natural, room, (at) => (columns[at]?.flexible === true ? flexibleMin + gap : null));
+  if (sum(widths) <= room) return widths;
+  const numbers = columns.map(({ align }, at) =>
+    align === "right" ? rows.reduce((most, row) => Math.max(most, textWidth(textOf(row[at] ?? ""))), 0) : 0,
+  );
+  return shrunk(widths, room, (at) => Math.max(columnMin, Math.min(numbers[at] ?? 0, flexibleMin)) + gap);
 }
 
-function shrunk(from: readonly number[], room: number, least: number, may: (index: number) => boolean) {
+/** `leastOf` says how narrow a column may become; null if it stays as it is. */
+function shrunk(from: readonly number[], room: number, leastOf: (index: number) => number | null): number[] {
   const widths = [...from];
   while (sum(widths) > room) {
-    const candidates = widths.flatMap((width, index) =>
-      may(index) && width > least ? [{ width, index }] : [],
-    );
+    const candidates = widths.flatMap((width, index) => {
+      const least = leastOf(index);
+      return least !== null && width > least ? [{ width, index }] : [];
+    });
     const [widest] = candidates.toSorted((a, b) => b.width - a.width);
     if (widest === undefined) break;
     widths[widest.index] = widest.width - 1;

@@ -48,8 +48,7 @@ export function cutToWidth(text: string, columns: number): string {
 /** The text, or as much of its end as fits: the end of a path says more than its beginning. */
 export function cutStartToWidth(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
-  segmenter ??= new Intl.Segmenter();
-  const characters = [...segmenter.segment(text)].map(({ segment }) => segment);
+  const characters = charactersOf(text);
   let size = 1;
   let end = "";
   for (const character of characters.toReversed()) {
@@ -58,6 +57,12 @@ export function cutStartToWidth(text: string, columns: number): string {
     end = character + end;
   }
   return columns < 1 ? "" : `…${end}`;
+}
+
+/** The characters of a text as people count them. */
+export function charactersOf(text: string): string[] {
+  segmenter ??= new Intl.Segmenter();
+  return [...segmenter.segment(text)].map(({ segment }) => segment);
 }
 
 /** The text as a link to a file, for terminals that take links (OSC 8). What is in a bucket is no file to open. */

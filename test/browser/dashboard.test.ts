@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import writeWorkbook from "write-excel-file/node";
+import { openSqlite } from "../../src/sqlite.js";
 import { newPlace, type Place, run, type Started, started } from "../e2e/command.js";
 import { type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Scripted, startProxy } from "../e2e/service.js";
@@ -359,6 +360,46 @@ describe("trouble", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("a sheet whose items have failed is not said to be archived", async () => {
+    place.write(
+      "two.csv",
+      "id,model,prompt\ncup,aurora-image-mini,a cup\nbad,aurora-image-mini,[[moderation]] x\n",
+    );
+    expect((await run(place, ["run", "two.csv", "--yes"], { env })).code).toBe(5);
+    await open();
+    await page.goto(`${new URL(link).origin}/#/sheet/two.csv`);
+    await page.getByText("There is nothing new to make: 1 archived, 1 failed.").waitFor();
+    expect(await page.getByText("Everything in it is archived").count()).toBe(0);
+  });
+
+  it("where nothing limits requests, no number of them is shown for a run in progress", async () => {
+    const slow = await startSandbox("--task-ms", "600000");
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    const going = started(place, ["run", "one.csv", "--yes"], { env: slow.env });
+    await open();
+    await page.getByText("1 at the service").first().waitFor();
+    const gauges = (await page.locator(".gauge").allInnerTexts()).map((text) => text.replaceAll("\n", " "));
+    expect(gauges).toEqual([
+      "Requests this minute no limit",
+      "Requests in 24 hours no limit",
+      "Credits 1 no cap",
+    ]);
+    going.interrupt();
+    await going.ended;
+    await slow.tasks();
+  });
+
+  it("a workspace that cannot be read says so, and is not called empty", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    db.pragma("user_version = 99");
+    db.close();
+    await open();
+    await page.getByRole("heading", { name: "This workspace cannot be shown" }).waitFor();
+    await page.getByText("was written by a newer bulkgen").waitFor();
+  });
+
   it("a run whose items a later run took over says so, in the list and on its page, in place of an empty bar", async () => {
     place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
     for (const _ of ["paid", "free"])
@@ -419,12 +460,48 @@ describe("trouble", () => {
     await page.getByText("picked", { exact: true }).waitFor();
     const marker = join(place.folder, ".bulkgen");
     renameSync(marker, `${marker}-away`);
-    await page.getByText("nothing has been run in").first().waitFor();
+    await page.getByText("Nothing has been run here yet").waitFor();
     renameSync(`${marker}-away`, marker);
     await page.getByRole("button", { name: "Open cup, file 1" }).waitFor();
     dashboard.interrupt();
     await dashboard.ended;
     await page.getByText("bulkgen dashboard has ended").waitFor();
+  });
+
+  it("a link that is opened in a new tab is let in by the tab that it came from", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start with a sheet" }).waitFor();
+    const gallery = page.getByRole("link", { name: "Gallery", exact: true });
+    const [other] = await Promise.all([
+      context.waitForEvent("page"),
+      gallery.click({ modifiers: ["ControlOrMeta"] }),
+    ]);
+    await other.getByRole("heading", { name: "Gallery" }).waitFor();
+    await other.reload();
+    await other.getByRole("heading", { name: "Gallery" }).waitFor();
+  });
+
+  it("ten tabs are open, of which nine are hidden, and each shows what has changed", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await open();
+    // Without a screen no tab is hidden by another one.
+    const setHidden = (tab: Page, isHidden: boolean) =>
+      tab.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, isHidden);
+    const tabs = [page];
+    while (tabs.length < 10) {
+      await setHidden(tabs.at(-1) as Page, true);
+      tabs.push(await newPage());
+      await tabs.at(-1)?.getByText("Nothing has been run here yet").waitFor();
+    }
+    expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
+    for (const tab of tabs) await tab.getByText("1 archived").waitFor();
+    await setHidden(page, false);
+    await page.getByRole("link", { name: "Gallery", exact: true }).click();
+    await page.getByRole("button", { name: "Open cup, file 1" }).waitFor();
+    expect(complaints).toEqual([]);
   });
 
   it("without the link's token the page shows how to get in, and nothing else", async () => {

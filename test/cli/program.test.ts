@@ -103,6 +103,13 @@ describe("the command line", () => {
       `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
     ]),
     [["run", "set.csv", "--fresh", "--edition", "may"], "--fresh cannot be used with --edition."],
+    [["run", "set.csv", "--edition", " "], "--edition: expected a name, got nothing."],
+    [
+      ["run", "set.csv", "--publish", "https://a.example", "--publish-command", "up"],
+      "--publish cannot be used with --publish-command.",
+    ],
+    [["doctor", "--rebuild", "--separate"], "--separate cannot be used with --rebuild."],
+    [["sandbox", "account", "--all", "--credits", "9"], "--all cannot be used with --credits."],
     [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
     [["--json", "status"], "expected a command before --json."],
   ])("refuses %j and names the mistake", async (args, message) => {

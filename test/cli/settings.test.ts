@@ -96,6 +96,36 @@ describe("settings", () => {
     expect(at.files().filter((file) => file.startsWith("here/made/set/"))).not.toEqual([]);
   });
 
+  test("of two settings that cannot be used together, the one that is said first counts", async () => {
+    own("publish-command: up\n");
+    at.write("bulkgen.config.yaml", "sandbox: true\npublish: https://file.example\n");
+    const command = { BULKGEN_PUBLISH_COMMAND: "up" };
+    const publish = async (flags: string[], env: Record<string, string>) => {
+      const given = flags.map((word) => ["--publish", word] as const);
+      const files = await configFiles(at.folder, { HOME: join(at.root, "home") });
+      const { publish: place, publishCommand } = runFlagsOf(given, files, env);
+      return [place, publishCommand];
+    };
+    expect(await publish([], {})).toEqual(["https://file.example", undefined]);
+    expect(await publish([], command)).toEqual([undefined, "up"]);
+    expect(await publish(["https://flag.example"], command)).toEqual(["https://flag.example", undefined]);
+    expect(Object.keys(await held([], command))).not.toContain("publish");
+    await expect(publish([], { ...command, BULKGEN_PUBLISH: "https://a.example" })).rejects.toThrow(
+      "BULKGEN_PUBLISH: publish cannot be used with publish-command.",
+    );
+  });
+
+  test("a number is meant as it is written, like a number of a manifest", async () => {
+    at.write(
+      "bulkgen.config.yaml",
+      "sandbox: true\njob: 007\nparam: {strength: 1.0, seed: 12345678901234567890}\n",
+    );
+    expect(await held()).toMatchObject({
+      job: expect.stringMatching(/^007 /),
+      param: expect.stringMatching(/^strength=1\.0, seed=12345678901234567890 /),
+    });
+  });
+
   test.each([
     [
       "max-credit: 2",

@@ -92,6 +92,21 @@ describe("start work", () => {
     expect(service.count("POST generate")).toBe(0);
   });
 
+  test("a sheet with nothing new to make says what became of its items", async () => {
+    const { place, post, act } = await openDashboard({
+      script: ({ what, body }) =>
+        what === "POST generate" && body.includes("a jar")
+          ? { status: 400, json: { error: { code: "INVALID_PARAMS", message: "no jars" } } }
+          : "serve",
+    });
+    place.write("autumn.csv", sheet.replace("plain-imag,", "plain-image,"));
+    expect(await act({ do: "start", choices: { file: "autumn.csv" }, price: 4 })).toMatchObject({ exit: 5 });
+    expect(await post<SheetCheck>("/api/check", { file: "autumn.csv" })).toMatchObject({
+      due: 0,
+      existing: { archived: 1, failed: 1 },
+    });
+  });
+
   test("a job file is shown with the rows that it lists, and changed in an editor", async () => {
     const job =
       "rows:\n  - { id: cup, model: plain-image, prompt: a cup }\n  - { id: jar, model: plain-image, prompt: a jar, constructor: Ada }\n";
@@ -304,7 +319,11 @@ describe("watch", () => {
 
   test("a workspace without runs, one that is deleted under the page, and one of a newer bulkgen say what they are", async () => {
     const { get, act, place } = await openDashboard();
-    const none = { running: null, problem: expect.stringMatching(/^nothing has been run in .* yet$/) };
+    const none = {
+      running: null,
+      problem: expect.stringMatching(/^nothing has been run in .* yet$/),
+      isNew: true,
+    };
     expect(await get<Standing>("/api/standing")).toMatchObject(none);
     // A first run makes its database before it makes the tables.
     mkdirSync(join(place.folder, ".bulkgen"));
@@ -335,6 +354,7 @@ describe("watch", () => {
     renameSync(marker, join(other.place.folder, ".bulkgen"));
     expect(await other.get<Standing>("/api/standing")).toMatchObject({
       problem: expect.stringContaining("was written by a newer bulkgen"),
+      isNew: false,
     });
     expect(place.files()).not.toContain("state.db");
   });

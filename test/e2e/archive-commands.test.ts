@@ -143,14 +143,21 @@ describe.concurrent("commands that look after an archive", () => {
         rowNumber: 3,
         state: "failed",
         file: null,
-        trouble: { reason: expect.stringContaining("moderation") },
+        trouble: {
+          reason: expect.stringContaining("moderation"),
+          commands: ["bulkgen retry 1 --sandbox"],
+        },
       },
     ]);
-    expect((await cards("--prices"))[0]?.file?.price).toBe("1 credit");
+    // Later runs of other jobs may have failed items too.
+    place.write("t.csv", `id,model,prompt\nb,${cheapModel},[[moderation]] a vase`);
+    await run(place, ["run", "t.csv", "--sandbox", "--yes"]);
+    expect((await cards("1")).at(-1)?.trouble?.commands).toEqual(["bulkgen retry 1 --sandbox"]);
+    expect((await cards("1", "--prices"))[0]?.file?.price).toBe("1 credit");
     const folder = join(place.folder, "sandbox-outputs", "s");
     rmSync(join(folder, "gallery.html"));
     mkdirSync(join(folder, "gallery.html"));
-    expect((await run(place, ["gallery", "--sandbox"])).code).toBe(2);
+    expect((await run(place, ["gallery", "1", "--sandbox"])).code).toBe(2);
     expect(readdirSync(folder).filter((name) => name.endsWith(".new"))).toEqual([]);
   });
 

@@ -90,12 +90,15 @@ describe.concurrent("bulkgen export", () => {
 
   test("keeps the separator and the headers as they were; --columns chooses among them", slow, async () => {
     const place = newPlace();
-    place.write("de.csv", `Herbst;;;\nID;Model;Prompt;Preis in €\na;${cheapModel};eine Tasse, rot;7\n`);
+    place.write(
+      "de.csv",
+      `Herbst;;;;;\nID;Model;Prompt;Preis in €;Notiz;Notiz\na;${cheapModel};eine Tasse, rot;7;alt;neu\n`,
+    );
     const end = await run(place, ["run", "de.csv", "--sandbox", "--yes"]);
     expect(end.code, end.stderr).toBe(0);
     const [header, line] = (await exported(place)).replace("\uFEFF", "").split("\r\n");
-    expect(header).toMatch(/^ID;Model;Prompt;Preis in €;item;file;/);
-    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;a;a\.png;;archived;/);
+    expect(header).toMatch(/^ID;Model;Prompt;Preis in €;Notiz;Notiz;item;file;/);
+    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;alt;neu;a;a\.png;;archived;/);
     const few = await exported(place, "--columns", "id, Preis in €, file, credits");
     expect(few.replace("\uFEFF", "")).toBe("ID;Preis in €;file;credits\r\na;7;a.png;1\r\n");
     const json = JSON.parse(await exported(place, "--format", "json", "--columns", "prompt,file"));

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
@@ -89,6 +89,22 @@ describe.concurrent("schedules of the built command", () => {
     });
     expect(box.mails[0]?.to).toEqual(["ops@example.org"]);
     expect(ended.stderr + added.stdout + added.stderr).not.toContain("very-secret");
+  });
+
+  test("what is typed from another folder is advised with the workspace that it is about", async () => {
+    const place = newPlace();
+    place.write("the sheets/set.csv", sheet(1));
+    mkdirSync(join(place.folder, "else"));
+    const cwd = join(place.folder, "else");
+    const typed = (...words: string[]) => run(place, ["schedule", ...words], { cwd });
+    const add = ["add", "nightly", "../the sheets/set.csv", "--cron", "0 2 * * *", "--sandbox"];
+    const added = await typed(...add);
+    expect(added.stdout).toContain("`bulkgen schedule start --workspace '../the sheets'` starts the runs");
+    const again = await typed(...add);
+    expect(again.stderr).toContain("`bulkgen schedule remove nightly --workspace '../the sheets'` first");
+    expect((await typed("remove", "nightly", "--workspace", "../the sheets")).code).toBe(0);
+    const other = await run(place, ["status", "9", "--sandbox", "--workspace", "../the sheets"], { cwd });
+    expect(other.stderr).toContain("`bulkgen status --all --workspace '../the sheets' --sandbox` lists");
   });
 
   test("show says in plain words what happens next; list lists and remove removes", async () => {

@@ -72,6 +72,15 @@ test("a note says what rows without ids are called, if a column of the sheet may
   expect((await sheet("model,prompt\nm,x\n")).notes).toEqual([]);
 });
 
+test("a template has to say which of two columns of one name it means", async () => {
+  const path = await fileWith("sheet.csv", "id,Notes,Notes\na,one,two\n");
+  const made = (prompt: string) => readManifest(path, { defaults: { prompt } });
+  expect((await made("{{ notes_2 }}")).rows).toMatchObject([{ prompt: "two" }]);
+  expect((await made("{{ Notes }}")).problems).toMatchObject([
+    { place: { column: "prompt" }, got: "Notes", nearest: "notes_1" },
+  ]);
+});
+
 describe("defaults", () => {
   const defaults = { model: "flag", prompt: "flag", params: { style: "flag", mood: "flag" } };
 
@@ -103,6 +112,12 @@ describe("a JSON job with its rows in a sheet", () => {
     const manifest = await readManifest(join(folder, "job.json"));
     expect(manifest).toMatchObject({ name: "cups", rows: [{ id: "a", model: "m" }] });
     expect(manifest.problems).toMatchObject([{ place: { file: join(folder, "rows/sheet.csv"), row: 2 } }]);
+  });
+
+  test("reads them from the whole path of another folder", async () => {
+    const sheet = await fileWith("sheet.csv", "id,model\na,m\n");
+    const path = await fileWith("job.json", JSON.stringify({ rows: sheet }));
+    expect(await readManifest(path)).toMatchObject({ rows: [{ id: "a" }], problems: [] });
   });
 
   test("says so when the sheet does not exist", async () => {
@@ -228,6 +243,6 @@ test.each([
   }
   const { rows, problems, file } = await readManifest("-", { stdin: input() });
   expect(problems).toEqual([]);
-  expect(rows[0]?.id).toBe("a");
+  expect(rows[0]).toMatchObject({ id: "a", place: { file: "stdin" } });
   expect(file).toBe("stdin");
 });

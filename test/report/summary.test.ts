@@ -50,7 +50,8 @@ describe("the closing summary", () => {
       time      37.2s
       files     20 files, 41.2 MB
       folder    outputs/demo
-      Ended early: out of credits (balance 0); top up and run \`bulkgen resume\`
+      Ended early: out of credits (balance 0); top up and run
+      \`bulkgen resume\`
       Next: bulkgen resolve clip-9 --adopt ID"
     `);
   });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { labelled, table } from "../../src/text/table.js";
+import { textWidth } from "../../src/text/terminal.js";
 
 const columns = [
   { title: "id" },
@@ -52,6 +53,32 @@ describe("a table", () => {
     `);
   });
 
+  test("cuts off no letter where words are wider than their columns, and breaks no number", () => {
+    const titles = ["model", "category", "items", "to make", "each", "credits"];
+    const shown = table(
+      titles.map((title, at) => ({ title, align: at < 2 ? "left" : "right" })),
+      [
+        ["aurora-image", "image", 2, 2, 4, 8],
+        ["atelier-vignette", "image", 20, 20, 1234.5, 24690],
+      ],
+      { width: 40, colour: true },
+    );
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours
+    const plain = shown.replaceAll(/\u001b\[\d+m/g, "");
+    expect(plain).toMatchInlineSnapshot(`
+      "mode  categ  items     to    each  credi
+      l     ory            make             ts
+      auro  image      2      2       4      8
+      ra-i
+      mage
+      atel  image     20     20  1234.5  24690
+      ier-
+      vign
+      ette"
+    `);
+    expect(plain).not.toContain("…");
+  });
+
   test("paints tones and heads where colour is wanted, and only there", () => {
     const painted = table([{ title: "state" }], [[{ text: "failed", tone: "bad" }]], {
       width: 60,
@@ -84,14 +111,18 @@ describe("a table", () => {
   });
 
   test("never goes over the width, whatever its words", () => {
-    const word = fc.string({ unit: fc.constantFrom("a", "b", " ", "-"), maxLength: 90 });
+    const word = fc.string({ unit: fc.constantFrom("a", "b", " ", "-", "日"), maxLength: 90 });
     fc.assert(
       fc.property(
         fc.array(fc.tuple(word, word, word), { maxLength: 5 }),
         fc.constantFrom(60, 100),
         (cells, width) => {
           const shown = table(columns, cells, { width, colour: false });
-          for (const line of shown.split("\n")) expect(line.length).toBeLessThanOrEqual(width);
+          for (const line of shown.split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(width);
+          const letters = (text: string) => [...text.replaceAll(/\s/g, "")].toSorted().join("");
+          expect(letters(shown)).toBe(
+            letters([...columns.map(({ title }) => title), ...cells.flat()].join("")),
+          );
         },
       ),
     );

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type FlagDefinition, nameOf } from "../../src/cli/flags/definition.js";
+import { resumeFlags } from "../../src/cli/flags/run.js";
 import { carryFlags, serviceFlags } from "../../src/cli/flags/shared.js";
 import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 
@@ -7,7 +8,8 @@ import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
 
 test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
-  const taken = Object.entries<FlagDefinition>({ ...carryFlags, ...serviceFlags }).flatMap(
+  const { gallery } = resumeFlags;
+  const taken = Object.entries<FlagDefinition>({ ...carryFlags, ...serviceFlags, gallery }).flatMap(
     ([attribute, { negatable = false }]) => {
       const name = nameOf(attribute);
       return negatable ? [`--${name}`, `--no-${name}`] : [`--${name}`];

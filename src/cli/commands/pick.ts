@@ -6,7 +6,7 @@ import { pickedText, picksTable } from "../../report/picks.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { PickFlags } from "../flags/archive.js";
 import { print } from "../output/print.js";
-import { workspaceOf, workspaceToChange } from "../settings/workspace.js";
+import { flagsTo, workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function pick({
@@ -16,14 +16,15 @@ export async function pick({
 }: Call<PickFlags, { items: string[] }>): Promise<undefined> {
   const { cwd, clock } = machine;
   const { undo = false, also = false } = flags;
-  const sandbox = flags.sandbox ? " --sandbox" : "";
   if (flags.from !== undefined && args.items.length > 0)
     throw new EarlyExit("usage", "expected items or --from FILE, got both");
   if (args.items.length === 0 && flags.from === undefined) {
     if (undo) throw new EarlyExit("usage", "--undo: name the items that are not picked any more");
-    const picked = await listPicks(workspaceOf(flags, machine), clock);
+    const place = workspaceOf(flags, machine);
+    const picked = await listPicks(place, clock);
+    const there = flagsTo(place, flags.sandbox ?? false, machine);
     const shown = picked.map((one) => ({ ...one, files: one.files.map((file) => shownPath(file, cwd)) }));
-    print(flags, machine, "picks", picked, (style) => picksTable(shown, sandbox, style));
+    print(flags, machine, "picks", picked, (style) => picksTable(shown, there, style));
     return;
   }
   const workspace = workspaceToChange(flags, machine);

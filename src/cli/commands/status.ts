@@ -6,7 +6,7 @@ import type { Machine } from "../../machine.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
 import type { StatusFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
-import { elsewhere, workspaceOf } from "../settings/workspace.js";
+import { elsewhere, flagsTo, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function status({
@@ -35,10 +35,10 @@ async function oneRun(
   const { clock, cwd, stderr } = machine;
   const facts = workspaceExists(workspace) ? await statusOf(workspace, which ?? "newest", clock) : null;
   if (facts === null && which !== undefined) {
-    const sandbox = flags.sandbox ? " --sandbox" : "";
+    const there = flagsTo(workspace, flags.sandbox ?? false, machine);
     throw new EarlyExit(
       "usage",
-      `there is no run ${which} in ${workspace.root}. \`bulkgen status --all${sandbox}\` lists the runs.`,
+      `there is no run ${which} in ${workspace.root}. \`bulkgen status --all${there}\` lists the runs.`,
     );
   }
   if (flags.json && facts === null) stderr.write(`${noRunsText(workspace)}\n`);

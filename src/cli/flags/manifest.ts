@@ -9,7 +9,7 @@ import { allRows, type Filter, type Selection } from "../../plan/plan.js";
 import type { Flag } from "../../store/schedules.js";
 import { localDay } from "../../text/times.js";
 import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
-import { anyText, FlagError, jobName, oneOf, parameter, positive } from "./values.js";
+import { anyText, FlagError, givenName, oneOf, parameter, positive } from "./values.js";
 
 const inFiles = "never";
 
@@ -71,9 +71,9 @@ export const manifestFlags = {
     job: option(
       "<name>",
       "job that the manifest belongs to (default: its name, or that of its file)",
-      jobName,
+      givenName,
     ),
-    edition: option("<name>", "make everything again under this name, once", anyText, { inFiles: "never" }),
+    edition: option("<name>", "make everything again under this name, once", givenName, { inFiles: "never" }),
     fresh: toggle("start a new edition, or continue the newest unfinished one", {
       inFiles: "never",
       conflicts: ["edition"],

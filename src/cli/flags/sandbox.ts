@@ -47,7 +47,7 @@ const subscriptions = [...subscriptionStatuses, "none"] as const;
 
 export const sandboxAccountFlags = {
   user: option("<email>", "owner of the account (default: the sandbox's own user)", anyText),
-  create: option("<email>", "create an account for another user", anyText),
+  create: option("<email>", "create an account for another user", anyText, { conflicts: ["user"] }),
   name: option("<name>", "the user's full name", anyText),
   plan: option("<plan>", plans.join(", "), oneOf(...plans)),
   credits: option("<n>", "the new balance", amount),
@@ -55,7 +55,19 @@ export const sandboxAccountFlags = {
   billingInterval: option("<interval>", "month or year; a new period begins with it", oneOf("month", "year")),
   cancelAtPeriodEnd: toggle("the subscription ends with its period", { negatable: true }),
   periodEnd: option("<date>", "when the current period ends, such as 2026-12-31", instant),
-  all: toggle("show the accounts of all users"),
+  all: toggle("show the accounts of all users", {
+    conflicts: [
+      "user",
+      "create",
+      "name",
+      "plan",
+      "credits",
+      "subscription",
+      "billingInterval",
+      "cancelAtPeriodEnd",
+      "periodEnd",
+    ],
+  }),
   json: toggle("print one JSON document on stdout"),
   ...stateFlags,
 };

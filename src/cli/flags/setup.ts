@@ -42,7 +42,9 @@ export const doctorFlags = {
   }),
   rebuild: toggle("rebuild a lost or damaged database from receipts and archive; checks nothing"),
   yes: toggle("with --rebuild: do not ask (required without a terminal)", { inFiles: "never" }),
-  separate: toggle("make a copied workspace independent of the original; checks nothing"),
+  separate: toggle("make a copied workspace independent of the original; checks nothing", {
+    conflicts: ["rebuild"],
+  }),
   ...serviceFlags,
 };
 export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;

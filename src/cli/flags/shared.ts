@@ -115,6 +115,7 @@ const publishFlags = grouped("Local inputs:", {
     "<where>",
     "publish local input files for the service: s3://bucket/prefix, or the https:// address where they already are",
     publishTarget,
+    { conflicts: ["publishCommand"] },
   ),
   publishCommand: option(
     "<command>",

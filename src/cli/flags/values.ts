@@ -212,8 +212,8 @@ export function failureKindList(text: string): FailureKind[] {
   return text.split(",").map((name) => oneOf(...failureKinds)(name.trim()));
 }
 
-/** The name of a job, which is also that of its folder. */
-export function jobName(text: string): string {
+/** The name of a job or an edition, which is also that of its folder. */
+export function givenName(text: string): string {
   const name = text.trim();
   if (name === "") throw new FlagError("expected a name, got nothing");
   return name;

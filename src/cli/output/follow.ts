@@ -7,9 +7,8 @@ import type { Machine } from "../../machine.js";
 import { nextStepFrom } from "../../report/next-step.js";
 import { problemsText, shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson, summaryOf } from "../../report/summary.js";
-import { shellWord } from "../../text/shell.js";
 import type { CarryFlags } from "../flags/shared.js";
-import { elsewhere } from "../settings/workspace.js";
+import { elsewhere, flagsTo } from "../settings/workspace.js";
 import type { Display } from "./display.js";
 import { exitOf } from "./ending.js";
 import type { PreparedRun } from "./job-options.js";
@@ -92,14 +91,7 @@ async function showOutcome(
 async function galleryCommand({ execution, opened }: Outcome, machine: Machine): Promise<string> {
   const { run } = execution;
   const { sandbox } = run.options;
-  const root = elsewhere(opened.workspace, sandbox, machine);
   const newest = await opened.store.run("newest");
-  const words = [
-    "bulkgen",
-    "gallery",
-    ...(newest?.jobId === run.jobId ? [] : [String(run.id)]),
-    ...(root === null ? [] : ["--workspace", shownPath(root, machine.cwd)]),
-    ...(sandbox ? ["--sandbox"] : []),
-  ];
-  return words.map(shellWord).join(" ");
+  const number = newest?.jobId === run.jobId ? "" : ` ${run.id}`;
+  return `bulkgen gallery${number}${flagsTo(opened.workspace, sandbox, machine)}`;
 }

@@ -49,7 +49,7 @@ export function settingsText(path: string, todo = ""): string | null {
 export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
   const text = settingsText(path);
   if (text === null) return null;
-  const { isMap, isScalar, LineCounter, parseDocument } = await import("yaml");
+  const { isMap, isScalar, LineCounter, parseDocument, visit } = await import("yaml");
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   const at = (offset: number | undefined) => {
@@ -71,6 +71,13 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
       `${at(0)}: expected settings such as "max-credits: 200", got something else`,
     );
   }
+  // A number stays as it is written, as in a manifest: `1.0` and `007` may be values of a model's parameter.
+  visit(document, {
+    Scalar(_, scalar) {
+      if (scalar.value !== null && typeof scalar.value !== "string")
+        scalar.value = scalar.source ?? scalar.value;
+    },
+  });
   for (const { key, value } of document.contents.items) {
     const place = at(isScalar(key) ? key.range?.[0] : 0);
     let words: string[];

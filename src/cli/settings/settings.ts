@@ -96,8 +96,9 @@ export function flagValues(
   const ofFiles: string[] = [];
   const configured: Configured = {};
   const values: Record<string, unknown> = { configured, ofFiles };
+  const all = wordsOfAll(flags, line, files, environment);
   for (const [attribute, flag] of Object.entries(flags)) {
-    const found = wordsOf(attribute, flag, line, files, environment);
+    const found = all.get(attribute) ?? null;
     if (found !== null && ofService.includes(attribute) && found.source === "file") {
       configured[attribute as keyof Configured] = { value: found.words.join(""), from: found.file };
     } else if (found === null || (ofService.includes(attribute) && found.source === "environment")) {
@@ -122,9 +123,38 @@ export function checkLine(flags: FlagSet, line: LineWords): void {
 interface Words {
   words: readonly string[];
   source: "line" | "environment" | "file";
+  /** 0 for the line; more for what comes after it. */
+  rank: number;
   /** In front of a message about them: `--name`, `VARIABLE: name` or `file:line:column: name`. */
   from: string;
   file: string;
+}
+
+/**
+ * What is said about each flag. Where two cannot be used together, the one that is said first in the order of the sources
+ * wins, as `--publish` does over a variable for `--publish-command`. Throws EarlyExit if one source says both.
+ */
+function wordsOfAll(
+  flags: FlagSet,
+  line: LineWords,
+  files: readonly ConfigFile[],
+  environment: Environment,
+): Map<string, Words> {
+  const all = new Map(
+    Object.entries(flags).flatMap(([attribute, flag]) => {
+      const found = wordsOf(attribute, flag, line, files, environment);
+      return found === null ? [] : [[attribute, found] as const];
+    }),
+  );
+  for (const [attribute, { conflicts = [] }] of Object.entries(flags))
+    for (const other of conflicts) {
+      const [one, two] = [all.get(attribute), all.get(other)];
+      if (one === undefined || two === undefined) continue;
+      if (one.rank === two.rank)
+        throw new EarlyExit("usage", `${one.from} cannot be used with ${nameOf(other)}.`);
+      all.delete(one.rank < two.rank ? other : attribute);
+    }
+  return all;
 }
 
 function wordsOf(
@@ -136,17 +166,24 @@ function wordsOf(
 ): Words | null {
   const name = nameOf(attribute);
   const given = line[attribute];
-  if (given) return { words: given, source: "line", from: `--${name}`, file: "" };
+  if (given) return { words: given, source: "line", rank: 0, from: `--${name}`, file: "" };
   const setting = (runFlags as FlagSet)[attribute];
   if (setting === undefined || setting.inFiles === "never" || flag.inFiles === "never") return null;
   const variable = environment[variableOf(name)];
   if (variable !== undefined)
-    return { words: [variable], source: "environment", from: `${variableOf(name)}: ${name}`, file: "" };
-  const file = files.find(({ settings }) => settings.has(name));
+    return {
+      words: [variable],
+      source: "environment",
+      rank: 1,
+      from: `${variableOf(name)}: ${name}`,
+      file: "",
+    };
+  const index = files.findIndex(({ settings }) => settings.has(name));
+  const file = files[index];
   const inFile = file?.settings.get(name);
   if (!file || !inFile) return null;
   const words = flag.isPath ? inFile.words.map((word) => resolve(dirname(file.path), word)) : inFile.words;
-  return { words, source: "file", from: `${inFile.place}: ${name}`, file: file.path };
+  return { words, source: "file", rank: 2 + index, from: `${inFile.place}: ${name}`, file: file.path };
 }
 
 function parsed(flag: FlagDefinition, words: readonly string[], from: string): unknown {
@@ -230,11 +267,12 @@ export function effectiveSettings(
 ): EffectiveSetting[] {
   const line = lineOf(given);
   checkLine(runFlags, line);
+  const all = wordsOfAll(runFlags, line, files, environment);
   return Object.entries(runFlags as FlagSet).flatMap(([attribute, flag]) => {
     const name = nameOf(attribute);
     if (ofService.includes(attribute) || flag.inFiles === "never") return [];
-    const found = wordsOf(attribute, flag, line, files, environment);
-    if (found !== null) {
+    const found = all.get(attribute);
+    if (found !== undefined) {
       parsed(flag, found.words, found.from);
       const setting = files.find(({ settings }) => settings.has(name))?.settings.get(name);
       const from =

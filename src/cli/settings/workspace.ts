@@ -5,6 +5,8 @@ import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { whyNoManifest } from "../../manifest/formats/bytes.js";
+import { shownPath } from "../../report/problem-text.js";
+import { shellWord } from "../../text/shell.js";
 import { manifestPath } from "../flags/manifest.js";
 
 /** Flags that say where the workspace is. */
@@ -32,6 +34,16 @@ export function elsewhere(
   { cwd, env }: Machine,
 ): string | null {
   return findWorkspace({ cwd, sandbox, env }).root === root ? null : root;
+}
+
+/** The flags by which a command that is typed in the current folder finds this workspace, each after a blank. */
+export function flagsTo(workspace: Pick<Workspace, "root">, sandbox: boolean, machine: Machine): string {
+  const root = elsewhere(workspace, sandbox, machine);
+  const words = [
+    ...(root === null ? [] : ["--workspace", shownPath(root, machine.cwd)]),
+    ...(sandbox ? ["--sandbox"] : []),
+  ];
+  return words.map((word) => ` ${shellWord(word)}`).join("");
 }
 
 /**

@@ -5,7 +5,7 @@ import { lazy } from "./lazy.js";
 import { number } from "./parts/amounts.js";
 import { Dialog, Icon, type IconName } from "./parts/dialog.js";
 import { DropAnywhere } from "./parts/drop.js";
-import { Beginning } from "./parts/empty.js";
+import { Beginning, Unreadable } from "./parts/empty.js";
 import { LiveCard } from "./parts/live.js";
 import { Notices, RecentCommands } from "./parts/notices.js";
 import { ProposalDialog } from "./parts/proposal.js";
@@ -102,7 +102,11 @@ function View({ route: { parts, query }, standing }: { route: ViewRoute; standin
     return (
       <div class="view">
         <h1>{sections.find((section) => section.name === name)?.words ?? "Item"}</h1>
-        <Beginning problem={standing.problem} />
+        {standing.isNew ? (
+          <Beginning folder={standing.workspace} />
+        ) : (
+          <Unreadable problem={standing.problem} />
+        )}
       </div>
     );
   switch (name) {

@@ -249,9 +249,12 @@ async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Maki
 
 async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryTrouble> {
   const reason = terminalText(reasonOf(item));
-  if (item.state === "failed") return { reason, evidence: null, commands: [`bulkgen retry${flags}`] };
+  const { runId, rowId } = item;
+  if (item.state === "failed")
+    return { reason, evidence: null, commands: [`bulkgen retry ${runId ?? ""}`.trimEnd() + flags] };
   const evidence = await evidenceOf(store, item.id);
-  const resolve = `bulkgen resolve ${shellWord(item.rowId)}`;
+  // Another job may have an item of this name.
+  const resolve = `bulkgen resolve ${shellWord(runId === null ? rowId : `${runId}:${rowId}`)}`;
   return {
     reason,
     evidence: evidence && evidenceText(evidence),

@@ -36,7 +36,7 @@ export async function openBytes(
   const owner = ownerFile(file);
   if (owner !== null) return { problem: { place: { file, row: null }, ...owner } };
   try {
-    if (file === standardInput) return held(file, await gathered(stdin ?? noInput()));
+    if (file === standardInput) return held(standardInputName, await gathered(stdin ?? noInput()));
     const handle = await open(file);
     try {
       const facts = await handle.stat();

@@ -30,6 +30,8 @@ export class SheetReader {
   private read: SourceBatch = { rows: [], problems: [] };
   /** The header's names stand in one cell, so the rows are not split into cells either. */
   private isOneCell = false;
+  /** Columns of the user's own that have one name. */
+  private sameNames: readonly SameName[] = [];
   /** Every column has a distinct name that can be assigned. */
   private plain = false;
 
@@ -79,9 +81,13 @@ export class SheetReader {
     return read;
   }
 
-  /** Notes about titles and comments, once everything is read. */
+  /** Notes about titles, columns of one name and comments, once everything is read. */
   notes(): string[] {
-    return [...titleNotes(this.titles, this.at.row), ...commentNotes(this.comments, this.commentCount)];
+    return [
+      ...titleNotes(this.titles, this.at.row),
+      ...this.sameNames.map(sameNameNote),
+      ...commentNotes(this.comments, this.commentCount),
+    ];
   }
 
   /** The problem if the header is not where --header-row says, or seems to be further down. */
@@ -109,6 +115,8 @@ export class SheetReader {
 
   private begin(record: readonly string[], number: number): void {
     const header = record.map(columnName);
+    this.sameNames = sameNamesIn(header);
+    for (const { columns } of this.sameNames) for (const { index, called } of columns) header[index] = called;
     this.header = header;
     this.headerRow = number;
     this.headers = new Map(record.map((written, index) => [header[index] ?? "", written.trim()]));
@@ -206,6 +214,43 @@ function commentNotes(rows: readonly number[], count: number): string[] {
   return [
     `${count === 1 ? "row" : "rows"} ${rows.join(", ")}${more} begin${count === 1 ? "s" : ""} with # and ${count === 1 ? "is a comment" : "are comments"}`,
   ];
+}
+
+/** Columns of one name: their places, counted from 0, and what tells them apart. */
+interface SameName {
+  name: string;
+  columns: { index: number; called: string }[];
+}
+
+/**
+ * Of the columns that bulkgen does not know, those of one name. `Notes` twice is `Notes (1)` and `Notes (2)`: neither
+ * hides the other, both return in the export, and a template or a filter has to say which one it means.
+ */
+function sameNamesIn(names: readonly string[]): SameName[] {
+  const places = new Map<string, number[]>();
+  for (const [index, name] of names.entries())
+    if (name !== "" && !isKnown(name)) places.set(name, [...(places.get(name) ?? []), index]);
+  const taken = new Set(names);
+  return [...places].flatMap(([name, indexes]) => {
+    if (indexes.length === 1) return [];
+    let number = 0;
+    const columns = indexes.map((index) => {
+      do number++;
+      while (taken.has(`${name} (${number})`));
+      return { index, called: `${name} (${number})` };
+    });
+    return [{ name, columns }];
+  });
+}
+
+function sameNameNote({ name, columns }: SameName): string {
+  const letters = columns.map(({ index }) => columnLetters(index + 1));
+  const called = columns.map(({ called }) => `"${called}"`);
+  return `columns ${listed(letters)} are named "${name}"; here they are ${listed(called)}`;
+}
+
+function listed(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
 function headerProblems(file: string, header: readonly string[], row: number): Problem[] {

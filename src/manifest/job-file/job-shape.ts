@@ -164,9 +164,13 @@ export function checkRow(
   plain: Plain,
   number: number,
 ): Problem[] {
+  return problemsOf(document, row.safeParse(plain).error, path, rowPlace(document, plain, number));
+}
+
+/** Where a row is, for its problems. */
+export function rowPlace({ file }: Document, plain: Plain, row: number): Place {
   const id = at(plain, ["id"]);
-  const place = { file: document.file, row: number, ...(typeof id === "string" && id.trim() ? { id } : {}) };
-  return problemsOf(document, row.safeParse(plain).error, path, place);
+  return { file, row, ...(typeof id === "string" && id.trim() ? { id } : {}) };
 }
 
 function problemsOf(

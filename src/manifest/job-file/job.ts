@@ -1,4 +1,4 @@
-import type { Problem } from "../../core/problem.js";
+import type { Place, Problem } from "../../core/problem.js";
 import { durationIn } from "../../text/amounts.js";
 import { type Document, isObject, type Plain } from "../formats/document.js";
 import { columnName, paramColumn } from "../shape/columns.js";
@@ -20,8 +20,9 @@ type Fields = { [key: string]: Plain };
 /** The fields of a job besides its rows. Its shape was checked before. */
 export function jobOf(document: Document, top: Fields): { job: SourceJob; problems: Problem[] } {
   const problems: Problem[] = [];
+  const place = { file: document.file, row: null };
   const own = (path: readonly PropertyKey[], fields: Plain | undefined): Written =>
-    isObject(fields) ? fromJob(document, writtenAt(document, fields, path)) : noWritten;
+    isObject(fields) ? fromJob(document, writtenAt(document, fields, path, place, problems)) : noWritten;
   const defaults = own(["defaults"], top["defaults"]);
   const above = own([], Object.fromEntries(topFields.map((field) => [field, top[field] ?? null])));
   for (const column of Object.keys(above.cells)) {
@@ -63,7 +64,7 @@ function stepOf(
   const { name, approve, matrix: _matrix, zip: _zip, ...fields } = plain;
   return {
     name: String(name).trim(),
-    ...fromJob(document, writtenAt(document, fields, path)),
+    ...fromJob(document, writtenAt(document, fields, path, { file: document.file, row: null }, problems)),
     axes: axesOf(document, plain, path, problems),
     approve: isTrue(approve),
   };
@@ -221,23 +222,57 @@ function sameSteps({ file, markAt }: Document, steps: readonly SourceStep[]): Pr
   });
 }
 
-/** The cells of a checked object, with their places. Nested params become `params.KEY`. */
+/**
+ * The cells of a checked object, with their places. Nested params become `params.KEY`. Two fields that mean the same
+ * column, such as `Prompt` and `prompt`, are a problem at `place`.
+ */
 export function writtenAt(
   document: Document,
   object: { [key: string]: Plain },
   path: readonly PropertyKey[],
+  place: Place,
+  problems: Problem[],
 ): Written {
-  const found = Object.entries(object).flatMap(([key, value]): [string, string, Mark][] => {
+  const found = Object.entries(object).flatMap(([key, value]): Field[] => {
     if (key === "params" && isObject(value)) {
-      return Object.entries(value).flatMap(([name, text]) =>
-        isText(text) ? [[paramColumn(name.trim()), text, document.markAt([...path, key, name])]] : [],
-      );
+      return Object.entries(value).flatMap(([name, text]) => {
+        const mark = document.markAt([...path, key, name]);
+        return isText(text)
+          ? [{ column: paramColumn(name.trim()), name: `params: ${name}`, text, mark }]
+          : [];
+      });
     }
-    return isText(value) ? [[columnName(key), value, document.markAt([...path, key])]] : [];
+    return isText(value)
+      ? [{ column: columnName(key), name: key, text: value, mark: document.markAt([...path, key]) }]
+      : [];
   });
+  const names = new Map<string, string>();
+  for (const { column, name, mark } of found) {
+    const other = names.get(column);
+    if (other !== undefined) problems.push(sameColumn({ ...place, column, ...mark }, other, name));
+    names.set(column, name);
+  }
   return {
-    cells: Object.fromEntries(found.map(([column, text]) => [column, text])),
-    marks: Object.fromEntries(found.map(([column, , mark]) => [column, mark])),
+    cells: Object.fromEntries(found.map(({ column, text }) => [column, text])),
+    marks: Object.fromEntries(found.map(({ column, mark }) => [column, mark])),
+  };
+}
+
+/** A field with a value. */
+interface Field {
+  column: string;
+  /** As it is written. */
+  name: string;
+  text: string;
+  mark: Mark;
+}
+
+function sameColumn(place: Place, first: string, second: string): Problem {
+  return {
+    place,
+    message: `two fields mean ${place.column}`,
+    expected: "one of the two",
+    got: `${JSON.stringify(first)} and ${JSON.stringify(second)}`,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Problem } from "../../core/problem.js";
 import { type Document, isObject, type Language, type Plain, parsed } from "../formats/document.js";
 import { rowsInMemory, type Source, type SourceRow, unreadSource } from "../shape/source.js";
 import { jobOf, writtenAt } from "./job.js";
-import { checkJob, checkRow } from "./job-shape.js";
+import { checkJob, checkRow, rowPlace } from "./job-shape.js";
 
 /** Reads an array of rows, or a job, from JSON or YAML. A job may name another file for its rows. */
 export function readDocument(
@@ -73,6 +73,8 @@ function rowsIn(document: Document, rows: readonly Plain[], path: readonly Prope
 function rowIn(document: Document, plain: Plain, path: readonly PropertyKey[], number: number): Read {
   const problems = checkRow(document, path, plain, number);
   if (problems.length > 0 || !isObject(plain)) return { problems };
-  const { cells, marks } = writtenAt(document, plain, path);
+  const place = rowPlace(document, plain, number);
+  const { cells, marks } = writtenAt(document, plain, path, place, problems);
+  if (problems.length > 0) return { problems };
   return { problems, row: { number, file: document.file, cells, mark: document.markAt(path), marks } };
 }

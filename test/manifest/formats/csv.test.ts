@@ -242,6 +242,13 @@ describe("an error names its place, what was expected and what was found", () =>
   });
 });
 
+test("columns of one name that bulkgen does not know are told apart, with a note", async () => {
+  const { rows, problems, notes } = await read("id,prompt,Notes,Notes (1),Notes\na,x,one,own,two\n");
+  expect(problems).toEqual([]);
+  expect(rows).toMatchObject([{ cells: { "Notes (1)": "own", "Notes (2)": "one", "Notes (3)": "two" } }]);
+  expect(notes).toEqual(['columns C and E are named "Notes"; here they are "Notes (2)" and "Notes (3)"']);
+});
+
 test("whatever is written by the rules of CSV is read back, cell by cell and row by row", async () => {
   const cell = fc.string({
     unit: fc.constantFrom(...("aé美\"',;\t\n\r =@😀".match(/./gsu) ?? [])),

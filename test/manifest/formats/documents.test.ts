@@ -101,6 +101,35 @@ describe("an error names line and column, what was expected and what was found",
     ]);
   });
 
+  test.each([
+    [
+      '{"id": "a", "Prompt": "p", "prompt": "q"}',
+      "prompt",
+      "two fields mean prompt",
+      '"Prompt" and "prompt"',
+    ],
+    [
+      '{"id": "a", "params": {"size": 1}, "params.size": 2}',
+      "params.size",
+      "two fields mean params.size",
+      '"params: size" and "params.size"',
+    ],
+  ])("two fields of a row that mean the same column: %s", async (row, column, message, got) => {
+    const { source } = await read(`[{"id": "b"},\n ${row}]`);
+    expect(source.rows).toMatchObject([{ cells: { id: "b" } }]);
+    expect(source.problems).toMatchObject([
+      { place: { row: 2, id: "a", column, line: 2 }, message, expected: "one of the two", got },
+    ]);
+  });
+
+  test("two variables that mean the same one, but no field that is empty", async () => {
+    const { source } = await read('{"vars": {"Model": "a", "model ": "b"}, "rows": [{"ID": "", "id": "a"}]}');
+    expect(source.rows).toMatchObject([{ cells: { id: "a" } }]);
+    expect(source.problems).toMatchObject([
+      { place: { row: null, column: "model" }, message: "two fields mean model" },
+    ]);
+  });
+
   test("an unknown field of the job, with the nearest one", async () => {
     expect((await read('{"row": [],\n "rows": []}')).source.problems).toMatchObject([
       { place: { row: null, column: "row" }, message: 'unknown field "row"', got: "row", nearest: "rows" },

@@ -11,7 +11,7 @@ import { type Flag, openSchedules, type Schedule } from "../../../store/schedule
 import { leaves } from "../../../text/within.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
-import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
+import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "./place.js";
 import { showSchedules } from "./show.js";
@@ -58,12 +58,13 @@ export async function addSchedule({
     if (!(await schedules.add(schedule)))
       throw new EarlyExit(
         "usage",
-        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}\` first.`,
+        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${flagsTo(place, false, machine)}\` first.`,
       );
   } finally {
     schedules.close();
   }
   const { databaseUrl, json } = flags;
+  const there = flagsTo(place, false, machine);
   const shown = {
     workspace: root,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
@@ -72,7 +73,7 @@ export async function addSchedule({
   await showSchedules({ flags: shown, args: { name }, machine });
   if (!flags.json && place.database !== null)
     stdout.write(
-      "`bulkgen schedule start` runs it; `bulkgen schedule print` shows how to keep that running.\n",
+      `\`bulkgen schedule start${there}\` runs it; \`bulkgen schedule print${there}\` shows how to keep that running.\n`,
     );
 }
 

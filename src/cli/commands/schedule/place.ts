@@ -8,7 +8,7 @@ import { openSchedules, type Schedule, type Schedules } from "../../../store/sch
 import { nearest } from "../../../text/nearest.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
-import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
+import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 
 /** The schedules of a workspace, real ones and rehearsals together: the flags of each say which it is. */
 export function schedulesFile({ stateFile }: Pick<Workspace, "stateFile">): string {
@@ -24,9 +24,10 @@ export function daemonLock({ stateFile }: Pick<Workspace, "stateFile">): string 
  * What a person should know if no daemon runs the schedules of a workspace; null if one does, or if that cannot be seen
  * from here. With the state in a database, another host may have the daemon.
  */
-export function daemonMissing(workspace: Workspace): string | null {
+export function daemonMissing(workspace: Workspace, machine: Machine): string | null {
   if (workspace.database !== null || daemonRuns(daemonLock(workspace)) !== false) return null;
-  return "No daemon is running: `bulkgen schedule start` starts the runs that are due, `bulkgen schedule print` shows how to keep it running.";
+  const there = flagsTo(workspace, false, machine);
+  return `No daemon is running: \`bulkgen schedule start${there}\` starts the runs that are due, \`bulkgen schedule print${there}\` shows how to keep it running.`;
 }
 
 /** Null if this user may not ask. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { EarlyExit } from "../../../core/exit.js";
 import { historyOf } from "../../../job/workspace/status.js";
-import { workspaceExists } from "../../../job/workspace/workspace.js";
+import { type Workspace, workspaceExists } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { localText } from "../../../schedule/due.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
@@ -20,7 +20,7 @@ import { print } from "../../output/print.js";
 import { workspaceConfig } from "../../settings/config-file.js";
 import { envFile, serviceSettings } from "../../settings/env.js";
 import { configFiles, effectiveSettings } from "../../settings/settings.js";
-import { workspaceOf, workspaceToChange } from "../../settings/workspace.js";
+import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { daemonMissing, scheduleNamed, schedulesFile, withSchedules, workspaceOfRuns } from "./place.js";
 
@@ -40,7 +40,7 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
   print(flags, machine, "schedules", documents, (style) =>
     all.length === 0
       ? `no schedules in ${place.root}; \`bulkgen schedule add\` adds one`
-      : withHint(schedulesTable(all, clock, style), daemonMissing(place)),
+      : withHint(schedulesTable(all, clock, style), daemonMissing(place, machine)),
   );
 }
 
@@ -59,7 +59,10 @@ export async function showSchedules({
     const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, root, machine)));
     const documents = all.map((each) => listedSchedule(each, clock.now()));
     const text = (style: TerminalStyle) =>
-      withHint(all.map((each) => upcomingText(each, clock, style)).join("\n\n"), daemonMissing(workspace));
+      withHint(
+        all.map((each) => upcomingText(each, clock, style)).join("\n\n"),
+        daemonMissing(workspace, machine),
+      );
     const [first] = documents;
     if (name === undefined || first === undefined) print(flags, machine, "schedules", documents, text);
     else print(flags, machine, "schedule", first, text);
@@ -76,23 +79,28 @@ export async function removeSchedule({
   machine,
 }: Call<ScheduleFlags, { name: string }>): Promise<undefined> {
   const { name } = args;
-  await withSchedules(flags, machine, async (schedules) => {
+  await withSchedules(flags, machine, async (schedules, workspace) => {
     const schedule = await scheduleNamed(schedules, name);
     const [last] = await schedules.scheduledRuns(name, 1);
     await schedules.remove(name);
-    const left = last === undefined ? "" : openRunText(last, schedule);
+    const left = last === undefined ? "" : openRunText(last, schedule, workspace, machine);
     print(flags, machine, "schedule-remove", { removed: name }, () => `removed ${name}${left}`);
   });
 }
 
 /** What happens with the last run of a schedule that was removed; empty if the run is over. */
-function openRunText({ dueAt, state }: ScheduledRun, schedule: Schedule): string {
+function openRunText(
+  { dueAt, state }: ScheduledRun,
+  schedule: Schedule,
+  workspace: Workspace,
+  machine: Machine,
+): string {
   const run = `; its run of ${localText(dueAt, schedule.zone)}`;
-  const sandbox = flagOf(schedule, "--sandbox") === null ? "" : " --sandbox";
+  const there = flagsTo(workspace, flagOf(schedule, "--sandbox") !== null, machine);
   if (state === "running")
-    return `${run} goes on until it ends: \`bulkgen status${sandbox}\` shows it, \`bulkgen pause${sandbox}\` stops it`;
+    return `${run} goes on until it ends: \`bulkgen status${there}\` shows it, \`bulkgen pause${there}\` stops it`;
   if (state === "waiting")
-    return `${run} is not over, and no longer continues automatically: \`bulkgen resume${sandbox}\` continues it`;
+    return `${run} is not over, and no longer continues automatically: \`bulkgen resume${there}\` continues it`;
   return "";
 }
 

@@ -32,11 +32,22 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** What a workspace shows before there is anything to see: why, and how to begin. */
-export function Beginning({ problem }: { problem: string | null }) {
+/** What a workspace shows whose state cannot be read. */
+export function Unreadable({ problem }: { problem: string }) {
   return (
-    <Empty title="Nothing to show yet">
-      {problem !== null && <p dir="auto">{visible(problem)}</p>}
+    <Empty title="This workspace cannot be shown">
+      <p dir="auto">{visible(problem)}</p>
+    </Empty>
+  );
+}
+
+/** What a workspace shows before there is anything to see: how to begin. */
+export function Beginning({ folder }: { folder: string }) {
+  return (
+    <Empty title="Nothing has been run here yet">
+      <p class="path" dir="auto">
+        {visible(folder)}
+      </p>
       <p>
         Drop a sheet with a row for each picture, clip or sound. You see its price before anything is spent.
       </p>

@@ -24,17 +24,19 @@ export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
   );
 }
 
+/** How many requests of a window are used. Where nothing limits them, not all are on record. */
+export function QuotaGauge({ label, window }: { label: string; window: QuotaWindow }) {
+  if (window.limit !== null) return <Gauge label={label} used={window.used} limit={window.limit} />;
+  return (
+    <div class="gauge">
+      <span>{label}</span>
+      <span class="quiet">no limit</span>
+    </div>
+  );
+}
+
 /** How much of a limit is used. */
-export function Gauge({ label, window: { limit, used } }: { label: string; window: QuotaWindow }) {
-  if (limit === null)
-    return (
-      <div class="gauge">
-        <span>{label}</span>
-        <b>
-          {number(used)} <span class="quiet">no limit</span>
-        </b>
-      </div>
-    );
+export function Gauge({ label, used, limit }: { label: string; used: number; limit: number }) {
   return (
     <div class="gauge">
       <span>{label}</span>

@@ -89,7 +89,7 @@ export function Resolve({ rowId, name, hasTask }: ResolveProps) {
             propose({
               title: `Submit ${shown} again`,
               words:
-                "The item is submitted and paid for again. If the service had made it after all, it has been paid for twice.",
+                "The item is submitted and paid for again. If its first request was charged, it is paid for twice.",
               act: { do: "resubmit", items: [name], price: 0 },
               price: "asked",
               verb: "Submit again",

@@ -47,7 +47,10 @@ function HeldItems() {
   if (data.items.length === 0)
     return (
       <Empty title="Nothing is held">
-        <p>An item is held when nobody can tell whether its request was charged. You decide about it here.</p>
+        <p>
+          An item is held when its request was charged, or may have been, and what it made cannot be fetched.
+          You decide about it here.
+        </p>
       </Empty>
     );
   const names = data.items.map(({ name }) => name);
@@ -55,8 +58,12 @@ function HeldItems() {
     <>
       <div class="panel intro">
         <p>
-          Nobody can tell whether {data.total === 1 ? "this request was" : "these requests were"} charged.
-          Look for the tasks at the service: adopt what it made, submit again what it did not make.
+          {data.total === 1
+            ? "This item was charged, or may have been,"
+            : "These items were charged, or may have been,"}{" "}
+          and bulkgen has no file of {data.total === 1 ? "it" : "them"}. Look for the{" "}
+          {data.total === 1 ? "task" : "tasks"} at the service: adopt what it made, submit again what it did
+          not make.
         </p>
         {data.items.length > 1 && data.items.length === data.total && (
           <div class="actions">
@@ -66,7 +73,7 @@ function HeldItems() {
                 propose({
                   title: `Submit all ${number(names.length)} again`,
                   words:
-                    "All held items are submitted and paid for again. What the service had made after all has been paid for twice.",
+                    "All held items are submitted and paid for again. Those whose first request was charged are paid for twice.",
                   act: { do: "resubmit", items: names, price: 0 },
                   price: "asked",
                   verb: "Submit all again",

@@ -6,7 +6,7 @@ import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Icon } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
-import { Gauge } from "../parts/live.js";
+import { QuotaGauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
@@ -256,8 +256,8 @@ function Figures({ run, live, now, workspace }: FiguresProps) {
         <div class="panel">
           <h2>Quota</h2>
           <div class="gauges">
-            <Gauge label="This minute" window={live.quota.minute} />
-            <Gauge label="Today" window={live.quota.day} />
+            <QuotaGauge label="This minute" window={live.quota.minute} />
+            <QuotaGauge label="24 hours" window={live.quota.day} />
           </div>
         </div>
       )}

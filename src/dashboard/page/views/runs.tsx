@@ -5,7 +5,7 @@ import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../.
 import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Beginning, Trouble, Waiting } from "../parts/empty.js";
-import { Gauge } from "../parts/live.js";
+import { Gauge, QuotaGauge } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
@@ -48,7 +48,7 @@ export function RunsView({ standing }: { standing: Standing }) {
       {data === null ? (
         <Waiting error={error} />
       ) : runs.length === 0 ? (
-        <Beginning problem={null} />
+        <Beginning folder={standing.workspace} />
       ) : (
         <>
           <NewestFiles />
@@ -100,9 +100,18 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
       <Progress counts={counts} label={`Progress of run ${run}`} large />
       <StateCountList counts={counts} />
       <div class="gauges">
-        <Gauge label="Requests this minute" window={quota.minute} />
-        <Gauge label="Requests today" window={quota.day} />
-        <Gauge label="Credits" window={{ limit: cap, used: spent }} />
+        <QuotaGauge label="Requests this minute" window={quota.minute} />
+        <QuotaGauge label="Requests in 24 hours" window={quota.day} />
+        {cap === null ? (
+          <div class="gauge">
+            <span>Credits</span>
+            <b>
+              {number(spent)} <span class="quiet">no cap</span>
+            </b>
+          </div>
+        ) : (
+          <Gauge label="Credits" used={spent} limit={cap} />
+        )}
       </div>
       {quota.blockedUntil !== null && quota.blockedUntil > now && (
         <p class="quiet">

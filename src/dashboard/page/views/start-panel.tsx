@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import { forecastText } from "../../../report/forecast.js";
-import type { LiveRun, ModelEntry, SheetCheck, StartChoices } from "../../shapes.js";
+import { orderedStates, stateWords } from "../../../report/state-words.js";
+import type { LiveRun, ModelEntry, SheetCheck, StartChoices, StateCounts } from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { visible } from "../parts/visible.js";
 import { Words } from "../parts/words.js";
-import { go } from "../route.js";
+import { go, link } from "../route.js";
 import type { Checked } from "../server/check.js";
 import { type Proposal, propose } from "../server/commands.js";
 import { ScheduleDialog } from "./schedule-dialog.js";
@@ -44,7 +45,7 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
         <p class="quiet small">Fix the problems first, or leave out the rows that have them (below).</p>
       )}
       {check !== null && check.due === 0 && check.problemCount === 0 && (
-        <p class="quiet small">Everything in it is archived: there is nothing to make.</p>
+        <NothingToMake existing={check.existing} />
       )}
       {running !== null && (
         <p class="quiet small">
@@ -65,9 +66,28 @@ export function StartPanel({ choices, setChoices, checked, models, running }: Pa
   );
 }
 
+function NothingToMake({ existing }: { existing: StateCounts }) {
+  const states = orderedStates.filter((state) => (existing[state] ?? 0) > 0);
+  if (states.every((state) => state === "archived"))
+    return <p class="quiet small">Everything in it is archived: there is nothing to make.</p>;
+  const told = states.map((state) => `${number(existing[state] ?? 0)} ${stateWords[state]}`).join(", ");
+  const [toDecide] = (["failed", "held"] as const).filter((state) => (existing[state] ?? 0) > 0);
+  return (
+    <p class="quiet small">
+      There is nothing new to make: {told}.
+      {toDecide !== undefined && (
+        <>
+          {" "}
+          <a href={link("decide", toDecide)}>Decide</a> what becomes of the {stateWords[toDecide]} items.
+        </>
+      )}
+    </p>
+  );
+}
+
 function startOf(
   choices: StartChoices,
-  { job, due, archived, forecast, line, credits: { needed, after } }: SheetCheck,
+  { job, due, existing: { archived = 0 }, forecast, line, credits: { needed, after } }: SheetCheck,
 ): Proposal {
   const rest =
     archived === 0
@@ -94,7 +114,8 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
       </p>
     );
   if (check === null) return <p class="quiet">Working out the price…</p>;
-  const { credits: money, due, archived, forecast, requests, models, blockers, warnings, notes } = check;
+  const { credits: money, due, existing, forecast, requests, models, blockers, warnings, notes } = check;
+  const { archived = 0 } = existing;
   return (
     <div class={isBusy ? "price-box busy" : "price-box"} aria-live="polite">
       <p class="figure">
