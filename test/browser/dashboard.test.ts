@@ -468,6 +468,42 @@ describe("trouble", () => {
     await page.getByText("bulkgen dashboard has ended").waitFor();
   });
 
+  it("a link that is opened in a new tab is let in by the tab that it came from", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start with a sheet" }).waitFor();
+    const gallery = page.getByRole("link", { name: "Gallery", exact: true });
+    const [other] = await Promise.all([
+      context.waitForEvent("page"),
+      gallery.click({ modifiers: ["ControlOrMeta"] }),
+    ]);
+    await other.getByRole("heading", { name: "Gallery" }).waitFor();
+    await other.reload();
+    await other.getByRole("heading", { name: "Gallery" }).waitFor();
+  });
+
+  it("ten tabs are open, of which nine are hidden, and each shows what has changed", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await open();
+    // Without a screen no tab is hidden by another one.
+    const setHidden = (tab: Page, isHidden: boolean) =>
+      tab.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, isHidden);
+    const tabs = [page];
+    while (tabs.length < 10) {
+      await setHidden(tabs.at(-1) as Page, true);
+      tabs.push(await newPage());
+      await tabs.at(-1)?.getByText("Nothing has been run here yet").waitFor();
+    }
+    expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
+    for (const tab of tabs) await tab.getByText("1 archived").waitFor();
+    await setHidden(page, false);
+    await page.getByRole("link", { name: "Gallery", exact: true }).click();
+    await page.getByRole("button", { name: "Open cup, file 1" }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it("without the link's token the page shows how to get in, and nothing else", async () => {
     await open();
     const stranger = await browser.newContext();

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./app.js";
-import { takeToken } from "./server/client.js";
+import { shareToken, takeToken } from "./server/client.js";
 import { followCommands } from "./server/commands.js";
 import { followStanding } from "./server/standing.js";
 
@@ -14,5 +14,5 @@ if (page !== null) {
   page.textContent = "";
   render(<App />, page);
 }
-void followStanding();
+void shareToken().then(followStanding);
 followCommands();

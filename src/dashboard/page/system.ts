@@ -1,4 +1,4 @@
-/** The page's own clock, timers, network and storage: every other file of the page takes them from here. */
+/** The page's own clock, timers, network, storage and other tabs: every other file of the page takes them from here. */
 
 export function now(): number {
   return Date.now();
@@ -26,4 +26,18 @@ export function remembered(name: string): string | null {
 
 export function remember(name: string, value: string): void {
   sessionStorage.setItem(name, value);
+}
+
+/** Messages between the tabs of this page; no other site can read them. */
+export function otherTabs(): BroadcastChannel {
+  return new BroadcastChannel("bulkgen");
+}
+
+export function isHidden(): boolean {
+  return document.hidden;
+}
+
+/** Calls back whenever the tab is hidden or shown. */
+export function onVisibility(then: () => void): void {
+  document.addEventListener("visibilitychange", then);
 }

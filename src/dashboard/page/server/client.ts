@@ -1,5 +1,5 @@
 import type { RefusedAnswer } from "../../shapes.js";
-import { remember, remembered, request } from "../system.js";
+import { after, otherTabs, remember, remembered, request } from "../system.js";
 
 /** Every request to the dashboard's server. The token goes in a header, which no other site can set. */
 
@@ -10,6 +10,27 @@ export function takeToken(): boolean {
   remember("token", token);
   history.replaceState(null, "", "#/");
   return true;
+}
+
+const patienceMs = 500;
+
+/** A link that is opened in a new tab has no token: another tab of this page gives it. Resolves when it need not wait. */
+export function shareToken(): Promise<void> {
+  const tabs = otherTabs();
+  return new Promise((resolve) => {
+    tabs.addEventListener("message", ({ data }: MessageEvent<{ token: string | null }>) => {
+      const own = remembered("token");
+      if (data.token === null) {
+        if (own !== null) tabs.postMessage({ token: own });
+        return;
+      }
+      if (own === null) remember("token", data.token);
+      resolve();
+    });
+    if (remembered("token") !== null) return resolve();
+    tabs.postMessage({ token: null });
+    after(patienceMs, resolve);
+  });
 }
 
 /** The server answered, but not with what was asked for. */

@@ -1,9 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Standing } from "../../shapes.js";
-import { after } from "../system.js";
-import { ServerRefusal, send } from "./client.js";
+import { after, isHidden, onVisibility } from "../system.js";
+import { get, ServerRefusal, send } from "./client.js";
 
-/** What the page shows all the time, from one stream that is opened again when it ends. */
+/**
+ * What the page shows all the time, from one stream that is opened again when it ends. A hidden tab asks now and then
+ * instead: a browser has six connections to a server for all its tabs, and a stream occupies one.
+ */
 
 export interface Connection {
   /** The last known one, also after the server has gone. */
@@ -44,23 +47,39 @@ function change(to: Partial<Connection>): void {
 
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
+const hiddenMs = 5_000;
 let delayMs = firstDelayMs;
+let stream = new AbortController();
 let stopWaiting: (() => void) | null = null;
 
-/** Reads the stream, and opens it again whenever it ends. */
-export async function followStanding(): Promise<void> {
+/** Follows the standing as long as the page is open. */
+export function followStanding(): void {
+  onVisibility(() => (isHidden() ? stream.abort() : tryAgain()));
+  void readOn();
+}
+
+async function readOn(): Promise<void> {
   stopWaiting = null;
+  stream = new AbortController();
+  const { signal } = stream;
+  const show = (standing: Standing) => {
+    delayMs = firstDelayMs;
+    change({ standing, state: "live" });
+  };
   try {
-    const answer = await send("/api/events", { headers: { Accept: "text/event-stream" } });
-    for await (const standing of standingsIn(answer)) {
-      delayMs = firstDelayMs;
-      change({ standing, state: "live" });
+    if (isHidden()) {
+      show(await get<Standing>("/api/standing"));
+      stopWaiting = after(hiddenMs, () => void readOn());
+      return;
     }
+    const answer = await send("/api/events", { headers: { Accept: "text/event-stream" }, signal });
+    for await (const standing of standingsIn(answer)) show(standing);
   } catch (error) {
     if (error instanceof ServerRefusal && error.kind === "token") return change({ state: "token" });
   }
+  if (signal.aborted) return readOn();
   change({ state: delayMs === firstDelayMs ? "connecting" : "lost" });
-  stopWaiting = after(delayMs, () => void followStanding());
+  stopWaiting = after(delayMs, () => void readOn());
   delayMs = Math.min(longestDelayMs, delayMs * 2);
 }
 
@@ -68,7 +87,7 @@ export async function followStanding(): Promise<void> {
 export function tryAgain(): void {
   if (stopWaiting === null) return;
   stopWaiting();
-  void followStanding();
+  void readOn();
 }
 
 async function* standingsIn(answer: Response): AsyncGenerator<Standing> {
