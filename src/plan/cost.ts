@@ -150,11 +150,15 @@ export function paidFor(sums: readonly Sum[], { fit, made }: Coverage): Sum[] {
   return fit.items === 0 ? [...sums] : sums.map((sum) => ({ ...sum, due: made.get(sum.group) ?? 0 }));
 }
 
-export function moneyOf(sums: readonly Sum[], { caps, balance }: Budget, within: Credits): Money {
+export function moneyOf(
+  sums: readonly Sum[],
+  { caps, balance }: Budget,
+  { within, inDoubt }: Pick<Money, "within" | "inDoubt">,
+): Money {
   const needed = sumOf(sums.map((group) => group.credits));
   const { most = null, spent = noCredits } = caps.total ?? {};
   const after = balance === null ? null : minus(balance, within);
-  return { needed, within, balance, after, maxCredits: most, spent };
+  return { needed, within, inDoubt, balance, after, maxCredits: most, spent };
 }
 
 /** One line for each model, in the order in which the manifest first names them. */

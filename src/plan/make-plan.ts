@@ -256,8 +256,8 @@ function concluded(
   const budget = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
   const coverage = coverageByCap(draft, sums, budget);
   const { fit, last } = coverage.all;
-  const money = moneyOf(sums, budget, coverage.caps.fit.credits);
-  const { due, items } = totals;
+  const { due, items, inDoubt } = totals;
+  const money = moneyOf(sums, budget, { within: coverage.caps.fit.credits, inDoubt });
   const { known, open } = draft.counts();
   const made = paidFor(sums, coverage.all);
   const chainMs = draft.longestChain((group) => usualMs(planning.prices.groupOf(group), input));

@@ -38,6 +38,8 @@ export interface PlanDocument
     needed: number;
     /** The part of it that the caps allow. */
     within: number;
+    /** What requests without an answer may add: each is sent again if it proves not to have been charged. */
+    inDoubt: number;
     /** Null if the service does not report it. */
     balance: number | null;
     /** The balance after that; negative when it does not suffice. */
@@ -61,7 +63,7 @@ export interface PlanDocument
 
 /** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
 export function planJson(plan: Plan, withGraph = false): PlanDocument {
-  const { needed, within, balance, after, maxCredits, spent } = plan.money;
+  const { needed, within, inDoubt, balance, after, maxCredits, spent } = plan.money;
   const { sheet: _sheet, due: _due, unselected, workflow, ...rest } = plan;
   return {
     ...rest,
@@ -84,6 +86,7 @@ export function planJson(plan: Plan, withGraph = false): PlanDocument {
     money: {
       needed: toNumber(needed),
       within: toNumber(within),
+      inDoubt: toNumber(inDoubt),
       balance: balance === null ? null : toNumber(balance),
       after: after === null ? null : toNumber(after),
       maxCredits: maxCredits === null ? null : toNumber(maxCredits),

@@ -166,6 +166,8 @@ export interface Money {
   needed: Credits;
   /** The part of it that the caps allow. */
   within: Credits;
+  /** What requests without an answer may add: each is sent again if it proves not to have been charged. */
+  inDoubt: Credits;
   /** Null if the service does not report it. */
   balance: Credits | null;
   /** The balance after that; negative when it does not suffice. */

@@ -169,10 +169,14 @@ function selected({ selection }: ShownPlan): [string, Cell][] {
   ];
 }
 
-function creditsText({ money: { needed, within, balance, after, maxCredits, spent } }: ShownPlan): Cell {
+function creditsText({ money, standings }: ShownPlan): Cell {
+  const { needed, within, inDoubt, balance, after, maxCredits, spent } = money;
   const short = after !== null && after < 0;
+  const unanswered = (standings.submitting ?? 0) + (standings.unknown ?? 0);
+  const lost = `${count(unanswered, "request")} in doubt ${unanswered === 1 ? "was" : "were"} not charged`;
   const pieces = [
     `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} within the caps` : ""}`,
+    ...(unanswered === 0 ? [] : [`up to ${showCredits(inDoubt)} more if ${lost}`]),
     ...(balance === null
       ? ["balance not reported by the service"]
       : [`${showCredits(balance)} on the account`]),

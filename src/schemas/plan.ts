@@ -187,6 +187,9 @@ export const plan = z.strictObject({
   money: z.strictObject({
     needed: credits("what all items to be submitted are expected to cost"),
     within: credits("the part of it that the caps allow"),
+    inDoubt: credits(
+      "what requests without an answer may add: each is sent again if it proves not to have been charged",
+    ),
     balance: credits("the balance, from GET me; null if the service does not say").nullable(),
     after: credits("the balance after that; negative when it does not suffice").nullable(),
     maxCredits: credits("the cap of the run").nullable(),

@@ -90,6 +90,9 @@ test("P5: one that never arrived is reported with the time when it can be settle
     /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC checks again, and decides by (\d{4}-\d\d-\d\d )?\d\d:\d\d( UTC)? whether 1 lost request was charged/,
   );
 
+  const planned = await run(place, ["plan", "set.csv"], proxy);
+  expect(planned.stdout).toMatch(/credits +0 needed, up to 1 more if 1 request in doubt was not charged, /);
+
   const again = ["run", "set.csv", "--yes", "--settle", "wait", "--settle-seconds", "1,2"];
   const second = await run(place, again, proxy);
   expect(second, second.stderr).toMatchObject({ code: 0 });

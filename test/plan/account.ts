@@ -110,6 +110,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
   const money = {
     needed: noCredits,
     within: noCredits,
+    inDoubt: noCredits,
     balance: noCredits,
     after: noCredits,
     maxCredits: null,

@@ -17,6 +17,7 @@ test("a plan says what it needs, what is left, and what each model costs (P7)", 
   expect(money).toEqual({
     needed: credits(21),
     within: credits(21),
+    inDoubt: 0,
     balance: credits(100.5),
     after: credits(79.5),
     maxCredits: null,

@@ -50,6 +50,7 @@ test("a run that takes longer than --until or --max-duration lets it is warned o
 const money = (needed: number, balance: number | null, within = needed): Money => ({
   needed: credits(needed),
   within: credits(within),
+  inDoubt: noCredits,
   balance: balance === null ? null : credits(balance),
   after: null,
   maxCredits: null,

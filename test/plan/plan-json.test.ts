@@ -24,6 +24,7 @@ test("a plan for programs has its credits as numbers and its times as text", asy
   expect(json.money).toEqual({
     needed: 11.5,
     within: 7.5,
+    inDoubt: 0,
     balance: 5,
     after: -2.5,
     maxCredits: 10,

@@ -172,6 +172,7 @@ export const plan: Parameters<typeof planText>[0] = {
   money: {
     needed: credits(75),
     within: credits(75),
+    inDoubt: credits(0),
     balance: credits(60),
     after: credits(-15),
     maxCredits: credits(100),

@@ -174,6 +174,7 @@ describe("a plan", () => {
       money: {
         needed: credits(3),
         within: credits(3),
+        inDoubt: noCredits,
         balance: credits(60),
         after: credits(57),
         maxCredits: null,
@@ -207,6 +208,17 @@ describe("a plan", () => {
       requests  about 12; without a plan: no limit; up to 1 submit at once (--lanes)
       files     24 files, about 2.71 MB, not counting voice (no history yet)"
     `);
+  });
+  test("says what requests in doubt may add", () => {
+    const money = { ...plan.money, inDoubt: credits(1.5) };
+    const shown = (standings: typeof plan.standings) =>
+      planText({ ...plan, money, standings }, here).replace(/\s+/g, " ");
+    expect(shown({ archived: 2, unknown: 1 })).toContain(
+      "75 needed, up to 1.5 more if 1 request in doubt was not charged, ",
+    );
+    expect(shown({ submitting: 2, unknown: 1 })).toContain(
+      "75 needed, up to 1.5 more if 3 requests in doubt were not charged, ",
+    );
   });
   test("names the models whose time is a guess", () => {
     const forecast = {

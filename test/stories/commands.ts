@@ -1,4 +1,6 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
@@ -6,7 +8,7 @@ import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox
 import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { failure, isCharged } from "./sheets.js";
-import { days, type Key, type Trouble } from "./story.js";
+import { days, type Key, kills, type Trouble } from "./story.js";
 
 /** Where commands are run. */
 interface Place {
@@ -40,6 +42,9 @@ export class Commands {
   private meanwhile: Meanwhile | undefined;
   /** Of the command that runs. */
   private paidRequests = 0;
+  private polls = 0;
+  /** All files as they were when the process was killed. */
+  private atDeath: string | null = null;
   private running: Started | null = null;
   /** What was ordered meanwhile. */
   private order: Started | null = null;
@@ -57,7 +62,7 @@ export class Commands {
     const sandbox = await startSandbox("--credits", "100000");
     const service = await startProxy(
       sandbox,
-      (asked) => (asked.what === "POST generate" ? commands.pays(asked) : "serve"),
+      (asked) => commands.asks(asked),
       (asked, passed) => (asked.what === "GET task" ? commands.shows(asked, passed) : passed),
     );
     const commands = new Commands(sandbox, service, env);
@@ -114,13 +119,20 @@ export class Commands {
       meanwhile,
     }: { trouble?: Trouble | undefined; meanwhile?: Meanwhile | undefined } = {},
   ): Promise<Ended & { order?: Ended }> {
-    this.trouble = trouble;
+    // The files of a database elsewhere are not brought back.
+    this.trouble = place.database !== null && isKill(trouble) ? noTrouble : trouble;
     this.meanwhile = meanwhile;
     this.folder = place.folder;
     this.paidRequests = 0;
+    this.polls = 0;
+    const before = this.made().length;
     this.running = this.start({ place, args });
     const end = await this.running.ended;
     checkEnd(args, end);
+    if (this.atDeath !== null) {
+      this.restores(this.atDeath, before);
+      return { ...end, code: null };
+    }
     const order = await this.order?.ended;
     this.order = null;
     if (order === undefined) return end;
@@ -175,10 +187,44 @@ export class Commands {
     return { status: 200, text: JSON.stringify({ ...shown, ...changes }) };
   }
 
+  private asks(asked: Asked): Scripted | Promise<Scripted> {
+    if (this.atDeath !== null) return "cut";
+    if (asked.what === "POST generate") return this.pays(asked);
+    const isTime = asked.what === "GET task" && this.polls++ === this.trouble.nth;
+    return isTime && this.trouble.kind === "killed while it waits" ? this.dies() : "serve";
+  }
+
+  /**
+   * The process is killed. It is this one, so it goes on for a moment, with no way to the service, and then the files are
+   * brought back as they are now.
+   */
+  private dies(): "cut" {
+    this.atDeath = join(mkdtempSync(join(tmpdir(), "bulkgen-killed-")), "files");
+    // By another process: closing a database's file here would drop its locks.
+    execFileSync("cp", ["-a", this.root, this.atDeath]);
+    this.running?.interrupt();
+    return "cut";
+  }
+
+  private restores(files: string, before: number): void {
+    this.atDeath = null;
+    rmSync(this.root, { recursive: true });
+    renameSync(files, this.root);
+    const receipts = join(this.folder, ".bulkgen", "receipts.jsonl");
+    const known = existsSync(receipts) ? readFileSync(receipts, "utf8") : "";
+    for (const [at, { id }] of this.made().entries())
+      if (at >= before && !known.includes(id)) this.unanswered.set(at, this.folder);
+  }
+
   /** What becomes of a paid request. */
   private async pays(asked: Asked): Promise<Scripted> {
     const { kind, nth } = this.trouble;
     if (this.paidRequests++ !== nth) return "serve";
+    if (kind === "killed before it pays") return this.dies();
+    if (kind === "killed after it has paid") {
+      this.dies();
+      return "serve and cut";
+    }
     if (kind === "unsent") return "cut";
     if (kind === "fails") asked.body = asked.body.replace(/"prompt":"/, `$&${failure} `);
     if (kind === "slow") this.slow.add(this.made().length);
@@ -193,6 +239,10 @@ export class Commands {
     }
     return "serve";
   }
+}
+
+function isKill({ kind }: Trouble): boolean {
+  return kind in kills;
 }
 
 const forgotten = { error: { code: "TASK_NOT_FOUND", message: "There is no such task." } };

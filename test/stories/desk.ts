@@ -7,8 +7,7 @@ import { type Row, Sheets } from "./sheets.js";
 export interface Planned {
   job: string;
   edition: string;
-  money: { needed: number };
-  items: { standing: string; price: number }[];
+  money: { needed: number; inDoubt: number };
   missing: { rowId: string }[];
   standings: Partial<Record<string, number>>;
 }

@@ -64,12 +64,20 @@ export type Time = keyof typeof times;
 
 /**
  * What happens during a command, at its nth paid request: somebody presses Ctrl-C, or gives an order, or the answer is
- * lost, or the request, or the task takes days, or it fails.
+ * lost, or the request, or the task takes days, or it fails. Or the process is killed, there or at its nth poll.
  */
 export interface Trouble {
-  kind: "none" | "interrupt" | "unanswered" | "unsent" | "slow" | "fails" | Order;
+  kind: "none" | "interrupt" | "unanswered" | "unsent" | "slow" | "fails" | Kill | Order;
   nth: number;
 }
+
+/** The request at which the process is killed. */
+export const kills = {
+  "killed before it pays": "POST generate",
+  "killed after it has paid": "POST generate",
+  "killed while it waits": "GET task",
+} as const;
+export type Kill = keyof typeof kills;
 
 export const orders = {
   "pause meanwhile": ["pause"],
@@ -157,6 +165,7 @@ const trouble: fc.Arbitrary<Trouble> = fc.oneof(
         "unsent",
         "slow",
         "fails",
+        ...(Object.keys(kills) as Kill[]),
       ),
       nth: fc.nat(3),
     }),

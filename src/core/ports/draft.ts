@@ -122,6 +122,8 @@ export interface Totals {
   /** By price group, in the order of the sheet. */
   groups: GroupSum[];
   standings: Partial<Record<ItemStanding, number>>;
+  /** The price of those whose request has no answer yet: each is sent again if it proves not to have been charged. */
+  inDoubt: Credits;
 }
 
 export interface DraftRow {

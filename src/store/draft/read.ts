@@ -1,4 +1,4 @@
-import { type Credits, plus } from "../../core/money.js";
+import { type Credits, noCredits, plus } from "../../core/money.js";
 import type {
   Choice,
   Draft,
@@ -76,6 +76,7 @@ function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
 
 interface Part extends GroupSum {
   standing: ItemStanding;
+  inDoubt: Credits;
 }
 
 /** One pass over all records: with a million of them each pass takes time. */
@@ -83,16 +84,17 @@ function totalsOf(db: Sqlite): Totals {
   const parts = db
     .prepare(
       `SELECT price_group AS "group", standing, count(*) AS items, sum(due) AS due, max(price) AS price,
-         sum(due * price) AS credits
+         sum(due * price) AS credits, sum((standing IN ('submitting', 'unknown')) * price) AS inDoubt
        FROM planned WHERE wanted GROUP BY price_group, standing ORDER BY min(position)`,
     )
     .all() as Part[];
   const groups = new Map<number, GroupSum>();
-  const totals: Totals = { items: 0, due: 0, groups: [], standings: {} };
-  for (const { standing, ...part } of parts) {
+  const totals: Totals = { items: 0, due: 0, groups: [], standings: {}, inDoubt: noCredits };
+  for (const { standing, inDoubt, ...part } of parts) {
     totals.items += part.items;
     totals.due += part.due;
     totals.standings[standing] = (totals.standings[standing] ?? 0) + part.items;
+    totals.inDoubt = plus(totals.inDoubt, inDoubt);
     const group = groups.get(part.group);
     if (group === undefined) groups.set(part.group, part);
     else {

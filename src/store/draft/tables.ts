@@ -1,5 +1,5 @@
 import type { ItemState } from "../../core/item.js";
-import { type Credits, plus } from "../../core/money.js";
+import { type Credits, noCredits, plus } from "../../core/money.js";
 import type { DraftItem, GroupSum, ItemKind, Totals } from "../../core/ports/draft.js";
 
 /** The tables of a plan in the making. */
@@ -226,6 +226,6 @@ export class Tally {
     if (!this.holds) return null;
     const groups = [...this.sums.values()].map((sum) => ({ ...sum }));
     const items = groups.reduce((sum, group) => sum + group.items, 0);
-    return { items, due: items, groups, standings: items === 0 ? {} : { new: items } };
+    return { items, due: items, groups, standings: items === 0 ? {} : { new: items }, inDoubt: noCredits };
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { credits } from "../../../src/core/money.js";
+import { credits, noCredits, plus } from "../../../src/core/money.js";
 import type { DraftItem, DraftRow, ItemKind } from "../../../src/core/ports/draft.js";
 import { openDraft } from "../../../src/store/draft/draft.js";
 
@@ -71,11 +71,28 @@ test("what a job has already is not due again", () => {
   draft.close();
 });
 
+test("what is at the service without an answer is in doubt, with its price", () => {
+  const draft = drafted();
+  const known = { model: "animate", prompt: "x", params: {}, inputs: {}, name: "n", attempted: true };
+  const states = ["submitting", "unknown", "processing", "held"];
+  draft.know(
+    states.map(
+      (state, at) => ({ ...known, state, key: `k1:${at}`, rowId: `r${at}`, vanished: false }) as never,
+    ),
+    new Set(),
+  );
+  draft.stand({ failed: false, missing: false });
+  const [first, second] = [...draft.items("", null, 2)];
+  expect(draft.totals().inDoubt).toBe(plus(first?.price ?? noCredits, second?.price ?? noCredits));
+  expect(draft.totals().inDoubt).toBeGreaterThan(0);
+  draft.close();
+});
+
 test("a draft that is cleared holds nothing, and takes the same items again", () => {
   const draft = drafted();
   draft.choose({ onlyFailed: false, sample: null, first: 1, matches: () => true });
   draft.clear();
-  expect(draft.totals()).toEqual({ items: 0, due: 0, groups: [], standings: {} });
+  expect(draft.totals()).toEqual({ items: 0, due: 0, groups: [], standings: {}, inDoubt: 0 });
   draft.add(row, [item(0)]);
   expect(draft.totals()).toMatchObject({ items: 1, due: 1, groups: [{ group: 1, credits: credits(20) }] });
   expect([...draft.items("", null, 1)]).toMatchObject([{ rowId: "r0", model: "animate", name: "n" }]);
