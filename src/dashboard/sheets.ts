@@ -1,18 +1,25 @@
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { basename, extname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import { stringify } from "csv-stringify/sync";
+import { mediaFields } from "../api/inputs.js";
 import { safeName } from "../archive/disk/names.js";
 import { manifestExtensions } from "../manifest/formats/bytes.js";
+import { isLocalPath } from "../manifest/local-inputs.js";
 import { openSource } from "../manifest/read.js";
 import { columnName } from "../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
+import { promptFile } from "../manifest/templates/prompt-file.js";
 import { fromSpreadsheetText, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { Refused } from "./asked.js";
 import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
 
-/** Sheets that are dropped on the page are kept here, below the workspace. */
+/**
+ * Sheets that are dropped on the page are kept here, below the workspace. Further copies of one name are in numbered
+ * folders, because another name would be another job, which pays for everything again.
+ */
 const ownFolder = "sheets";
+const ownFile = /^sheets\/(?:\d+\/)?[^/]+$/;
 /** Where else sheets are looked for. */
 const otherFolders = [".", "jobs"];
 const listedMax = 50;
@@ -51,7 +58,7 @@ export class Sheets {
   /** Sheets that can be started, the newest first; `used` are those of earlier runs. */
   list(used: readonly string[]): SheetEntry[] {
     const files = new Set([
-      ...[ownFolder, ...otherFolders].flatMap((folder) => this.filesIn(folder)),
+      ...[ownFolder, ...this.numbered(), ...otherFolders].flatMap((folder) => this.filesIn(folder)),
       ...used.map((path) => relative(this.root, path)).filter((file) => isBelow(file)),
     ]);
     const entries = [...files].flatMap((file): SheetEntry[] => {
@@ -59,6 +66,13 @@ export class Sheets {
       return stat?.isFile() ? [{ file, usedAt: stat.mtimeMs }] : [];
     });
     return entries.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, listedMax);
+  }
+
+  private numbered(): string[] {
+    const names = statOf(join(this.root, ownFolder))?.isDirectory()
+      ? readdirSync(join(this.root, ownFolder))
+      : [];
+    return names.filter((name) => /^\d+$/.test(name)).map((name) => `${ownFolder}/${name}`);
   }
 
   private filesIn(folder: string): string[] {
@@ -92,7 +106,9 @@ export class Sheets {
   async open(asked: Asked): Promise<DroppedSheet> {
     const { file } = asked;
     const { version, columns, rows, sheets, trouble, isWhole } = await this.read(asked);
-    const editable = isWhole && [".csv", ".tsv", ".xlsx"].includes(extname(file).toLowerCase());
+    const isSheet = [".csv", ".tsv", ".xlsx"].includes(extname(file).toLowerCase());
+    // Files are named from the folder of the sheet, where a copy is not.
+    const editable = isSheet && isWhole && (this.isOwn(file) || !rows.some(namesFile));
     return { file, version, editable, columns, rows: rows.length, sheets, trouble };
   }
 
@@ -141,18 +157,23 @@ export class Sheets {
     throw new Refused(`expected a sheet of the workspace, got ${JSON.stringify(file.slice(0, 200))}`);
   }
 
+  private isOwn(file: string): boolean {
+    return ownFile.test(relative(this.root, this.pathOf(file)));
+  }
+
   /** Where the changed sheet goes: never over another one, which may have changes too. */
   private copyOf(file: string, extension: string): string {
+    if (this.isOwn(file) && extname(file) === extension) return file;
     const name = basename(file, extname(file));
     for (let number = 1; ; number++) {
-      const copy = `${ownFolder}/${name}${number === 1 ? "" : `-${number}`}${extension}`;
-      if (copy === file || !existsSync(this.pathOf(copy))) return copy;
+      const copy = `${ownFolder}/${number === 1 ? "" : `${number}/`}${name}${extension}`;
+      if (!existsSync(this.pathOf(copy))) return copy;
     }
   }
 
   private async write(file: string, bytes: Uint8Array): Promise<void> {
     const path = this.pathOf(file);
-    await mkdir(join(this.root, ownFolder), { recursive: true });
+    await mkdir(dirname(path), { recursive: true });
     // A name of its own: two dashboards may write the same sheet at once.
     const part = `${path}.${process.pid}.part`;
     try {
@@ -192,6 +213,11 @@ export class Sheets {
     this.last = { asked: { file, sheet }, read };
     return read;
   }
+}
+
+function namesFile({ cells }: ReadSheet["rows"][number]): boolean {
+  if (promptFile(cells["prompt"] ?? "") !== null) return true;
+  return mediaFields.some((field) => cells[field] !== undefined && isLocalPath(cells[field]));
 }
 
 /** The records with the changes; a column that is missing is added after the last one. Throws Refused. */

@@ -219,8 +219,8 @@ describe("start work", () => {
     const before = place.read("sheets/mine.csv");
     const again = [{ row: 2, column: "prompt", value: "another cup" }];
     const other = await post<DroppedSheet>(cells, again);
-    expect(other.file).toBe("sheets/mine-2.csv");
-    expect([place.read("sheets/mine.csv"), place.read("sheets/mine-2.csv")]).toEqual([
+    expect(other.file).toBe("sheets/2/mine.csv");
+    expect([place.read("sheets/mine.csv"), place.read("sheets/2/mine.csv")]).toEqual([
       before,
       expect.stringContaining("another cup"),
     ]);

@@ -101,6 +101,35 @@ describe("a cell is changed, and everything else in the sheet stays", () => {
     expect(await drop(bytes, "set.xlsx")).toMatchObject({ editable: false, trouble: null, rows: 2 });
   });
 
+  test.each([
+    ["an input", "id,model,image_url\ncup,m,photos/cup.png\n"],
+    ["a prompt", "id,model,prompt\ncup,m,@prompts/cup.txt\n"],
+  ])("a sheet of the user's own that names a file for %s, which its copy would not find", async (_, text) => {
+    const { write, sheets, drop } = workspace();
+    write("mine.csv", text);
+    expect(await sheets.open({ file: "mine.csv" })).toMatchObject({ editable: false, trouble: null });
+    // A sheet that is changed where it lies finds its files.
+    expect(await drop(text)).toMatchObject({ editable: true });
+  });
+
+  test("a second copy of a sheet is of the same job, and is listed", async () => {
+    const { write, sheets, path } = workspace();
+    write("mine.csv", "id,model,prompt\ncup,m,a cup\n");
+    const opened = await sheets.open({ file: "mine.csv" });
+    const copies: string[] = [];
+    for (const value of ["a red cup", "a blue cup"]) {
+      const changes = [{ row: 2, column: "prompt", value }];
+      copies.push((await sheets.change({ file: "mine.csv" }, changes, opened.version)).file);
+    }
+    expect(copies).toEqual(["sheets/mine.csv", "sheets/2/mine.csv"]);
+    for (const copy of copies) expect((await openManifest(path(copy))).name).toBe("mine");
+    expect(sheets.list([]).map(({ file }) => file)).toEqual(expect.arrayContaining(copies));
+    // A copy is changed in its place.
+    const second = await sheets.open({ file: "sheets/2/mine.csv" });
+    const again = [{ row: 2, column: "prompt", value: "a green cup" }];
+    expect((await sheets.change({ file: second.file }, again, second.version)).file).toBe(second.file);
+  });
+
   test("a file whose ending is in capitals", async () => {
     const { write, sheets } = workspace();
     write("SET.CSV", "id,prompt\ncup,a cup\n");
