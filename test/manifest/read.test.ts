@@ -62,6 +62,14 @@ test("a column that nothing uses is noted, with the nearest known name", async (
   ]);
 });
 
+test("a row cannot ask for approval, which a note says", async () => {
+  expect((await sheet("id,prompt,Approve\na,x,true\n")).notes).toEqual([
+    expect.stringMatching(
+      /^column "Approve" is not used: nothing waits for approval .* a job file asks for it/,
+    ),
+  ]);
+});
+
 test("a note says what rows without ids are called, if a column of the sheet may name them", async () => {
   const note = expect.stringContaining("no column is named id");
   expect((await sheet("Artikelnr.,prompt\n4711,x\n")).notes).toEqual([

@@ -65,7 +65,11 @@ export function unusedNotes(columns: readonly string[]): string[] {
   const slips: string[] = [];
   for (const column of new Set(columns)) {
     const near = nearest(column, knownColumns) ?? nearestParam(column);
-    if (near) slips.push(`column "${column}" is not used; did you mean "${near}"?`);
+    if (foldedName(column) === "approve")
+      slips.push(
+        `column "${column}" is not used: nothing waits for approval because of it; a job file asks for it, for a step or for all items`,
+      );
+    else if (near) slips.push(`column "${column}" is not used; did you mean "${near}"?`);
     else kept.push(`"${column}"`);
   }
   if (kept.length === 0) return slips;
