@@ -179,7 +179,9 @@ function hiddenNotes(hidden: readonly number[], { rows }: SourceBatch): string[]
 /** What the reader's error says in words. */
 const damaged = "a file that is damaged or not complete";
 
-function damageText({ message }: Error): string {
+function damageText({ name, message }: Error): string {
+  // The reader trips over what some programs leave out, such as the addresses of cells.
+  if (name === "TypeError") return "another form of it (open it in a spreadsheet program and save it there)";
   if (/unzip/i.test(message)) return damaged;
   return /not found inside/.test(message) || message === "" ? "another kind of file" : message;
 }

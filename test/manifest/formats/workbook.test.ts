@@ -140,6 +140,13 @@ test("a chart on a sheet of its own is no sheet to read, also before the rows", 
   ]);
 });
 
+test("a workbook whose cells have no addresses is refused with what to do", async () => {
+  const path = await dataWorkbook(`<row><c t="inlineStr"><is><t>id</t></is></c></row>`);
+  expect((await readManifest(path, { sheet: "Data" })).problems).toMatchObject([
+    { message: "the workbook cannot be read", got: expect.stringContaining("save it there") },
+  ]);
+});
+
 test("a percentage is read as the sheet shows it, and a param as the number that it is", async () => {
   const of = (value: number, format: string) => ({ value, type: Number, format });
   const path = await workbook({
