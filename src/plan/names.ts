@@ -100,13 +100,6 @@ function shown(name: string): string {
   return shortText(name, shownMax);
 }
 
-/** A spreadsheet shows a long number as `1.2E+11`, and may save what it shows. */
-function uniqueId(id: string): string {
-  return /^\d(?:[.,]\d+)?E\+\d+$/.test(id)
-    ? "a unique id, or none (a spreadsheet has shortened the number: format the column as text)"
-    : "a unique id, or none";
-}
-
 /** The first row with an id keeps it; the later ones are the problem. */
 function twinProblem(row: Row, id: string, earlier: number): Problem {
   const same = earlier === row.number;
@@ -115,7 +108,7 @@ function twinProblem(row: Row, id: string, earlier: number): Problem {
     message: same
       ? `several items of row ${row.number} have the same id`
       : `rows ${earlier} and ${row.number} have the same id`,
-    expected: same ? "an id template that differs for each item, or no template" : uniqueId(id),
+    expected: same ? "an id template that differs for each item, or no template" : "a unique id, or none",
     got: id,
   };
 }

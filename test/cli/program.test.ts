@@ -103,6 +103,8 @@ describe("the command line", () => {
       `--only: expected archive, or submit,poll (whoever submits also polls), got ${JSON.stringify(parts)}`,
     ]),
     [["run", "set.csv", "--fresh", "--edition", "may"], "--fresh cannot be used with --edition."],
+    [["run", "set.csv", "--workspace", ""], "--workspace: expected a path, got nothing."],
+    [["export", "--to="], "--to: expected a path, got nothing."],
     [["run", "set.csv", "--edition", " "], "--edition: expected a name, got nothing."],
     [
       ["run", "set.csv", "--publish", "https://a.example", "--publish-command", "up"],

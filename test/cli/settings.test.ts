@@ -133,6 +133,7 @@ describe("settings", () => {
     ],
     ["sandbox: true\nmax-credits: much", /yaml:2:1: max-credits: expected 0 or more credits/],
     ["skip-invalid: perhaps", /yaml:1:1: skip-invalid: expected true or false, got "perhaps"/],
+    ["sandbox: true\nout:", /yaml:2:1: out: expected a path, got nothing/],
     ["yes: true", /"yes" applies to one call only\. Give it as a flag/],
     ["api-key: svc_1", /a key does not belong in this file/],
     ["notify-command: rm -rf .", /notify-command is read from your own settings only/],

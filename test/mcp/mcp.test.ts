@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { agentServer, shortened } from "../../src/mcp/server.js";
 import { tools } from "../../src/mcp/tools.js";
 import { afterThisFile } from "../after-file.js";
-import { newPlace, type Place, started } from "../e2e/command.js";
+import { main, newPlace, type Place, started, startProcess } from "../e2e/command.js";
 import { type ScriptedService, startService } from "../e2e/service.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -82,6 +82,25 @@ async function agent(options: Parameters<typeof startService>[0] = {}): Promise<
 function sheet(place: Place, name = "demo.csv"): void {
   writeFileSync(join(place.folder, name), "id,prompt,model\na,a cup,plain-image\nb,a bowl,plain-image\n");
 }
+
+test("commands use the database that the server was started with", async () => {
+  const place = newPlace();
+  const words = [main, "mcp", "--database-url", "postgres://nobody@127.0.0.1:9/none"];
+  const serving = startProcess(process.execPath, words, { cwd: place.folder, env: place.env }, "pipe");
+  const send = (message: object) => serving.type(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const clientInfo = { name: "test", version: "1" };
+  send({
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo },
+  });
+  await serving.prints(/"id":1/);
+  send({ method: "notifications/initialized" });
+  send({ id: 2, method: "tools/call", params: { name: "status", arguments: {} } });
+  await serving.prints(/127\.0\.0\.1:9/);
+  serving.signal("SIGTERM");
+  expect((await serving.ended).code).toBe(0);
+});
 
 test("tools have names, schemas and hints; what spends demands a cap", async () => {
   const { ask } = await agent();

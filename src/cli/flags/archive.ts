@@ -3,7 +3,7 @@ import { manifestFlags, selectionFlags } from "./manifest.js";
 import { reviewFlag } from "./orders.js";
 import { outFlag } from "./run.js";
 import { carryFlags, type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, day, FlagError, oneOf, parameter, percentage } from "./values.js";
+import { anyText, day, FlagError, oneOf, parameter, pathName, percentage } from "./values.js";
 
 /** Flags of the commands around the archive. */
 
@@ -13,7 +13,7 @@ export const exportFlags = {
     "csv, xlsx, json or jsonl (default: from the file name, else csv)",
     oneOf("csv", "xlsx", "json", "jsonl"),
   ),
-  to: option("<file>", "write to this file (default: stdout)", anyText),
+  to: option("<file>", "write to this file (default: stdout)", pathName),
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run (csv or xlsx)", {
     conflicts: ["zip"],
   }),
@@ -23,7 +23,7 @@ export const exportFlags = {
     conflicts: ["failed"],
     inFiles: "never",
   }),
-  zip: option("<file>", "pack the archived files, their index and the sheet", anyText),
+  zip: option("<file>", "pack the archived files, their index and the sheet", pathName),
   filesOnly: toggle("with --zip: only the files, without index and sheet"),
   force: toggle("replace an existing file"),
   ...workspaceFlags,

@@ -2,7 +2,7 @@ import { type FlagsOf, option, toggle } from "./definition.js";
 import { selectionFlags } from "./manifest.js";
 import { maxPriceFlag, yesFlag } from "./run.js";
 import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags } from "./shared.js";
-import { anyText, failureKindList, oneOf } from "./values.js";
+import { anyText, failureKindList, oneOf, pathName } from "./values.js";
 
 /** Flags of the commands that change items: they continue the run, or have the process that runs it do the work. */
 const itemOrderFlags = {
@@ -30,7 +30,7 @@ export type RetryFlags = ItemOrderFlags & FlagsOf<typeof retryFlags>;
 
 /** The file that a gallery saves, or a person writes. `what` says which of its items are meant. */
 export function reviewFlag(what: string, conflicts: readonly string[] = []) {
-  return option("<file>", `${what} a review file: a sheet with the columns id and decision`, anyText, {
+  return option("<file>", `${what} a review file: a sheet with the columns id and decision`, pathName, {
     conflicts,
     inFiles: "never",
   });

@@ -8,7 +8,6 @@ import { manifestFlags } from "./manifest.js";
 import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./shared.js";
 import {
   amount,
-  anyText,
   bucketName,
   dailyRequests,
   duration,
@@ -16,6 +15,7 @@ import {
   FlagError,
   modelAmount,
   oneOf,
+  pathName,
   positive,
   requestShare,
   share,
@@ -111,9 +111,14 @@ export const maxPriceFlag = option(
   amount,
   { inFiles: "never" },
 );
-export const outFlag = option("<folder>", "where the files go (default: outputs in the workspace)", anyText, {
-  isPath: true,
-});
+export const outFlag = option(
+  "<folder>",
+  "where the files go (default: outputs in the workspace)",
+  pathName,
+  {
+    isPath: true,
+  },
+);
 
 const galleryFlag = toggle("write gallery.html in the job's folder while it runs, and at the end");
 

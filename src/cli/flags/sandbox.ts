@@ -1,6 +1,6 @@
 import { plans, subscriptionStatuses } from "../../api/plans.js";
 import { type FlagsOf, option, toggle } from "./definition.js";
-import { amount, anyText, FlagError, oneOf, portNumber } from "./values.js";
+import { amount, anyText, FlagError, oneOf, pathName, portNumber } from "./values.js";
 
 /** Flags that say where the state of a sandbox is. */
 const stateFlags = {
@@ -9,7 +9,11 @@ const stateFlags = {
     "the sandbox's state (default: .bulkgen/sandbox/service.db of the workspace)",
     anyText,
   ),
-  workspace: option("<folder>", "folder with .bulkgen/ (default: the nearest at or above this one)", anyText),
+  workspace: option(
+    "<folder>",
+    "folder with .bulkgen/ (default: the nearest at or above this one)",
+    pathName,
+  ),
 };
 export type StateFlags = FlagsOf<typeof stateFlags>;
 

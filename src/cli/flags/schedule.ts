@@ -1,14 +1,14 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
 import { logFlags, workspaceFlags } from "./shared.js";
-import { anyText, oneOf, portNumber } from "./values.js";
+import { anyText, oneOf, pathName, portNumber } from "./values.js";
 
 /** Flags of every command about schedules. */
 export const scheduleFlags = {
   workspace: option(
     "<folder>",
     "folder with .bulkgen/ (default: the nearest at or above this one)",
-    anyText,
+    pathName,
     {
       inFiles: "never",
     },

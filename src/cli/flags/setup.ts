@@ -1,7 +1,7 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { runFlags } from "./run.js";
 import { type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, FlagError, oneOf, since } from "./values.js";
+import { anyText, FlagError, oneOf, pathName, since } from "./values.js";
 
 /** Flags of the commands before a run: init, plan, models, doctor; and of status and report. */
 
@@ -37,7 +37,7 @@ export const modelsFlags = {
 export type ModelsFlags = FlagsOf<typeof modelsFlags> & SharedFlags;
 
 export const doctorFlags = {
-  out: option("<folder>", "output folder to check (default: outputs in the workspace)", anyText, {
+  out: option("<folder>", "output folder to check (default: outputs in the workspace)", pathName, {
     isPath: true,
   }),
   rebuild: toggle("rebuild a lost or damaged database from receipts and archive; checks nothing"),

@@ -1,6 +1,6 @@
 import type { PublishPlace, PublishSettings } from "../../publish/publisher.js";
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
-import { amount, anyText, duration, oneOf, publishTarget, repeated } from "./values.js";
+import { amount, anyText, duration, oneOf, pathName, publishTarget, repeated } from "./values.js";
 
 /** Flags of every command that writes a log. */
 export function logFlags(defaultLevel: "info" | "warn") {
@@ -27,7 +27,7 @@ export const workspaceFlags = {
   workspace: option(
     "<folder>",
     "folder with .bulkgen/ (default: the nearest at or above the manifest)",
-    anyText,
+    pathName,
     {
       inFiles: "never",
     },

@@ -14,6 +14,12 @@ export function anyText(text: string): string {
   return text;
 }
 
+/** An empty path would mean the current folder, as where a variable of a script is not set. */
+export function pathName(text: string): string {
+  if (text.trim() === "") throw new FlagError("expected a path, got nothing");
+  return text;
+}
+
 export function bucketName(text: string): string {
   if (bucketTarget(text) === null)
     throw new FlagError(`expected a bucket such as s3://team/campaign, got ${JSON.stringify(text)}`);

@@ -182,7 +182,9 @@ function wordsOf(
   const file = files[index];
   const inFile = file?.settings.get(name);
   if (!file || !inFile) return null;
-  const words = flag.isPath ? inFile.words.map((word) => resolve(dirname(file.path), word)) : inFile.words;
+  const words = flag.isPath
+    ? inFile.words.map((word) => word && resolve(dirname(file.path), word))
+    : inFile.words;
   return { words, source: "file", rank: 2 + index, from: `${inFile.place}: ${name}`, file: file.path };
 }
 

@@ -81,6 +81,11 @@ export async function workspaceFor(
   return workspaceToChange(flags, machine, { manifest, make });
 }
 
+/** The environment of commands that use the database of these flags. As a word, its address could show a password. */
+export function withDatabase({ databaseUrl }: PlaceFlags, env: Machine["env"]): Machine["env"] {
+  return databaseUrl === undefined ? env : { ...env, BULKGEN_DATABASE_URL: databaseUrl };
+}
+
 /** The workspace in whose folder commands will be started. Throws EarlyExit if the folder does not exist. */
 export function workspaceToServe(flags: PlaceFlags, machine: Machine): Workspace {
   const { root } = workspaceOf(flags, machine);

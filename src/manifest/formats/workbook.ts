@@ -46,18 +46,22 @@ export async function readWorkbook(
     fail(foreignZip(bytes) ?? { message: "the workbook cannot be read", expected, got });
   if (whole === null) return unread(damaged);
   const { default: readExcelFile } = await import("read-excel-file/node");
-  let sheets: Read[];
+  let all: { sheet: string; data?: unknown[][] }[];
   try {
-    sheets = (await readExcelFile(Buffer.from(whole), { trim: false })) as typeof sheets;
+    all = (await readExcelFile(Buffer.from(whole), { trim: false })) as typeof all;
   } catch (error) {
     return unread(damageText(error as Error));
   }
+  // A chart on a sheet of its own has no data.
+  const sheets = all.flatMap(({ sheet, data }, index): Read[] => (data ? [{ sheet, data, index }] : []));
   return { ...sheetOf(file, bytes, sheets, options), sheets: sheets.map(({ sheet }) => sheet) };
 }
 
 interface Read {
   sheet: string;
   data: unknown[][];
+  /** Its place in the workbook, counted from 0. */
+  index: number;
 }
 
 /** The sheet that was asked for, as a source. */
@@ -86,7 +90,7 @@ function sheetOf(
       expected: `--sheet "${meant}" (or --sheet "${found.sheet}", if it is the right one)`,
       got: "no --sheet",
     });
-  const { lost, hiddenRows, percentages, isHidden } = lostCells(bytes, sheets.indexOf(found), found.data);
+  const { lost, hiddenRows, percentages, isHidden } = lostCells(bytes, found.index, found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
   // The reader leaves out empty rows at the end, even if their formulas have errors.
   for (const [row, cells] of lost)

@@ -4,7 +4,7 @@ import type { LostCell } from "./source.js";
 /**
  * Finds text that a spreadsheet or a wrong encoding destroyed, before it is paid for: characters that became question
  * marks, UTF-8 that was read as Windows-1252 or Mac Roman (`GrÃ¶ÃŸe`), errors of formulas (`#REF!`), and the hashes of a
- * narrow column. Good text must pass in every language, so what may be meant passes as well: `What???`, `Quoi ???`,
+ * narrow column, and the long numbers that it shortens. Good text must pass in every language, so what may be meant passes as well: `What???`, `Quoi ???`,
  * `“CAFÉ”`, `IRMÃ…`.
  */
 export function damageIn(text: string): Omit<Problem, "place"> | null {
@@ -46,14 +46,22 @@ const damages = [
     message: "the text is what a spreadsheet shows in place of a value where a column is too narrow",
     expected: `the value (widen the column in the spreadsheet and save the sheet again), ${orAllow}`,
   },
+  {
+    find: (text: string) => text.search(shortened),
+    message: "a spreadsheet has shortened a long number",
+    expected: `all of its digits (give the column the number format 0 in the spreadsheet and save the sheet again), ${orAllow}`,
+  },
 ];
 
 /** A fast path: most texts have nothing of the kind. */
-const suspicious = /[\ufffd#√‚]|\?\?|[Â-ôðâ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]/;
+const suspicious = /[\ufffd#√‚]|\?\?|\dE\+|[Â-ôðâ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]/;
 
 /** English, German and French, as Excel and LibreOffice save them. */
 const formulaError =
   /(?<![\p{L}\p{N}#])#(?:REF!|NAME\?|(?:N\/A|NV)(?![\p{L}\p{N}])|VALUE!|DIV\/0!|NUM!|NULL!|SPILL!|CALC!|BEZUG!|WERT!|ZAHL!|ÜBERLAUF!|KALK!|VALEUR!|NOM\?|NOMBRE!|NUL!|PROPAGATION!)/u;
+
+/** What a CSV has of a number of 12 to 21 digits, such as the number of an article: `4.00638E+12`. */
+const shortened = /(?<![\p{L}\p{N}.,])\d(?:[.,]\d{1,5})?E\+(?:1[1-9]|20)(?![\p{L}\p{N}])/u;
 
 /** What is wrong with a row that needs a cell without a value. */
 export function lostCellProblem({ kind, text }: LostCell): Omit<Problem, "place"> {

@@ -65,6 +65,14 @@ function truthOf(text: string): boolean | null {
 
 const dayMinutes = 24 * 60;
 
+const noWords = ["no", "nein", "non", "nee", "nie"];
+
+/** Whether a text says that something is not so. */
+export function meansNo(text: string): boolean {
+  const word = text.trim().toLowerCase();
+  return truthOf(word) === false || noWords.includes(word);
+}
+
 /** A ratio `a:b` as the time `a` hours and `b` minutes, or `a` minutes and `b` seconds. */
 function timeOf(option: string, value: string): boolean {
   const [, a, b] = (/^(\d{1,3}):(\d{1,2})$/.exec(option) ?? []).map(Number);

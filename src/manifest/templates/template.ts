@@ -1,6 +1,7 @@
 import { filters as builtIn, type FilterImplOptions, Liquid, type Template as Parsed } from "liquidjs";
 import type { LiquidOptions } from "liquidjs/dist/liquid-options.js";
 import { nearest } from "../../text/nearest.js";
+import { meansNo } from "../shape/repairs.js";
 
 /** The longest rendered text: more is an error, such as a text that is appended to itself repeatedly. */
 const renderedCharactersMax = 1_000_000;
@@ -269,8 +270,10 @@ export class Templates {
     const any = /\|\s*column\b/.test(liquid);
     const said = named.map(([root]) => String(root));
     const names = [...new Set(any ? [...this.names.early, ...said] : said)];
+    const tested = testedNames(liquid).filter((name) => said.includes(name.split(".")[0] ?? ""));
     return (values) => {
       try {
+        for (const name of tested) refuseNo(name, values);
         return String(this.engine.renderSync(parsed, this.scopeOf(values, names)));
       } catch (error) {
         const inner = innermost(error);
@@ -310,6 +313,28 @@ export class Templates {
       got: message.replace(/, line:(\d+), col:(\d+)$/, " at $1:$2 of the text"),
     };
   }
+}
+
+/** The names of values that a condition does not compare with anything, such as `sale` in `{% if sale and season %}`. */
+function testedNames(text: string): string[] {
+  const conditions = [...text.matchAll(/\{%-?\s*(?:if|elsif|unless)\s(.*?)-?%\}/gs)];
+  return conditions
+    .flatMap(([, condition = ""]) => condition.split(/\s+(?:and|or)\s+/))
+    .map((part) => part.trim().replace(/^not\s+/, ""))
+    .filter((part) => /^(?:\w+|params\.[\w-]+)$/.test(part));
+}
+
+/** Only an empty text is not true for Liquid, so a condition on a cell with FALSE or `no` would do the opposite of it. */
+function refuseNo(name: string, values: Values): void {
+  const value = name.startsWith("params.")
+    ? values.param.value(name.slice("params.".length))
+    : values.value(name);
+  if (typeof value !== "string" || !meansNo(value)) return;
+  throw new TemplateFault({
+    message: `the template has a condition on ${name}, for which any text counts as true`,
+    expected: `an empty text, or a comparison such as {% if ${name} != ${JSON.stringify(value.trim())} %}`,
+    got: value,
+  });
 }
 
 /** Some spreadsheets make straight quotes curved while a person types. Liquid knows only the straight ones. */

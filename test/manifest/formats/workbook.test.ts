@@ -90,9 +90,14 @@ test("title rows above the header are skipped with a note; --header-row names an
 
 /**
  * A workbook of two sheets, of which the second, "Data", has these rows of XML. Style 1 is a date with a time. The first
- * has these attributes, and then a row.
+ * has these attributes, and then a row; or it is a chart.
  */
-async function dataWorkbook(rows: string, after = "", first = ""): Promise<string> {
+async function dataWorkbook(
+  rows: string,
+  after = "",
+  first = "",
+  kind: "worksheet" | "chartsheet" = "worksheet",
+): Promise<string> {
   const { ZipFile } = await import("yazl");
   const zip = new ZipFile();
   const add = (name: string, xml: string) => zip.addBuffer(Buffer.from(xml), name);
@@ -103,7 +108,8 @@ async function dataWorkbook(rows: string, after = "", first = ""): Promise<strin
   const types = `${space}/officeDocument/2006/relationships`;
   add("xl/workbook.xml", `<workbook xmlns:r="${types}"><sheets>${sheets.join("")}</sheets></workbook>`);
   const relations = [1, 2].map(
-    (at) => `<Relationship Id="r${10 - at}" Type="${types}/worksheet" Target="worksheets/sheet${at}.xml"/>`,
+    (at) =>
+      `<Relationship Id="r${10 - at}" Type="${types}/${at === 1 ? kind : "worksheet"}" Target="worksheets/sheet${at}.xml"/>`,
   );
   add("xl/_rels/workbook.xml.rels", `<Relationships>${relations.join("")}</Relationships>`);
   add("xl/styles.xml", `<styleSheet><cellXfs><xf numFmtId="0"/><xf numFmtId="22"/></cellXfs></styleSheet>`);
@@ -122,6 +128,17 @@ const text = (at: string, value: string) => `<c r="${at}" t="inlineStr"><is><t>$
 const header = (...names: string[]) =>
   `<row r="1">${names.map((name, at) => text(`${"ABCDEF"[at]}1`, name)).join("")}</row>`;
 const picture = "a photo of {{ product }}";
+
+test("a chart on a sheet of its own is no sheet to read, also before the rows", async () => {
+  const rows = `${header("id")}<row r="2" hidden="1">${text("A2", "a")}</row>`;
+  const path = await dataWorkbook(rows, "", "", "chartsheet");
+  const { rows: read, notes } = await readManifest(path);
+  expect(read).toMatchObject([{ id: "a" }]);
+  expect(notes).toEqual([expect.stringContaining("row 2 is hidden in the spreadsheet")]);
+  expect((await readManifest(path, { sheet: "First" })).problems).toMatchObject([
+    { message: 'the workbook has no sheet "First"', expected: "one of: Data" },
+  ]);
+});
 
 test("a percentage is read as the sheet shows it, and a param as the number that it is", async () => {
   const of = (value: number, format: string) => ({ value, type: Number, format });

@@ -30,6 +30,7 @@ const good = [
   "a ?? b, x=1?y=2??",
   "https://example.com/a?b=c",
   "√2, 3√8, √(a²+b²), ‚Ägypten‘",
+  "6.022E+23 atoms, 1.5E+3, 1E+12x, E+12, 3.141592E+12, grade E+",
 ];
 
 test.each(good)("good text passes: %s", (text) => {
@@ -84,6 +85,9 @@ test.each([
   ["#NOMBRE!", "formula error"],
   ["#NUL!", "formula error"],
   ["#SPILL!", "formula error"],
+  ["4.00638E+12", "shortened a long number"],
+  ["cup-4,00638E+12", "shortened a long number"],
+  ["the number 4E+12 below it", "shortened a long number"],
 ])("damaged text is found: %s", (text, why) => {
   expect(damageIn(text)?.message).toContain(why);
 });

@@ -8,7 +8,15 @@ const today = "2026-11-21";
 const sheet = async (text: string) => readManifest(await fileWith("sheet.csv", text), { today });
 /** The prompt that a template gives in a sheet with one product. */
 async function prompt(template: string, cells: Record<string, string> = {}): Promise<string | null> {
-  const row = { id: "mug", product: "Café mug, blue", note: "", price: "12", day: "2026-04-05", ...cells };
+  const row = {
+    id: "mug",
+    product: "Café mug, blue",
+    note: "",
+    price: "12",
+    sale: "FALSE",
+    day: "2026-04-05",
+    ...cells,
+  };
   const job = JSON.stringify({ prompt: template, rows: [row, { ...row, id: "other", note: "x" }] });
   const { rows, problems } = await readManifest(await fileWith("job.json", job), { today });
   expect(problems).toEqual([]);
@@ -20,6 +28,7 @@ describe("a template", () => {
     ["names a column", "A {{ product }}", "A Café mug, blue"],
     ["names an empty cell", "a{{ note }}b", "ab"],
     ["asks whether a cell is empty", "{% if note %}yes{% else %}no{% endif %}", "no"],
+    ["compares with a text", '{% if sale != "FALSE" %}yes{% else %}no{% endif %}', "no"],
     ["slugs", "{{ product | slug }}", "cafe-mug-blue"],
     ["pads", "{{ index | pad: 3 }}", "001"],
     ["puts a default for nothing", '{{ note | default: "none" }}', "none"],
@@ -151,6 +160,17 @@ describe("a template that cannot be rendered is a problem with its place", () =>
       { message: "the templates refer to each other in a circle", got: "prompt → prompt" },
     ],
     [
+      "a condition for which FALSE would be true",
+      "a cup{% if sale %} with a SALE sign{% endif %}",
+      {
+        message: "the template has a condition on sale, for which any text counts as true",
+        expected: 'an empty text, or a comparison such as {% if sale != "FALSE" %}',
+        got: "FALSE",
+      },
+    ],
+    ["a condition of several values", "{%- unless colour and sale -%}x{% endunless %}", { got: "FALSE" }],
+    ["a condition on a param", "{% if colour == 'red' or params.hd %}x{% endif %}", { got: "no" }],
+    [
       "a way to what the program is",
       "{{ colour.constructor }}",
       { message: expect.stringContaining("colour.constructor") },
@@ -162,7 +182,9 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     ],
   ])("%s", async (_name, template, problem) => {
     const cell = `"${template.replaceAll('"', '""')}"`;
-    const { problems, rows } = await sheet(`id,prompt,colour,params.style\na,${cell},blue,x\nb,fine,red,y\n`);
+    const { problems, rows } = await sheet(
+      `id,prompt,colour,params.style,sale,params.hd\na,${cell},blue,x,FALSE,no\nb,fine,red,y,,\n`,
+    );
     expect(problems).toMatchObject([{ place: { row: 2, id: "a", column: "prompt" }, ...problem }]);
     expect(rows.map(({ id }) => id)).toEqual(["b"]);
   });

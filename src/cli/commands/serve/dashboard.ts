@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
 import { serveDashboard } from "../../../dashboard/serve.js";
 import { launchIn } from "../../../launch.js";
-import type { Machine } from "../../../machine.js";
 import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/serve.js";
 import { print } from "../../output/print.js";
-import { workspaceToChange, workspaceToServe } from "../../settings/workspace.js";
+import { withDatabase, workspaceToChange, workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { schedulesFile } from "../schedule/place.js";
 
@@ -22,7 +21,7 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
     sandbox,
     token: `${random.uuid()}${random.uuid()}`.replaceAll("-", ""),
     clock,
-    launch: launchIn(workspace.root, program, environmentOf(flags, env)),
+    launch: launchIn(workspace.root, program, withDatabase(flags, env)),
     schedules: () => (existsSync(file) ? openSchedules(file, clock) : null),
     environment: env,
     port: flags.port,
@@ -39,9 +38,4 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
   );
   await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   await served.close();
-}
-
-/** The commands of the page use the same database. They are told by the environment, because an address may have a password. */
-function environmentOf({ databaseUrl }: DashboardFlags, env: Machine["env"]): Machine["env"] {
-  return databaseUrl === undefined ? env : { ...env, BULKGEN_DATABASE_URL: databaseUrl };
 }

@@ -3,7 +3,7 @@ import { launchIn } from "../../../launch.js";
 import { agentServer } from "../../../mcp/server.js";
 import { ownVersion } from "../../../package-file.js";
 import type { McpFlags } from "../../flags/serve.js";
-import { workspaceToServe } from "../../settings/workspace.js";
+import { withDatabase, workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
 /**
@@ -16,7 +16,7 @@ export async function mcp({ flags, machine }: Call<McpFlags>): Promise<undefined
   const sandbox = flags.sandbox ?? false;
   const signal = machine.interrupt();
   const transport = new StdioServerTransport(stdin, stdout);
-  const launch = launchIn(root, program, env);
+  const launch = launchIn(root, program, withDatabase(flags, env));
   const served = serveStdio(() => agentServer({ root, sandbox, launch, clock, version: ownVersion() }), {
     transport,
     onerror: ({ message }) => void stderr.write(`bulkgen: ${message}\n`),
