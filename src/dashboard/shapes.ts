@@ -255,7 +255,8 @@ export interface SheetCheck {
   due: number;
   /** The others, which exist already, by state. */
   existing: StateCounts;
-  credits: { needed: number; balance: number | null; after: number | null };
+  /** `inDoubt` is what requests without an answer may add: each is sent again if it proves not to have been charged. */
+  credits: { needed: number; inDoubt: number; balance: number | null; after: number | null };
   requests: { atLeast: number; plan: string | null; perMinute: number | null; perDay: number | null };
   /** How long it is expected to take, and what limits it; null if nothing is to do. */
   forecast: Forecast | null;

@@ -107,6 +107,20 @@ describe("start work", () => {
     });
   });
 
+  test("a sheet with a request in doubt says what that may add to its price", async () => {
+    const { place, post, act } = await openDashboard({
+      script: ({ what, body }) => (what === "POST generate" && body.includes("a cup") ? "cut" : "serve"),
+    });
+    place.write("one.csv", "id,model,prompt\ncup,plain-image,a cup\n");
+    expect(await act({ do: "start", choices: { file: "one.csv" }, price: 2 })).toMatchObject({ exit: 8 });
+    place.write("one.csv", "id,model,prompt\ncup,plain-image,a cup\njar,plain-image,a jar\n");
+    expect(await post<SheetCheck>("/api/check", { file: "one.csv" })).toMatchObject({
+      due: 1,
+      existing: { unknown: 1 },
+      credits: { needed: 2, inDoubt: 2 },
+    });
+  });
+
   test("a job file is shown with the rows that it lists, and changed in an editor", async () => {
     const job =
       "rows:\n  - { id: cup, model: plain-image, prompt: a cup }\n  - { id: jar, model: plain-image, prompt: a jar, constructor: Ada }\n";

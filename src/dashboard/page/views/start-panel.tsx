@@ -87,23 +87,29 @@ function NothingToMake({ existing }: { existing: StateCounts }) {
 
 function startOf(
   choices: StartChoices,
-  { job, due, existing: { archived = 0 }, forecast, line, credits: { needed, after } }: SheetCheck,
+  { job, due, existing: { archived = 0 }, forecast, line, credits: { needed, inDoubt, after } }: SheetCheck,
 ): Proposal {
   const rest =
     archived === 0
       ? ""
       : ` ${counted(archived, "item")} of it ${archived === 1 ? "is archived already and costs" : "are archived already and cost"} nothing.`;
   const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
+  const doubt = inDoubt === 0 ? "" : ` ${doubtWords(inDoubt)}`;
   const left = after === null ? "" : ` After it, about ${credits(after)} are left.`;
   return {
     title: `Run ${visible(job)}`,
-    words: `This makes ${counted(due, "item")} of the sheet.${rest}${time}${left}`,
+    words: `This makes ${counted(due, "item")} of the sheet.${rest}${time}${left}${doubt}`,
     act: { do: "start", choices, price: 0 },
     price: needed,
     line,
     verb: "Run",
     onDone: () => go("#/runs"),
   };
+}
+
+/** A request without an answer is sent again if it proves not to have been charged. */
+function doubtWords(inDoubt: number): string {
+  return `Up to ${credits(inDoubt)} more if requests in doubt were not charged.`;
 }
 
 function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
@@ -127,6 +133,7 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
         {money.balance !== null &&
           ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
       </p>
+      {money.inDoubt > 0 && <p>{doubtWords(money.inDoubt)}</p>}
       {forecast !== null && <p>{forecastText(forecast)}</p>}
       {requests.plan !== null && (
         <p class="quiet">
