@@ -4,8 +4,8 @@ import type { LostCell } from "./source.js";
 /**
  * Finds text that a spreadsheet or a wrong encoding destroyed, before it is paid for: characters that became question
  * marks, UTF-8 that was read as Windows-1252 or Mac Roman (`GrÃ¶ÃŸe`), errors of formulas (`#REF!`), and the hashes of a
- * narrow column, and the long numbers that it shortens. Good text must pass in every language, so what may be meant passes as well: `What???`, `Quoi ???`,
- * `“CAFÉ”`, `IRMÃ…`.
+ * narrow column, and the long numbers that it shortens. Good text must pass in every language, so what may be meant passes
+ * as well: `What???`, `Quoi ???`, `“CAFÉ”`, `IRMÃ…`.
  */
 export function damageIn(text: string): Omit<Problem, "place"> | null {
   if (!suspicious.test(text)) return null;
