@@ -18,11 +18,11 @@ import { adopt, mustBeHeld, mustHaveTask, refetch } from "./resolve.js";
 /** Marks the run as interrupted, because it has something to do again. */
 export function* leaveOpen(
   changes: Changes,
-  clock: Clock,
+  now: number,
   { id, state, endedAt }: Run,
 ): TransactionPart<void> {
   if (state === "cancelled") return;
-  yield* changes.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? clock.now() });
+  yield* changes.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? now });
 }
 
 /** An order is applied by the process that has the workspace's lock. */

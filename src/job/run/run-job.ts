@@ -37,6 +37,7 @@ import { checkCopies } from "../workspace/outputs-place.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
+import { mustHaveWorkers } from "./outputs.js";
 import { manifestProblems, missingFiles, mustBeManifest, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
@@ -103,6 +104,7 @@ export async function runJob<Result>(
   await mustBeManifest(options.manifest);
   prepareOutFolder(options.workspace.outFolder);
   // A run that is refused later would be left unfinished.
+  mustHaveWorkers(options);
   await checkCopies(options.run, options.environment);
   const opened = await openWorkspaceSession({
     ...options,
