@@ -190,17 +190,20 @@ function retry(
     throw new EarlyExit("usage", `nothing to retry in run ${run.id}: these items are not failed any more`);
   withinPrice(failed, agreed);
   return function* (changes) {
-    for (const { id, price, failureKind, files } of failed)
-      yield* changes.apply(id, "retry", {
-        nextAt: 0,
-        price,
-        publishAgain:
-          failureKind === "input"
-            ? Object.values(files ?? {}).map((hash) => hash.replace("sha256:", ""))
-            : [],
-      });
+    for (const item of failed) yield* submitAgain(changes, item, item.price);
     return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
   };
+}
+
+/** Plans a failed item again. Its local files are published again if the service could not read them. */
+export function* submitAgain(
+  changes: Changes,
+  { id, failureKind, files = {} }: Pick<Item, "id" | "failureKind" | "files">,
+  price: Credits,
+): TransactionPart<void> {
+  const hashes = failureKind === "input" ? Object.values(files) : [];
+  const publishAgain = hashes.map((hash) => hash.replace("sha256:", ""));
+  yield* changes.apply(id, "retry", { nextAt: 0, price, publishAgain });
 }
 
 async function resolve(
