@@ -86,3 +86,15 @@ test("P6: to submit an item again whose outputs cannot be had is to pay a second
   const { note } = await resolveHeld(which, "resubmit")(store);
   expect(note).toContain("1 of 1 item was charged before (4 credits)");
 });
+
+test.each([
+  ["made.png", "s3://team/demo/demo/made.png"],
+  ["demo/made.png", "s3://team/demo/demo/made.png"],
+  ["sets/demo/made.png", "s3://team/demo/sets/demo/made.png"],
+])(
+  "a file %s in a bucket is found by its address, however often the job's name is in it",
+  async (file, address) => {
+    await store.moved(made, 1, file);
+    expect(await itemNamed(store, address, "/")).toMatchObject({ id: made });
+  },
+);
