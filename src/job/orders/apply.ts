@@ -7,6 +7,7 @@ import type { ItemOrder, OrderOutcome, RunOrder } from "../../core/ports/orders.
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
+import { someOf } from "../../text/reasons.js";
 import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
@@ -170,7 +171,7 @@ async function redo(
       );
     return {
       runs: [yield* addVariants(changes, run, variants)],
-      done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
+      done: `${someOf(variants.map(({ rowId }) => rowId))} ${variants.length === 1 ? "is" : "are"} planned`,
     };
   };
 }
