@@ -31,7 +31,7 @@ export function ObstacleNote({ live: { obstacle } }: { live: LiveRun }) {
   if (obstacle === null) return null;
   return (
     <p class="caution" role="status" dir="auto">
-      {visible(obstacle)}
+      Waiting: {visible(obstacle)}
     </p>
   );
 }
