@@ -53,18 +53,18 @@ export async function addSchedule({
   await checkManifest(path, flags, machine);
   if (flags.notify) targetsOf(flags, env);
   const place = workspaceToChange(real, machine, { manifest, make: true });
+  const there = flagsTo(place, false, machine);
   const schedules = openSchedules(schedulesFile(place), clock);
   try {
     if (!(await schedules.add(schedule)))
       throw new EarlyExit(
         "usage",
-        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${flagsTo(place, false, machine)}\` first.`,
+        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,
       );
   } finally {
     schedules.close();
   }
   const { databaseUrl, json } = flags;
-  const there = flagsTo(place, false, machine);
   const shown = {
     workspace: root,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
