@@ -10,8 +10,8 @@ import { systemHost } from "./system.js";
 
 /**
  * bulkgen as a library. It does what the command does, without its flags, settings files and messages: nothing is read
- * from the environment but the place of shared state (`XDG_STATE_HOME`, `HOME`) and, for buckets, their keys; nothing is
- * printed. Credits are plain numbers, times are ISO 8601 in UTC, durations are milliseconds.
+ * from the environment but the place of shared state (`XDG_STATE_HOME`, `HOME`), the proxies (`HTTPS_PROXY`, `HTTP_PROXY`,
+ * `NO_PROXY`) and, for buckets, their keys; nothing is printed. Credits are plain numbers, times are ISO 8601 in UTC, durations are milliseconds.
  *
  * Anything that cannot begin rejects with an EarlyExit, whose `exit` is the name of the command's exit code and whose
  * `problems` are those of the manifest, if they are the reason. A ServiceError says what came of a single request.

@@ -148,7 +148,11 @@ class AccountClient implements Client {
     const price = offeredPrice(asked, prices.get(wanted.model) ?? noCredits, charges);
     const { lane, ticket } = await this.turn(lanes);
     try {
-      const entry = await spendLog.intend({ itemKey: `client:${group}`, price, at: service.time.now.latest });
+      const intent = { itemKey: `client:${group}`, price, at: service.time.now.latest };
+      const entry = await spendLog.intend(intent).catch(async (error: unknown) => {
+        await accounts.release(ticket);
+        throw error;
+      });
       const outcome = await service.generate(JSON.stringify(wanted), ticket);
       const { event, outcome: told } = conclusionOf(outcome, this.on.clock.now());
       await this.noted(spendLog.answered(entry, loggedAnswer(event, told)));

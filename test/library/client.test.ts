@@ -5,6 +5,7 @@ import { fingerprint } from "../../src/api/key.js";
 import { ServiceError } from "../../src/client/service.js";
 import { credits } from "../../src/core/money.js";
 import { ChargeUnknown, openClient } from "../../src/library/client.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { libraryPlace } from "./place.js";
@@ -131,6 +132,21 @@ test("shared data that cannot be kept is an EarlyExit, which does not advise a f
     exit: "usage",
     message: expect.stringMatching(/from now on: set XDG_STATE_HOME to a folder that this user can write$/),
   });
+});
+
+test("a request that the spend log refuses is not sent, and gives its slot in the quota back", async () => {
+  const { on, paid, place } = await libraryPlace();
+  const client = await openClient(on, { service: paid });
+  await client.generate(fox);
+  const db = openSqlite(join(place.root, "state", "bulkgen", "accounts.db"));
+  const requests = () => db.prepare("SELECT count(*) FROM requests").pluck().get();
+  const before = requests();
+  db.exec("CREATE TRIGGER full BEFORE INSERT ON spend_log BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+  await expect(client.generate(fox)).rejects.toThrow("disk full");
+  expect(requests()).toBe(before);
+  db.close();
+  expect((await client.me()).credits.balance).toBe(499);
+  await client.close();
 });
 
 test("a slot in the quota that an interrupted call waits for costs nothing", async () => {
