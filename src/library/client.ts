@@ -4,6 +4,7 @@ import { z } from "zod";
 import { exactRequest, type GenerateRequest, type Me, type ModelList, type Task } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { type ModelFilter, ServiceError } from "../client/service.js";
+import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { offeredPrice, priceGroup } from "../core/identity.js";
 import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
@@ -14,6 +15,7 @@ import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
+import { checkClientSettings } from "./settings.js";
 import { toldErrors } from "./told-errors.js";
 
 /** A client of the service. Its requests wait for a slot in the account's quota, which all bulkgen processes share. */
@@ -70,8 +72,9 @@ export interface ClientOptions {
   onDailyLimit?: "stop" | "wait";
 }
 
-/** Throws EarlyExit. */
+/** Throws EarlyExit, and RangeError for a setting that has no meaning. */
 export async function openClient(on: Host, options: ClientOptions): Promise<Client> {
+  checkClientSettings(options);
   const { service, log = silentLog, onDailyLimit = "stop" } = options;
   const closing = new AbortController();
   const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
@@ -94,7 +97,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     onDailyLimit,
   });
   const account = await opening.catch((error: unknown) => toldErrors(error, on.cwd));
-  return new AccountClient(on, account, { signal, closing }, log);
+  return new AccountClient(on.clock, account, { signal, closing }, log);
 }
 
 const taskEnds = ["completed", "failed"] as const;
@@ -111,7 +114,7 @@ class AccountClient implements Client {
   private known: Promise<{ lanes: Lanes; prices: ReadonlyMap<string, Credits> }> | null = null;
 
   constructor(
-    private readonly on: Pick<Host, "clock">,
+    private readonly clock: Clock,
     private readonly account: OpenAccount,
     private readonly interrupt: { signal: AbortSignal; closing: AbortController },
     private readonly log: Log,
@@ -154,7 +157,7 @@ class AccountClient implements Client {
         throw error;
       });
       const outcome = await service.generate(JSON.stringify(wanted), ticket);
-      const { event, outcome: told } = conclusionOf(outcome, this.on.clock.now());
+      const { event, outcome: told } = conclusionOf(outcome, this.clock.now());
       await this.noted(spendLog.answered(entry, loggedAnswer(event, told)));
       if (outcome.kind !== "accepted") throw errorOf(outcome);
       this.open.set(outcome.taskId, entry);
@@ -243,7 +246,7 @@ class AccountClient implements Client {
       const lane = lanes.take();
       if (lane !== null) return { lane, ticket };
       await accounts.release(ticket);
-      await this.on.clock.sleep(laneMs, this.interrupt.signal);
+      await this.clock.sleep(laneMs, this.interrupt.signal);
     }
   }
 }

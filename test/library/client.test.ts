@@ -1,14 +1,17 @@
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import { ServiceError } from "../../src/client/service.js";
 import { credits } from "../../src/core/money.js";
 import { ChargeUnknown, openClient } from "../../src/library/client.js";
+import { runManifest } from "../../src/library/run.js";
+import { openReader } from "../../src/library/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
-import { libraryPlace } from "./place.js";
+import { all, libraryPlace } from "./place.js";
 
 const fox = { model: "aurora-image-mini", prompt: "a red fox" };
 
@@ -185,6 +188,35 @@ test("a request with a misspelled field is refused before it is sent, by the com
   const number = { ...fox, params: { seed: 5 as unknown as string } };
   await expect(client.generate(number)).rejects.toThrow(/expected string[\s\S]*params\.seed/);
   expect((await client.me()).credits.balance).toBe(500);
+  await client.close();
+});
+
+test.each([
+  [{ onDailyLimt: "wait" }, 'unknown setting "onDailyLimt"; did you mean "onDailyLimit"?'],
+  [{ onDailyLimit: "Wait" }, /^onDailyLimit: .*"stop"\|"wait"/],
+  [{ signal: {} }, "signal: expected an AbortSignal"],
+  [{ log: console.log }, "log: expected an object with the functions debug, info, warn and error"],
+])("refuses the settings %j, as those of a run", async (slip, message) => {
+  const { on, sandbox } = await libraryPlace();
+  const refused = expect(openClient(on, { service: sandbox, ...(slip as object) })).rejects;
+  await refused.toThrow(RangeError);
+  await refused.toThrow(message);
+});
+
+test("P21: what a program prints of a client or a workspace shows no variable and no key", async () => {
+  const { on, paid, place } = await libraryPlace();
+  const secret = "aws-secret-of-the-environment";
+  const shown = (thing: object) => inspect(thing, { depth: 20, showHidden: true });
+  const at = { ...on, env: { ...on.env, AWS_SECRET_ACCESS_KEY: secret, BULKGEN_API_KEY: paid.apiKey } };
+  const client = await openClient(at, { service: paid });
+  await client.generate(fox);
+  place.write("set.csv", "id,model,prompt\na,aurora-image-mini,a red fox\n");
+  await all(runManifest(at, "set.csv", { service: paid, maxCredits: 1 }));
+  const reader = await openReader(at, place.folder, {});
+  const printed = shown(client) + shown(reader);
+  expect(printed).not.toContain(secret);
+  expect(printed).not.toContain(paid.apiKey);
+  await reader.close();
   await client.close();
 });
 
