@@ -70,7 +70,10 @@ async function repairHere(
 async function remaining(store: Store, reports: readonly FolderReport[]): Promise<Map<number, Task[]>> {
   const groups = new Map<number, Task[]>();
   const give = (run: number | null, task: Task) => {
-    if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
+    if (run === null) return;
+    const tasks = groups.get(run) ?? [];
+    tasks.push(task);
+    groups.set(run, tasks);
   };
   for (const each of await outputsWith(store, reports, ["missing", "damaged"])) {
     const broken = await brokenNow(store, each);
