@@ -30,12 +30,15 @@ export interface WorkspaceReader {
   runs(page?: { before?: number; limit?: number }): Promise<WorkspaceRun[]>;
   /** Null if there is no run with that number. */
   run(id: number): Promise<WorkspaceRun | null>;
-  /** A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. */
+  /**
+   * A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. A later run of the job
+   * takes over the items that its sheet asks for, so an earlier run may have none left.
+   */
   items(
     run: number,
     wanted?: Partial<Pick<WantedItems, "text" | "from" | "limit">> & { state?: WorkspaceItem["state"] },
   ): Promise<{ items: WorkspaceItem[]; total: number }>;
-  /** Archived files, the newest first; at most 100, or `limit`. */
+  /** Archived files, the newest first; at most 100, or `limit`; with `run`, those of the items that the run has now. */
   outputs(wanted?: { run?: number; text?: string; limit?: number }): Promise<WorkspaceOutput[]>;
   /** The status of a run, by default the newest, with its items in trouble. Null if there is no run with that number. */
   status(run?: number): Promise<StatusDocument | null>;
@@ -45,10 +48,9 @@ export interface WorkspaceReader {
 }
 
 export interface WorkspaceRun
-  extends Pick<
-    BrowsedRun,
-    "id" | "job" | "state" | "manifest" | "origin" | "edition" | "requests" | "counts"
-  > {
+  extends Pick<BrowsedRun, "id" | "job" | "state" | "manifest" | "origin" | "edition" | "requests"> {
+  /** The items that the run has now, by state: a later run of the job takes over those that its sheet asks for. */
+  counts: BrowsedRun["counts"];
   /** Where its files are. */
   folder: string;
   /** ISO 8601. */
