@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import PQueue from "p-queue";
 import { z } from "zod";
 import { exactRequest, type GenerateRequest, type Me, type ModelList, type Task } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
@@ -100,9 +101,18 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
   return new AccountClient(on.clock, account, { signal, closing }, log);
 }
 
+/** What paid requests depend on. */
+interface Facts {
+  /** As many at once as there are lanes: one that waits for a lane would keep a slot in the quota from the others. */
+  turns: PQueue;
+  lanes: Lanes;
+  /** By model. */
+  prices: ReadonlyMap<string, Credits>;
+}
+
 const taskEnds = ["completed", "failed"] as const;
 
-/** How often a lane is asked for while all are taken, in ms. */
+/** How often a lane is asked for while other processes have all of them, in ms. */
 const laneMs = 200;
 
 class AccountClient implements Client {
@@ -111,7 +121,7 @@ class AccountClient implements Client {
   /** Calls of generate that have not ended. */
   private readonly paying = new Set<Promise<Generation>>();
   private closed: Promise<void> | null = null;
-  private known: Promise<{ lanes: Lanes; prices: ReadonlyMap<string, Credits> }> | null = null;
+  private known: Promise<Facts> | null = null;
 
   constructor(
     private readonly clock: Clock,
@@ -142,9 +152,13 @@ class AccountClient implements Client {
   }
 
   private async pay(wanted: GenerateRequest): Promise<Generation> {
+    const facts = await this.facts();
+    return facts.turns.add(() => this.submit(wanted, facts));
+  }
+
+  private async submit(wanted: GenerateRequest, { lanes, prices }: Facts): Promise<Generation> {
     const { account } = this;
     const { spendLog, service, accounts } = account;
-    const { lanes, prices } = await this.facts();
     const asked = { model: wanted.model, params: wanted.params ?? {} };
     const group = priceGroup(asked);
     const charges = await accounts.highestCharges(account.accountId());
@@ -230,11 +244,15 @@ class AccountClient implements Client {
     return this.known;
   }
 
-  private async read() {
+  private async read(): Promise<Facts> {
     const { me } = await this.account.identify().catch(asServiceError);
     const { models } = await this.account.models().catch(asServiceError);
-    const lanes = this.account.lanes(lanesOf(me.subscription?.plan ?? ""));
-    return { lanes, prices: new Map(models.map((model) => [model.model_key, credits(model.credits_cost)])) };
+    const concurrency = lanesOf(me.subscription?.plan ?? "");
+    return {
+      turns: new PQueue({ concurrency }),
+      lanes: this.account.lanes(concurrency),
+      prices: new Map(models.map((model) => [model.model_key, credits(model.credits_cost)])),
+    };
   }
 
   /** A lane, with a slot in the quota. Rejects with ServiceError when interrupted. */

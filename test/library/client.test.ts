@@ -152,6 +152,24 @@ test("a request that the spend log refuses is not sent, and gives its slot in th
   await client.close();
 });
 
+test("calls at the same time are sent as fast as the lanes allow: those that wait keep no slot from the others", async () => {
+  const { on, paid, place } = await libraryPlace({
+    plan: "Starter",
+    faults: { rules: [{ fault: { kind: "slow-answer", delayMs: 500 }, on: ["generate"], every: 1 }] },
+  });
+  const client = await openClient(on, { service: paid });
+  const calls = Array.from({ length: 12 }, (_, number) =>
+    client.generate({ ...fox, prompt: `fox ${number}` }),
+  );
+  await skippingClock.during(Promise.all(calls));
+  const db = openSqlite(join(place.root, "state", "bulkgen", "accounts.db"));
+  const reserved = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'requests'").pluck().get();
+  db.close();
+  // GET me, GET models and twelve paid requests.
+  expect(reserved).toBe(14);
+  await client.close();
+});
+
 test("a slot in the quota that an interrupted call waits for costs nothing", async () => {
   const { on, sandbox } = await libraryPlace();
   const ended = new AbortController();
