@@ -57,6 +57,8 @@ export interface LiveRun {
     blockedUntil: number | null;
   };
   newestFile: string | null;
+  /** What holds it up: the service cannot be reached, or files cannot be saved. */
+  obstacle: string | null;
 }
 
 export interface QuotaWindow {

@@ -13,7 +13,7 @@ export function fleetJson({ workers, waiting, longestWaitMs, active, lock }: Fle
     waiting,
     longestWaitMs,
     active,
-    lockOwner: lock === null ? null : { ...lock, since: iso(lock.since) },
+    lockOwner: lock && { host: lock.host, pid: lock.pid, since: iso(lock.since), run: lock.run },
   };
 }
 

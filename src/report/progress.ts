@@ -2,8 +2,7 @@ import { type ItemState, wantedItems } from "../core/item.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
 import { timeLeftMs } from "../core/pace/time-left.js";
 import type { Quota, WaitReason } from "../core/quota/quota.js";
-import type { Outage } from "../run/gate/breaker.js";
-import type { Progress } from "../run/loop.js";
+import type { Obstacles, Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
 import { localTime } from "../text/times.js";
@@ -42,16 +41,15 @@ export function progressLine(progress: ProgressNow): string {
 
 /** What keeps the run from continuing, the most important first. */
 export function obstacles(progress: ProgressNow): string[] {
-  const { stops, diskTrouble, outage, hold, now } = progress;
+  const { stops, hold, until, now } = progress;
   const [stop] = stops;
   if (stop) return [`stopping: ${terminalText(stop.message)}`];
-  if (diskTrouble !== null)
-    return [`files cannot be saved (nothing new is bought): ${terminalText(diskTrouble)}`];
-  if (outage !== null) return [outageLine(outage, progress)];
-  const wait = waitNow(progress);
+  const obstacle = obstacleText(progress, until === null ? "" : `, next try in ${wait(until - now)}`);
+  if (obstacle !== null) return [obstacle];
+  const next = waitNow(progress);
   return [
     ...(hold === null ? [] : [holdLine(hold, now)]),
-    ...(wait === null ? [] : [waitingLine(wait.what, wait.until, now)]),
+    ...(next === null ? [] : [waitingLine(next.what, next.until, now)]),
   ];
 }
 
@@ -98,10 +96,13 @@ export function spentText({ spent, cap }: Pick<Progress, "spent" | "cap">): stri
   return `${showCredits(spent)} of ${inCredits(cap)}`;
 }
 
-function outageLine({ since, reason }: Outage, { until, now }: ProgressNow): string {
-  const from = localTime(since).slice("2026-11-20 ".length);
-  const next = until === null ? "" : `, next try in ${wait(until - now)}`;
-  return `service unreachable since ${from} (${terminalText(reason)})${next}`;
+/** What holds a run up, with the end of the line for an outage; null if nothing does. */
+export function obstacleText({ diskTrouble, outage }: Obstacles, nextTry = ""): string | null {
+  if (diskTrouble !== null)
+    return `files cannot be saved (nothing new is bought): ${terminalText(diskTrouble)}`;
+  if (outage === null) return null;
+  const from = localTime(outage.since).slice("2026-11-20 ".length);
+  return `service unreachable since ${from} (${terminalText(outage.reason)})${nextTry}`;
 }
 
 /** Why the next request is not sent yet, and for how long. */

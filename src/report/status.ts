@@ -28,6 +28,7 @@ import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
+import { obstacleText } from "./progress.js";
 import { changedFlags } from "./run-options.js";
 import { countedStates, stateWords } from "./state-words.js";
 
@@ -94,7 +95,8 @@ export function statusJson(facts: RunStatus) {
     nextAt: isoOrNull(nextAt),
   }));
   const lost = facts.lost.map(waitingJson);
-  return { ...overviewJson(facts), counts, results, folder, forecast, trouble, lost };
+  const obstacle = obstacleOf(facts);
+  return { ...overviewJson(facts), obstacle, counts, results, folder, forecast, trouble, lost };
 }
 
 const columns: readonly Column[] = [
@@ -270,6 +272,7 @@ export function statusText(
     ...beginningLines(run),
     ...endText(run),
     ["items", itemsText(facts)],
+    ...obstacleLine(facts),
     ["credits", creditsText(facts)],
     ...requestsLine(run),
     ...forecastLine(facts),
@@ -323,6 +326,16 @@ function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {
   const who = `process ${lockOwner.pid} on ${lockOwner.host}, since ${localTime(lockOwner.since)}`;
   const what = lockOwner.run === null ? ", preparing a run" : ", for another run";
   return [["locked by", `${who}${alive ? "" : what}`]];
+}
+
+function obstacleLine(facts: RunOverview): [string, Cell][] {
+  const obstacle = obstacleOf(facts);
+  return obstacle === null ? [] : [["waiting", { text: obstacle, tone: "warning" }]];
+}
+
+/** What holds a run in progress up. */
+function obstacleOf({ alive, lockOwner }: RunOverview): string | null {
+  return alive && lockOwner?.obstacles ? obstacleText(lockOwner.obstacles) : null;
 }
 
 function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: ItemTrouble): [string, Cell] {

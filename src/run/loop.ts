@@ -39,6 +39,9 @@ export interface Progress {
   forecastMs: number | null;
 }
 
+/** What holds a run up that others cannot see by its quota and its items. */
+export type Obstacles = Pick<Progress, "diskTrouble" | "outage">;
+
 /** How a run is watched and steered while it is in progress. */
 export interface Control {
   /** No new requests: answers in flight are awaited, downloads get a moment. */

@@ -153,6 +153,9 @@ const overview = {
 export const status = z
   .strictObject({
     ...overview,
+    obstacle: text(
+      "what holds the run in progress up: the service cannot be reached, or files cannot be saved; null if nothing does, and always with a shared database",
+    ).nullable(),
     counts,
     results: counts
       .nullable()

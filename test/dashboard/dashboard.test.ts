@@ -23,8 +23,8 @@ import type {
 } from "../../src/dashboard/shapes.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { s3Server } from "../bucket/s3-server.js";
-import { run } from "../e2e/command.js";
-import { models } from "../e2e/service.js";
+import { run, started } from "../e2e/command.js";
+import { models, type Scripted } from "../e2e/service.js";
 import { unzip } from "../e2e/unzip.js";
 import { openDashboard } from "./place.js";
 
@@ -402,6 +402,30 @@ test("while the service cannot be reached, the page says so, and shows what is o
   await expect(get("/api/models")).rejects.toThrow(/422 .*(reach|answer)/);
   expect(await get<Standing>("/api/standing")).toMatchObject({ problem: null });
   expect((await get<FilePage>("/api/files")).files).toHaveLength(2);
+});
+
+test("a run that cannot reach the service says so on the page, until it can be reached", async () => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { place, service, get } = await openDashboard({
+    script: async ({ what }): Promise<Scripted> => {
+      if (what === "GET task") await released;
+      return "serve";
+    },
+  });
+  place.write("autumn.csv", "id,model,prompt\ncup,plain-image,a cup\n");
+  const obstacle = async () => (await get<Standing>("/api/standing")).running?.obstacle;
+  const going = started(place, ["run", "autumn.csv", "--yes", "--unreachable-wait", "10h"], service);
+  await service.wasAsked("GET task", 1);
+  expect(await obstacle()).toBeNull();
+  await service.down();
+  await going.prints(/service unreachable/);
+  expect(await obstacle()).toMatch(/^service unreachable since \d\d:\d\d UTC \([^)]+\)$/);
+  release();
+  await service.up();
+  expect((await going.ended).code).toBe(0);
 });
 
 describe("decide", () => {

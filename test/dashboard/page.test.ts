@@ -76,7 +76,9 @@ describe("when a run ends", () => {
     ],
     ["when somebody decides", { archived: 5, held: 5 }, 2 * minute, "not known"],
   ] as const)("%s", (_, counts, elapsedMs, words) => {
-    const live = { counts, forecastMs: 10 * minute, since: began };
+    const live = { counts, forecastMs: 10 * minute, since: began, obstacle: null };
     expect(endWords(live as never, began + elapsedMs)).toBe(words);
+    // Nobody knows how long an outage or a full disk lasts.
+    expect(endWords({ ...live, obstacle: "disk full" } as never, began + elapsedMs)).toBe("not known");
   });
 });

@@ -23,8 +23,8 @@ beforeEach(async () => {
   place.write("set.csv", sheet(3, "plain-image"));
 });
 
-const begin = (how: { columns?: number } = {}) =>
-  started(place, ["run", "set.csv", "--yes", "--max-credits", "50"], { env: service.env, ...how });
+const begin = (how: { columns?: number } = {}, ...words: string[]) =>
+  started(place, ["run", "set.csv", "--yes", "--max-credits", "50", ...words], { env: service.env, ...how });
 const watch = (how: { columns?: number } = {}, ...words: string[]) =>
   started(place, ["status", "--watch", ...words], { env: service.env, ...how });
 /** What is left of it on a terminal of 80 columns. */
@@ -35,8 +35,8 @@ function left({ stdout, stderr }: { stdout: string; stderr: string }) {
 }
 
 /** A run of which one item is archived. */
-async function underWay(): Promise<Started> {
-  const run = begin();
+async function underWay(...words: string[]): Promise<Started> {
+  const run = begin({}, ...words);
   await run.prints(/1\/3 archived/);
   return run;
 }
@@ -87,6 +87,25 @@ describe("status --watch", () => {
       await started(place, ["status"], { env: service.env }).ended,
     ];
     expect(watched).toEqual(told);
+  });
+
+  test("and status say that the service cannot be reached, until it can be", async () => {
+    const run = await underWay("--unreachable-wait", "10h");
+    const watching = watch();
+    await service.down();
+    await watching.prints(/service unreachable since \d\d:\d\d UTC \([^)]+\) · /);
+    const told = await started(place, ["status"], { env: service.env }).ended;
+    expect(told.stdout).toMatch(/\nwaiting +service unreachable since/);
+    const asked = async () =>
+      JSON.parse((await started(place, ["status", "--json"], { env: service.env }).ended).stdout) as {
+        obstacle: string | null;
+      };
+    expect((await asked()).obstacle).toMatch(/^service unreachable since/);
+    release();
+    await service.up();
+    expect((await run.ended).code).toBe(0);
+    expect((await watching.ended).stdout).toMatch(/\n3\/3 archived|\nrun +1 of set/);
+    expect((await asked()).obstacle).toBeNull();
   });
 
   test("takes neither --json nor --all", async () => {

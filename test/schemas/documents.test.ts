@@ -249,6 +249,20 @@ steps:
     await called(0, place, "status --all --json");
   });
 
+  test("of a run that cannot reach the service", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const service = await startService();
+    place.write("set.csv", sheet(4, picture));
+    const words = ["run", "set.csv", "--yes", "--lanes", "1", "--unreachable-wait", "10h"];
+    const going = started(place, words, service);
+    await service.wasAsked("POST generate", 1);
+    await service.down();
+    await going.prints(/service unreachable/);
+    await called(0, place, "status --json");
+    await service.up();
+    await going.ended;
+  });
+
   test("of chains and approval", { timeout: 240_000 }, async () => {
     const place = newPlace();
     const service = await startService();

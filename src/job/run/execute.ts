@@ -13,11 +13,12 @@ import { openPublisher, PublishError, type PublishSettings, publishPlace } from 
 import { arrange, Replacements } from "../../run/arrange.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
-import { type Progress, runLoop } from "../../run/loop.js";
+import { type Obstacles, type Progress, runLoop } from "../../run/loop.js";
 import { openSession, type RunPorts, type RunSettings, type Session } from "../../run/ports.js";
 import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
+import type { WorkspaceLock } from "../workspace/lock.js";
 import { endRefused } from "../workspace/open.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
 import { stateName } from "../workspace/state.js";
@@ -53,7 +54,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   try {
     const orders = await begin(options, session, outputs);
     try {
-      await runLoop(session, { interrupt, onProgress, attend: orders.attend }).catch(endRefused);
+      const tellOthers = obstacleTeller(options.opened.lock);
+      const tell = (progress: Progress) => {
+        tellOthers(progress);
+        onProgress(progress);
+      };
+      await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend }).catch(endRefused);
     } finally {
       await orders.close();
       await outputs.copyIndex();
@@ -83,6 +89,16 @@ async function begin(
   await opened.lock.carries(run.id);
   await onBegin?.(run);
   return pollOrders({ store, clock, session, account });
+}
+
+/** Keeps what holds the run up in the lock's note, for those who watch the run. */
+function obstacleTeller(lock: WorkspaceLock): (obstacles: Obstacles) => void {
+  let told: Obstacles = { diskTrouble: null, outage: null };
+  return ({ diskTrouble, outage }) => {
+    if (diskTrouble === told.diskTrouble && outage === told.outage) return;
+    told = { diskTrouble, outage };
+    lock.meets(told);
+  };
 }
 
 function portsOf(

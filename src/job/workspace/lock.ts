@@ -1,7 +1,8 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
+import type { Obstacles } from "../../run/loop.js";
 import { type Lock, takeLock } from "../../store/lock.js";
 import { openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
@@ -14,6 +15,8 @@ export interface LockOwner {
   since: number;
   /** The run that it executes; null before the run starts. */
   run: number | null;
+  /** What holds the run up, if something has; not known where the state is in a database, which has no place for it. */
+  obstacles?: Obstacles;
 }
 
 /** Who starts a run here. */
@@ -34,6 +37,8 @@ function userName(): string {
 export interface WorkspaceLock {
   /** Says which run this process executes. */
   carries(run: number): Promise<void>;
+  /** Says what holds the run up. */
+  meets(obstacles: Obstacles): void;
   /** The store for what only the owner of the lock may write. Close it before the lock is released. */
   openStore(): Promise<Store>;
   release(): Promise<void>;
@@ -47,6 +52,7 @@ export async function takeWorkspaceLock(workspace: Workspace, clock: Clock): Pro
   const note = noteLockOwner(workspace.lockFile, clock);
   return {
     carries: async (run) => note.carries(run),
+    meets: (obstacles) => note.meets(obstacles),
     openStore: () => openStore(workspace, clock),
     async release() {
       note.remove();
@@ -65,7 +71,12 @@ async function lockOnServer(
   const locked = await lockSharedStore({ address, root, clock }, holder);
   if (locked === null) return null;
   const { store, says, release } = locked;
-  return { carries: (run) => says({ ...holder, run }), openStore: async () => store, release };
+  return {
+    carries: (run) => says({ ...holder, run }),
+    meets() {},
+    openStore: async () => store,
+    release,
+  };
 }
 
 /** The process that has the lock now, or null. */
@@ -99,6 +110,8 @@ export function fileLockOwner(lockFile: string): LockOwner | null {
 export interface LockNote {
   /** Records which run it executes. */
   carries(run: number): void;
+  /** Records what holds the run up. */
+  meets(obstacles: Obstacles): void;
   /** Removes the note. */
   remove(): void;
 }
@@ -106,15 +119,28 @@ export interface LockNote {
 /** Leaves the note; call it with the lock taken. */
 export function noteLockOwner(lockFile: string, clock: Clock): LockNote {
   const path = noteOf(lockFile);
-  const lockOwner: LockOwner = { pid: process.pid, host: hostname(), since: clock.now(), run: null };
-  const write = (run: number | null) => {
+  let lockOwner: LockOwner = { pid: process.pid, host: hostname(), since: clock.now(), run: null };
+  let file: number | null = null;
+  const write = (changes: Partial<LockOwner>) => {
+    lockOwner = { ...lockOwner, ...changes };
     try {
-      writeFileSync(path, JSON.stringify({ ...lockOwner, run }));
+      file ??= openSync(path, "w");
+      ftruncateSync(file, writeSync(file, JSON.stringify(lockOwner).padEnd(noteLength), 0));
     } catch {}
   };
-  write(null);
-  return { carries: write, remove: () => rmSync(path, { force: true }) };
+  write({});
+  return {
+    carries: (run) => write({ run }),
+    meets: (obstacles) => write({ obstacles }),
+    remove() {
+      if (file !== null) closeSync(file);
+      rmSync(path, { force: true });
+    },
+  };
 }
+
+/** Each note is written over the last one, and is seldom longer than this: a full disk may have no room for more. */
+const noteLength = 1_000;
 
 function noteOf(lockFile: string): string {
   return `${lockFile}.owner.json`;

@@ -36,9 +36,11 @@ export async function watchRun(
     run,
     since: Math.max(run.startedAt, lockOwner.since),
     async progress() {
-      if ((await ownerOf(workspace, run)) === null) return null;
+      const owner = await ownerOf(workspace, run);
+      if (owner === null) return null;
       const now = clock.now();
-      return progressOf(store, run, (await readQuota(quota, now)) ?? unknownQuota, now);
+      const progress = await progressOf(store, run, (await readQuota(quota, now)) ?? unknownQuota, now);
+      return { ...progress, ...owner.obstacles };
     },
     async close() {
       await quota?.close();
@@ -91,12 +93,13 @@ async function progressOf(
 ): Promise<Progress> {
   const { charged, pending } = await store.spending(id);
   const { blockedUntil, day } = quota;
+  // The quota itself shows that the minute is full.
+  const waiting = blockedUntil !== null ? "service" : day.nextFreeAt > now ? "day" : null;
   return {
     counts: await store.counts(id),
     quota,
-    // The quota itself shows that the minute is full.
-    waiting: blockedUntil !== null ? "service" : day.nextFreeAt > now ? "day" : null,
-    until: blockedUntil ?? day.nextFreeAt,
+    waiting,
+    until: waiting === null ? null : (blockedUntil ?? day.nextFreeAt),
     stops: [],
     diskTrouble: null,
     outage: null,

@@ -2,6 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { lockOwnerOf } from "../../../src/job/workspace/lock.js";
 import { lockWorkspace } from "../../../src/job/workspace/open.js";
 import { findWorkspace } from "../../../src/job/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -24,4 +25,24 @@ test.each([
   const lock = await lockWorkspace(options);
   await expect(lockWorkspace(options)).rejects.toThrow(hint);
   await lock.release();
+});
+
+test("what holds the run up is in the note of the lock, however long it is, until it is over", async () => {
+  const workspace = findWorkspace({ cwd: root, sandbox: false, env: { XDG_STATE_HOME: root } });
+  const lock = await lockWorkspace({
+    workspace,
+    ifLocked: "fail",
+    clock: new ManualClock(),
+    signal: new AbortController().signal,
+    onLocked() {},
+  });
+  const told = async () => (await lockOwnerOf(workspace))?.obstacles;
+  await lock.carries(3);
+  expect(await told()).toBeUndefined();
+  for (const diskTrouble of ["disk full", `disk full (/${"ä".repeat(2_000)})`, null, "no such folder"]) {
+    lock.meets({ diskTrouble, outage: null });
+    expect(await told()).toEqual({ diskTrouble, outage: null });
+  }
+  await lock.release();
+  expect(await lockOwnerOf(workspace)).toBeNull();
 });

@@ -4,11 +4,12 @@ import type { LiveRun, QuotaWindow } from "../../shapes.js";
 import { link } from "../route.js";
 import { number } from "./amounts.js";
 import { Progress } from "./states.js";
+import { visible } from "./visible.js";
 import { Words } from "./words.js";
 
 /** The run in progress, small: beside every view. */
 export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
-  const { counts, run, job, since } = live;
+  const { counts, run, job, since, obstacle } = live;
   return (
     <a class="live-card" href={link("runs", run)}>
       <span class="live-head">
@@ -20,7 +21,18 @@ export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
         {number(counts.archived ?? 0)} of {number(wantedItems(counts))} ·{" "}
         {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))}
       </span>
+      {obstacle !== null && <span class="stuck">waiting: see the run</span>}
     </a>
+  );
+}
+
+/** What holds the run up, if something does. */
+export function ObstacleNote({ live: { obstacle } }: { live: LiveRun }) {
+  if (obstacle === null) return null;
+  return (
+    <p class="caution" role="status" dir="auto">
+      Waiting: {visible(obstacle)}
+    </p>
   );
 }
 

@@ -32,7 +32,8 @@ export function isFollowed({ endedAt, alive, counts }: RunEntry): boolean {
 }
 
 /** When a run in progress is expected to end. */
-export function endWords({ counts, forecastMs, since }: LiveRun, now: number): string {
+export function endWords({ counts, forecastMs, since, obstacle }: LiveRun, now: number): string {
+  if (obstacle !== null) return "not known";
   if (wantedItems(counts) > 0 && (counts.archived ?? 0) === wantedItems(counts)) return "ending";
   const left = timeLeftMs(counts, forecastMs, now - since) ?? 0;
   if (left < 1_000) return "not known";
