@@ -10,8 +10,9 @@ import { systemHost } from "./system.js";
 
 /**
  * bulkgen as a library. It does what the command does, without its flags, settings files and messages: nothing is read
- * from the environment but the place of shared state (`XDG_STATE_HOME`, `HOME`) and, for buckets, their keys; nothing is
- * printed. Credits are plain numbers, times are ISO 8601 in UTC, durations are milliseconds.
+ * from the environment but the place of shared state (`XDG_STATE_HOME`, `HOME`), the proxies (`HTTPS_PROXY`, `HTTP_PROXY`,
+ * `NO_PROXY`) and, for buckets, their keys; nothing is printed. Credits are plain numbers, times are ISO 8601 in UTC,
+ * durations are milliseconds.
  *
  * Anything that cannot begin rejects with an EarlyExit, whose `exit` is the name of the command's exit code and whose
  * `problems` are those of the manifest, if they are the reason. A ServiceError says what came of a single request.
@@ -44,7 +45,7 @@ export type { ReportDocument, StatusDocument } from "./schemas/run.js";
 /**
  * Opens a client for the four endpoints of the service: GET models, GET me, POST generate, GET task. Its requests share
  * the account's quota with runs. A paid request is sent once and never repeated. Opening the client sends nothing. Throws
- * EarlyExit if the address or the key is not valid.
+ * EarlyExit if the address or the key is not valid, and RangeError if a setting is unknown or has no valid value.
  */
 export function createClient(options: ClientOptions): Promise<Client> {
   return openClient(systemHost(), options);

@@ -1,9 +1,11 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import PQueue from "p-queue";
 import { z } from "zod";
 import { exactRequest, type GenerateRequest, type Me, type ModelList, type Task } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { type ModelFilter, ServiceError } from "../client/service.js";
+import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { offeredPrice, priceGroup } from "../core/identity.js";
 import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
@@ -14,6 +16,7 @@ import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
+import { checkClientSettings } from "./settings.js";
 import { toldErrors } from "./told-errors.js";
 
 /** A client of the service. Its requests wait for a slot in the account's quota, which all bulkgen processes share. */
@@ -70,8 +73,9 @@ export interface ClientOptions {
   onDailyLimit?: "stop" | "wait";
 }
 
-/** Throws EarlyExit. */
+/** Throws EarlyExit, and RangeError for a setting that has no meaning. */
 export async function openClient(on: Host, options: ClientOptions): Promise<Client> {
+  checkClientSettings(options);
   const { service, log = silentLog, onDailyLimit = "stop" } = options;
   const closing = new AbortController();
   const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
@@ -94,12 +98,21 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     onDailyLimit,
   });
   const account = await opening.catch((error: unknown) => toldErrors(error, on.cwd));
-  return new AccountClient(on, account, { signal, closing }, log);
+  return new AccountClient(on.clock, account, { signal, closing }, log);
+}
+
+/** What paid requests depend on. */
+interface Facts {
+  /** As many at once as there are lanes: one that waits for a lane would keep a slot in the quota from the others. */
+  turns: PQueue;
+  lanes: Lanes;
+  /** By model. */
+  prices: ReadonlyMap<string, Credits>;
 }
 
 const taskEnds = ["completed", "failed"] as const;
 
-/** How often a lane is asked for while all are taken, in ms. */
+/** How often a lane is asked for while other processes have all of them, in ms. */
 const laneMs = 200;
 
 class AccountClient implements Client {
@@ -108,10 +121,10 @@ class AccountClient implements Client {
   /** Calls of generate that have not ended. */
   private readonly paying = new Set<Promise<Generation>>();
   private closed: Promise<void> | null = null;
-  private known: Promise<{ lanes: Lanes; prices: ReadonlyMap<string, Credits> }> | null = null;
+  private known: Promise<Facts> | null = null;
 
   constructor(
-    private readonly on: Pick<Host, "clock">,
+    private readonly clock: Clock,
     private readonly account: OpenAccount,
     private readonly interrupt: { signal: AbortSignal; closing: AbortController },
     private readonly log: Log,
@@ -139,18 +152,26 @@ class AccountClient implements Client {
   }
 
   private async pay(wanted: GenerateRequest): Promise<Generation> {
+    const facts = await this.facts();
+    return facts.turns.add(() => this.submit(wanted, facts));
+  }
+
+  private async submit(wanted: GenerateRequest, { lanes, prices }: Facts): Promise<Generation> {
     const { account } = this;
     const { spendLog, service, accounts } = account;
-    const { lanes, prices } = await this.facts();
     const asked = { model: wanted.model, params: wanted.params ?? {} };
     const group = priceGroup(asked);
     const charges = await accounts.highestCharges(account.accountId());
     const price = offeredPrice(asked, prices.get(wanted.model) ?? noCredits, charges);
     const { lane, ticket } = await this.turn(lanes);
     try {
-      const entry = await spendLog.intend({ itemKey: `client:${group}`, price, at: service.time.now.latest });
+      const intent = { itemKey: `client:${group}`, price, at: service.time.now.latest };
+      const entry = await spendLog.intend(intent).catch(async (error: unknown) => {
+        await accounts.release(ticket);
+        throw error;
+      });
       const outcome = await service.generate(JSON.stringify(wanted), ticket);
-      const { event, outcome: told } = conclusionOf(outcome, this.on.clock.now());
+      const { event, outcome: told } = conclusionOf(outcome, this.clock.now());
       await this.noted(spendLog.answered(entry, loggedAnswer(event, told)));
       if (outcome.kind !== "accepted") throw errorOf(outcome);
       this.open.set(outcome.taskId, entry);
@@ -223,11 +244,15 @@ class AccountClient implements Client {
     return this.known;
   }
 
-  private async read() {
+  private async read(): Promise<Facts> {
     const { me } = await this.account.identify().catch(asServiceError);
     const { models } = await this.account.models().catch(asServiceError);
-    const lanes = this.account.lanes(lanesOf(me.subscription?.plan ?? ""));
-    return { lanes, prices: new Map(models.map((model) => [model.model_key, credits(model.credits_cost)])) };
+    const concurrency = lanesOf(me.subscription?.plan ?? "");
+    return {
+      turns: new PQueue({ concurrency }),
+      lanes: this.account.lanes(concurrency),
+      prices: new Map(models.map((model) => [model.model_key, credits(model.credits_cost)])),
+    };
   }
 
   /** A lane, with a slot in the quota. Rejects with ServiceError when interrupted. */
@@ -239,7 +264,7 @@ class AccountClient implements Client {
       const lane = lanes.take();
       if (lane !== null) return { lane, ticket };
       await accounts.release(ticket);
-      await this.on.clock.sleep(laneMs, this.interrupt.signal);
+      await this.clock.sleep(laneMs, this.interrupt.signal);
     }
   }
 }

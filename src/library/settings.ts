@@ -11,6 +11,9 @@ import { nearest } from "../text/nearest.js";
 const amount = z.number().min(0);
 const count = z.int().min(1);
 const text = z.string().optional();
+const signal = z.custom((given) => given instanceof AbortSignal, "expected an AbortSignal").optional();
+const log = z.custom(isLog, "expected an object with the functions debug, info, warn and error").optional();
+const onDailyLimit = z.enum(["stop", "wait"]).optional();
 const flag = z.boolean().optional();
 const texts = z.record(z.string(), z.string()).optional();
 /** Checked where the connection is made. */
@@ -45,17 +48,19 @@ const ofManifests = z.strictObject({
       share: z.number().positive().max(100).optional(),
     })
     .optional(),
-  signal: z.custom((given) => given instanceof AbortSignal, "expected an AbortSignal").optional(),
-  log: z.custom(isLog, "expected an object with the functions debug, info, warn and error").optional(),
+  signal,
+  log,
   agree: z.custom((given) => typeof given === "function", "expected a function").optional(),
   skipInvalid: flag,
   maxFailures: count.optional(),
   retries: z.int().min(0).optional(),
   lanes: count.optional(),
-  onDailyLimit: z.enum(["stop", "wait"]).optional(),
+  onDailyLimit,
   ifLocked: z.enum(["fail", "wait", "skip"]).optional(),
   unreachableMs: z.number().min(0).optional(),
 });
+
+const ofClients = z.strictObject({ service: asIs, signal, log, onDailyLimit });
 
 const ofSandboxes = z.strictObject({
   plan: z.enum(plans).optional(),
@@ -82,12 +87,13 @@ const ofReading = z.strictObject({
   text,
   from: z.int().min(0).optional(),
   limit: count.optional(),
-  since: z.date().optional(),
+  since: z.date("expected a valid Date").optional(),
 });
 const ofRun = ofReading.required({ run: true });
 const ofReport = ofReading.required({ since: true });
 
 export type ManifestSettingName = keyof typeof ofManifests.shape;
+export type ClientSettingName = keyof typeof ofClients.shape;
 export type SandboxSettingName = keyof typeof ofSandboxes.shape;
 
 function isLog(given: unknown): boolean {
@@ -115,6 +121,11 @@ export function checkReading(wanted: object, needs: "run" | "since" | null): voi
 function checkPath(name: string, path: unknown): void {
   if (typeof path === "string") return;
   throw new RangeError(`${name}: expected a path, got ${path === undefined ? "" : "a "}${typeof path}`);
+}
+
+/** Throws RangeError, which names the setting. */
+export function checkClientSettings(settings: unknown): void {
+  check(ofClients, settings);
 }
 
 /** Throws RangeError, which names the setting. */

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
 import { nodeDisk } from "../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../archive/index-file.js";
+import type { Clock } from "../clock.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
 import { toNumber } from "../core/money.js";
 import { noRunsText, refuseLost } from "../job/workspace/history.js";
@@ -29,12 +30,15 @@ export interface WorkspaceReader {
   runs(page?: { before?: number; limit?: number }): Promise<WorkspaceRun[]>;
   /** Null if there is no run with that number. */
   run(id: number): Promise<WorkspaceRun | null>;
-  /** A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. */
+  /**
+   * A run's items in the order of the sheet; at most 100, or `limit`. `total` is how many match. A later run of the job
+   * takes over the items that its sheet asks for, so an earlier run may have none left.
+   */
   items(
     run: number,
     wanted?: Partial<Pick<WantedItems, "text" | "from" | "limit">> & { state?: WorkspaceItem["state"] },
   ): Promise<{ items: WorkspaceItem[]; total: number }>;
-  /** Archived files, the newest first; at most 100, or `limit`. */
+  /** Archived files, the newest first; at most 100, or `limit`; with `run`, those of the items that the run has now. */
   outputs(wanted?: { run?: number; text?: string; limit?: number }): Promise<WorkspaceOutput[]>;
   /** The status of a run, by default the newest, with its items in trouble. Null if there is no run with that number. */
   status(run?: number): Promise<StatusDocument | null>;
@@ -44,10 +48,9 @@ export interface WorkspaceReader {
 }
 
 export interface WorkspaceRun
-  extends Pick<
-    BrowsedRun,
-    "id" | "job" | "state" | "manifest" | "origin" | "edition" | "requests" | "counts"
-  > {
+  extends Pick<BrowsedRun, "id" | "job" | "state" | "manifest" | "origin" | "edition" | "requests"> {
+  /** The items that the run has now, by state: a later run of the job takes over those that its sheet asks for. */
+  counts: BrowsedRun["counts"];
   /** Where its files are. */
   folder: string;
   /** ISO 8601. */
@@ -119,22 +122,25 @@ export async function openReader(
   refuseLost(workspace);
   if (!workspaceExists(workspace)) throw new EarlyExit("usage", noRunsText(workspace));
   const browser = await openPages(workspace, on.clock).catch((error: unknown) => toldErrors(error, on.cwd));
-  return new BrowserReader(on, workspace, sandbox, browser);
+  return new BrowserReader(on.clock, workspace, sandbox, browser);
 }
 
 const runsMax = 50;
 const rowsMax = 100;
 
 class BrowserReader implements WorkspaceReader {
+  readonly folder: string;
+  /** Hidden from a program that prints the reader: the address of a database may have a password. */
+  readonly #workspace: Workspace;
+
   constructor(
-    private readonly on: Pick<Host, "clock">,
-    private readonly workspace: Workspace,
+    private readonly clock: Clock,
+    workspace: Workspace,
     private readonly sandbox: boolean,
     private readonly browser: Opened<Browser>,
-  ) {}
-
-  get folder(): string {
-    return this.workspace.root;
+  ) {
+    this.folder = workspace.root;
+    this.#workspace = workspace;
   }
 
   async runs(page: Parameters<WorkspaceReader["runs"]>[0] = {}): Promise<WorkspaceRun[]> {
@@ -168,15 +174,15 @@ class BrowserReader implements WorkspaceReader {
 
   async status(run?: number): Promise<StatusDocument | null> {
     checkReading({ run }, null);
-    const facts = await statusOf(this.workspace, run ?? "newest", this.on.clock);
+    const facts = await statusOf(this.#workspace, run ?? "newest", this.clock);
     return facts && statusJson(facts);
   }
 
   async report(since: Date): Promise<ReportDocument> {
     checkReading({ since }, "since");
-    const runs = await historyOf(this.workspace, this.on.clock, since.getTime());
+    const runs = await historyOf(this.#workspace, this.clock, since.getTime());
     return {
-      workspace: this.workspace.root,
+      workspace: this.folder,
       sandbox: this.sandbox,
       ...runsReportJson({ since: since.getTime(), runs, notBegun: [] }),
     };

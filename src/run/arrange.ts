@@ -89,8 +89,6 @@ interface Move {
   file: ArchivedFile;
   /** Without extension, and without a number for a name that is taken. */
   wanted: string;
-  /** It was given a numbered name to open a ring. */
-  stepped: boolean;
 }
 
 class Arrangement {
@@ -114,7 +112,7 @@ class Arrangement {
       const item = this.items.get(file.key);
       if (item?.runId !== run.id || item.vanished || item.variant > 1) continue;
       const wanted = outputName(safeName(item.name), file.number, counts.get(item.id) ?? 1);
-      moves.push({ item, file, wanted, stepped: false });
+      moves.push({ item, file, wanted });
     }
     await this.renameAll(moves);
   }
@@ -137,39 +135,54 @@ class Arrangement {
     return true;
   }
 
-  private async renameAll(moves: Move[]): Promise<void> {
-    let waiting = moves;
-    while (waiting.length > 0) {
-      const leaving = new Set(waiting.map(({ file }) => identityOfFile(file)));
-      const left: Move[] = [];
-      for (const move of waiting) {
-        if ((await this.way(move, leaving)) === "wait") left.push(move);
-        else leaving.delete(identityOfFile(move.file));
+  /** A file whose name is taken by one that will leave follows as soon as that one has left. */
+  private async renameAll(moves: readonly Move[]): Promise<void> {
+    const leaving = new Set(moves.map(({ file }) => identityOfFile(file)));
+    const followers = new Map<string, Move[]>();
+    const waiting = new Set<Move>();
+    const taken = (identity: string): Move[] => {
+      const found = followers.get(identity) ?? [];
+      followers.delete(identity);
+      return found;
+    };
+    const go = async (first: readonly Move[]): Promise<void> => {
+      const ready = [...first];
+      for (let move = ready.pop(); move !== undefined; move = ready.pop()) {
+        const own = identityOfFile(move.file);
+        const occupant = await this.way(move, leaving);
+        if (occupant === null) {
+          leaving.delete(own);
+          waiting.delete(move);
+          ready.push(...taken(own));
+        } else {
+          waiting.add(move);
+          followers.set(occupant, [...(followers.get(occupant) ?? []), move]);
+        }
       }
-      if (left.length === waiting.length) {
-        const ring = left.find(({ stepped }) => !stepped);
-        if (!ring) return;
-        ring.stepped = true;
-        await this.rename(ring);
-      }
-      waiting = left;
+    };
+    for (const move of moves) await go([move]);
+    // Those that still wait are in rings, or follow one. A numbered name opens a ring.
+    for (const move of moves) {
+      if (!waiting.has(move)) continue;
+      await this.rename(move);
+      await go(taken(identityOfFile(move.file)));
     }
   }
 
-  /** Renames a file if its name is free; "wait" if the name is about to become free. */
-  private async way(move: Move, leaving: ReadonlySet<string>): Promise<"done" | "wait"> {
+  /** Renames a file if its name is free; if the name is about to become free, returns the file that has it. */
+  private async way(move: Move, leaving: ReadonlySet<string>): Promise<string | null> {
     const { file, wanted } = move;
     const own = identityOfFile(file);
     for (let number = 1; ; number++) {
       const name = numberedName(wanted, number, extname(file.file).slice(1));
       const occupant = this.index.identityAt(name);
-      if (name === file.file || occupant === own) return "done";
+      if (name === file.file || occupant === own) return null;
       if (typeof occupant !== "string") break;
       if (await this.makesWay(occupant, file)) break;
-      if (number === 1 && leaving.has(occupant)) return "wait";
+      if (number === 1 && leaving.has(occupant)) return occupant;
     }
     await this.rename(move);
-    return "done";
+    return null;
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../s
 import { dueBetween, localText, nextDue } from "./due.js";
 import {
   againAt,
+  byHand,
   endText,
   isLost,
   type ScheduledCommand,
@@ -115,12 +116,14 @@ export class Daemon {
     return Math.max(1, Math.min(napMsMax, ...times.flatMap((at) => (at === null ? [] : [at - now]))));
   }
 
-  /** Runs that an earlier daemon left unfinished will continue. */
+  /** Runs that an earlier daemon left unfinished will continue; not those that a person has started. */
   private async takeOver(all: readonly Schedule[]): Promise<void> {
     const { schedules, clock } = this.ports;
     if (this.hasTakenOver) return;
     let complete = true;
     for (const scheduledRun of await schedules.scheduledRunsIn("running")) {
+      // Its process may be alive; and if it is not, the person who started it decides whether it continues.
+      if (scheduledRun.note === byHand) continue;
       const change = { state: "waiting", resumeAt: clock.now(), note: "the daemon was not running" } as const;
       const schedule = all.find(({ name }) => name === scheduledRun.schedule) ?? {
         name: scheduledRun.schedule,

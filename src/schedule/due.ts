@@ -75,14 +75,31 @@ export function checkLine(line: Line, now: number): void {
 }
 
 function checkZone(zone: string): void {
+  if (isZone(zone)) return;
+  throw new EarlyExit(
+    "usage",
+    `--tz: expected a zone such as Europe/Berlin or UTC, got ${JSON.stringify(zone)}, which does not exist`,
+  );
+}
+
+function isZone(zone: string): boolean {
   try {
     new Intl.DateTimeFormat("en", { timeZone: zone });
+    return true;
   } catch {
-    throw new EarlyExit(
-      "usage",
-      `--tz: expected a zone such as Europe/Berlin or UTC, got ${JSON.stringify(zone)}, which does not exist`,
-    );
+    return false;
   }
+}
+
+/** The zone of this machine. Throws EarlyExit if nobody knows its name, as with TZ=UTC0. */
+export function zoneHere(): string {
+  // Then it is missing, whatever its type says, or a placeholder.
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions() as { timeZone?: string };
+  if (timeZone !== undefined && isZone(timeZone)) return timeZone;
+  throw new EarlyExit(
+    "usage",
+    "--tz: expected a zone such as Europe/Berlin or UTC, because the variable TZ of this machine names none",
+  );
 }
 
 /** The first due time after `after` (UTC ms); null when there is none. */

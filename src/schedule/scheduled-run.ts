@@ -6,6 +6,9 @@ import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
 import { nextDue, timeIn } from "./due.js";
 
+/** The note of a run that a person starts with `schedule run`, until it has ended. */
+export const byHand = "by hand";
+
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
 export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string | null {
   const flag = flags.find(([known]) => known === name);

@@ -1,13 +1,17 @@
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import { ServiceError } from "../../src/client/service.js";
 import { credits } from "../../src/core/money.js";
 import { ChargeUnknown, openClient } from "../../src/library/client.js";
+import { runManifest } from "../../src/library/run.js";
+import { openReader } from "../../src/library/workspace.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
-import { libraryPlace } from "./place.js";
+import { all, libraryPlace } from "./place.js";
 
 const fox = { model: "aurora-image-mini", prompt: "a red fox" };
 
@@ -133,6 +137,39 @@ test("shared data that cannot be kept is an EarlyExit, which does not advise a f
   });
 });
 
+test("a request that the spend log refuses is not sent, and gives its slot in the quota back", async () => {
+  const { on, paid, place } = await libraryPlace();
+  const client = await openClient(on, { service: paid });
+  await client.generate(fox);
+  const db = openSqlite(join(place.root, "state", "bulkgen", "accounts.db"));
+  const requests = () => db.prepare("SELECT count(*) FROM requests").pluck().get();
+  const before = requests();
+  db.exec("CREATE TRIGGER full BEFORE INSERT ON spend_log BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+  await expect(client.generate(fox)).rejects.toThrow("disk full");
+  expect(requests()).toBe(before);
+  db.close();
+  expect((await client.me()).credits.balance).toBe(499);
+  await client.close();
+});
+
+test("calls at the same time are sent as fast as the lanes allow: those that wait keep no slot from the others", async () => {
+  const { on, paid, place } = await libraryPlace({
+    plan: "Starter",
+    faults: { rules: [{ fault: { kind: "slow-answer", delayMs: 500 }, on: ["generate"], every: 1 }] },
+  });
+  const client = await openClient(on, { service: paid });
+  const calls = Array.from({ length: 12 }, (_, number) =>
+    client.generate({ ...fox, prompt: `fox ${number}` }),
+  );
+  await skippingClock.during(Promise.all(calls));
+  const db = openSqlite(join(place.root, "state", "bulkgen", "accounts.db"));
+  const reserved = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'requests'").pluck().get();
+  db.close();
+  // GET me, GET models and twelve paid requests.
+  expect(reserved).toBe(14);
+  await client.close();
+});
+
 test("a slot in the quota that an interrupted call waits for costs nothing", async () => {
   const { on, sandbox } = await libraryPlace();
   const ended = new AbortController();
@@ -169,6 +206,35 @@ test("a request with a misspelled field is refused before it is sent, by the com
   const number = { ...fox, params: { seed: 5 as unknown as string } };
   await expect(client.generate(number)).rejects.toThrow(/expected string[\s\S]*params\.seed/);
   expect((await client.me()).credits.balance).toBe(500);
+  await client.close();
+});
+
+test.each([
+  [{ onDailyLimt: "wait" }, 'unknown setting "onDailyLimt"; did you mean "onDailyLimit"?'],
+  [{ onDailyLimit: "Wait" }, /^onDailyLimit: .*"stop"\|"wait"/],
+  [{ signal: {} }, "signal: expected an AbortSignal"],
+  [{ log: console.log }, "log: expected an object with the functions debug, info, warn and error"],
+])("refuses the settings %j, as those of a run", async (slip, message) => {
+  const { on, sandbox } = await libraryPlace();
+  const refused = expect(openClient(on, { service: sandbox, ...(slip as object) })).rejects;
+  await refused.toThrow(RangeError);
+  await refused.toThrow(message);
+});
+
+test("P21: what a program prints of a client or a workspace shows no variable and no key", async () => {
+  const { on, paid, place } = await libraryPlace();
+  const secret = "aws-secret-of-the-environment";
+  const shown = (thing: object) => inspect(thing, { depth: 20, showHidden: true });
+  const at = { ...on, env: { ...on.env, AWS_SECRET_ACCESS_KEY: secret, BULKGEN_API_KEY: paid.apiKey } };
+  const client = await openClient(at, { service: paid });
+  await client.generate(fox);
+  place.write("set.csv", "id,model,prompt\na,aurora-image-mini,a red fox\n");
+  await all(runManifest(at, "set.csv", { service: paid, maxCredits: 1 }));
+  const reader = await openReader(at, place.folder, {});
+  const printed = shown(client) + shown(reader);
+  expect(printed).not.toContain(secret);
+  expect(printed).not.toContain(paid.apiKey);
+  await reader.close();
   await client.close();
 });
 

@@ -3,10 +3,15 @@ import { join } from "node:path";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { EarlyExit } from "../../src/core/exit.js";
 import type { RunEvent } from "../../src/job/run/events.js";
+import type { ClientOptions } from "../../src/library/client.js";
 import { type PlanSettings, planManifest } from "../../src/library/plan.js";
 import { type RunDetails, type RunRequirements, runManifest } from "../../src/library/run.js";
 import { type SandboxSettings, startSandbox } from "../../src/library/sandbox.js";
-import type { ManifestSettingName, SandboxSettingName } from "../../src/library/settings.js";
+import type {
+  ClientSettingName,
+  ManifestSettingName,
+  SandboxSettingName,
+} from "../../src/library/settings.js";
 import { readRows } from "../../src/library/sheet.js";
 import { openReader, readIndexOf } from "../../src/library/workspace.js";
 import { documents } from "../../src/schemas/documents.js";
@@ -249,6 +254,7 @@ test("a setting that has no meaning is a rejection that names it, before anythin
 
 test("every setting that the types offer is known, and no other", () => {
   expectTypeOf<ManifestSettingName>().toEqualTypeOf<keyof (PlanSettings & RunDetails)>();
+  expectTypeOf<ClientSettingName>().toEqualTypeOf<keyof ClientOptions>();
   expectTypeOf<SandboxSettingName>().toEqualTypeOf<keyof SandboxSettings>();
 });
 

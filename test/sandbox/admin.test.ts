@@ -180,6 +180,16 @@ describe("a change of the account", () => {
     expect((await caller.get("/api/v1/models")).status).toBe(403);
   });
 
+  it("to cancel at the end of the period means the present period, however often it was renewed", () => {
+    clock.advance(40 * day);
+    const { periodEnd } = findAccount(desk, undefined);
+    expect(periodEnd).toBeGreaterThan(clock.now());
+    expect(changeAccount(desk, own, { cancelAtPeriodEnd: true })).toMatchObject({
+      subscriptionStatus: "active",
+      periodEnd,
+    });
+  });
+
   it("to active after the period begins a new one", () => {
     changeAccount(desk, own, { subscription: "canceled", periodEnd: clock.now() - day });
     expect(changeAccount(desk, own, { subscription: "active" }).periodEnd).toBe(clock.now() + 30 * day);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
-import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
+import { byHand, type ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -225,6 +225,19 @@ describe("a daemon", () => {
     start();
     await settle();
     expect(began.map(({ command }) => command)).toEqual(["resume --if-locked=wait 3"]);
+  });
+
+  test("leaves a run alone that a person has started by hand, and that may be in progress", async () => {
+    await add();
+    await schedules.claim("nightly", evening - hour, {
+      state: "running",
+      startedAt: evening - hour,
+      note: byHand,
+    });
+    start();
+    await passes(60_000);
+    expect(began).toEqual([]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "running", note: byHand }]);
   });
 
   test("that is stopped ends its run after the requests in flight, and the next daemon continues it", async () => {

@@ -114,7 +114,7 @@ function endOf(until: string, now: number): number {
   return until.includes("T") ? Date.parse(until) : nextTimeOfDay(until, now);
 }
 
-/** The next moment after `now` at which clocks here show `HH:MM`. */
+/** The next moment after `now` at which clocks here show `HH:MM`; of a time that they show twice in a night, the first. */
 function nextTimeOfDay(time: string, now: number): number {
   const [hours = 0, minutes = 0] = time.split(":").map(Number);
   const date = new Date(now);

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
@@ -80,7 +80,10 @@ function addressOf(url: string, sandbox: boolean): DatabaseAddress {
 
 /** The folder shared by this user's workspaces. */
 export function sharedFolderOf(env: WorkspaceHints["env"]): string {
-  return join(env.XDG_STATE_HOME || join(env["HOME"] || homedir(), ".local", "state"), "bulkgen");
+  const { XDG_STATE_HOME: given = "" } = env;
+  // The XDG specification wants a relative path ignored: each current folder would have a quota of its own.
+  const state = isAbsolute(given) ? given : join(env["HOME"] || homedir(), ".local", "state");
+  return join(state, "bulkgen");
 }
 
 /** The database of the accounts in such a folder. */

@@ -106,9 +106,10 @@ export function createAccount(desk: Desk, email: string, change: AccountChange):
 /** Makes the changes at once, and returns the changed account. */
 export function changeAccount(desk: Desk, accountId: string, change: AccountChange): AccountRecord {
   return desk.state.transact(() => {
-    const before = desk.state.account(accountId);
-    if (!before) throw new AdminProblem(`there is no account ${accountId}`);
-    const after = changed(before, change, desk.clock.now());
+    const stored = desk.state.account(accountId);
+    if (!stored) throw new AdminProblem(`there is no account ${accountId}`);
+    const now = desk.clock.now();
+    const after = changed(asOf(stored, now), change, now);
     desk.state.db
       .prepare<unknown[]>(`update accounts set name = ?, balance_micro = ?, subscription_status = ?, plan = ?,
         credits_per_month = ?, billing_interval = ?, period_end = ?, cancel_at_period_end = ? where id = ?`)
@@ -123,7 +124,7 @@ export function changeAccount(desk: Desk, accountId: string, change: AccountChan
         Number(after.cancelAtPeriodEnd),
         accountId,
       );
-    return asOf(after, desk.clock.now());
+    return asOf(after, now);
   });
 }
 

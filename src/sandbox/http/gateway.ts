@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { endpoints } from "../../api/endpoints.js";
 import type { Clock } from "../../clock.js";
 import type { WorldRequest, WorldResponse } from "../answers/answers.js";
@@ -26,7 +27,10 @@ export class Gateway implements HttpHandlers {
     private readonly behind: Behind,
     private readonly script: FaultScript,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    // Every slow answer listens to it.
+    setMaxListeners(0, this.ending.signal);
+  }
 
   async exchange(request: WorldRequest): Promise<Exchange> {
     const endpoint = endpointOf(request.path);

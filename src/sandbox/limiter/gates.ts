@@ -52,7 +52,8 @@ export function tokenBucket(tokens: number, capacity: number, limit: number, spa
 
 /**
  * The log of counted requests, from which the limiters below follow. Its entries are numbered from 1 and their times
- * never fall, so one lookup of the Nth last tells whether a window is full, and a binary search how many are in it.
+ * never fall, so one lookup of the Nth last tells whether a window is full, and a binary search how many are in it. If
+ * the clock is set back, full windows stay full until it has caught up.
  */
 export interface RequestLog {
   state: WorldState;

@@ -17,8 +17,8 @@ export interface DefaultAccount {
 }
 
 /**
- * Ensures that the state has an account for the public key, with a subscription whose period has not ended, and returns
- * the secret that signs its output URLs. In an existing state, only a plan that was asked for is changed.
+ * Ensures that the state has an account for the public key, and returns the secret that signs its output URLs. A new
+ * account has an active subscription; of one that exists, only a plan that was asked for is changed.
  */
 export function ensureDefaultAccount(
   state: SqliteState,

@@ -59,6 +59,18 @@ describe("over a socket", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it("many requests that take their time at once print no warning of Node's", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on("warning", note);
+    const faults = { rules: [{ fault: "late-arrival" as const, every: 1 }] };
+    caller = await Caller.start({ faults }, new HeldClock());
+    for (let sent = 0; sent < 12; sent++)
+      await expect(caller.get("/api/v1/me")).rejects.toThrow("fetch failed");
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
   it("an HTML error page comes in the service's place", async () => {
     await withFault({ kind: "http-error", status: 503 });
     const response = await fetch(`${caller.sandbox.url}/api/v1/me`);

@@ -5,7 +5,7 @@ import { checkedManifest } from "../../../job/run/plan-job.js";
 import { manifestProblems } from "../../../job/run/prepare.js";
 import type { Machine } from "../../../machine.js";
 import { targetsOf } from "../../../notify/target.js";
-import { checkLine } from "../../../schedule/due.js";
+import { checkLine, zoneHere } from "../../../schedule/due.js";
 import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { leaves } from "../../../text/within.js";
@@ -40,7 +40,7 @@ export async function addSchedule({
     name,
     manifest: leaves(root, path) ? path : relative(root, path),
     cron: flags.cron,
-    zone: flags.tz ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    zone: flags.tz ?? zoneHere(),
     flags: keptFlags(given, cwd),
     missed: flags.missed,
     seenUntil: now,
@@ -53,18 +53,18 @@ export async function addSchedule({
   await checkManifest(path, flags, machine);
   if (flags.notify) targetsOf(flags, env);
   const place = workspaceToChange(real, machine, { manifest, make: true });
+  const there = flagsTo(place, false, machine);
   const schedules = openSchedules(schedulesFile(place), clock);
   try {
     if (!(await schedules.add(schedule)))
       throw new EarlyExit(
         "usage",
-        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${flagsTo(place, false, machine)}\` first.`,
+        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,
       );
   } finally {
     schedules.close();
   }
   const { databaseUrl, json } = flags;
-  const there = flagsTo(place, false, machine);
   const shown = {
     workspace: root,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),

@@ -1,5 +1,11 @@
 import { launchScheduledRun } from "../../../schedule/launch.js";
-import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
+import {
+  byHand,
+  endJson,
+  endText,
+  type ScheduledRunEnd,
+  scheduledCommand,
+} from "../../../schedule/scheduled-run.js";
 import { shellWord } from "../../../text/shell.js";
 import type { ScheduleRunFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
@@ -21,7 +27,7 @@ export async function runScheduleNow({
   return withSchedules(flags, machine, async (schedules, { root }) => {
     const schedule = await scheduleNamed(schedules, name);
     const dueAt = clock.now();
-    await schedules.claim(name, dueAt, { state: "running", startedAt: dueAt, note: "by hand" });
+    await schedules.claim(name, dueAt, { state: "running", startedAt: dueAt, note: byHand });
     const run = launchScheduledRun(scheduledCommand(schedule, { dueAt, run: null }), {
       program,
       root,

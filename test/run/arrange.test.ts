@@ -1,0 +1,94 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { indexFacts, JobIndex } from "../../src/archive/index-file.js";
+import { credits } from "../../src/core/money.js";
+import type { Run, Store } from "../../src/core/ports/store.js";
+import { arrange } from "../../src/run/arrange.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+import { newItem, runStart } from "../store/item-fixture.js";
+import { silentLog } from "./harness.js";
+
+/** Many files: a sheet that numbers its outputs gives each of them another name when a row is added. */
+const files = 60;
+
+let store: Store;
+afterEach(() => store.close());
+
+/** The archive of a run whose files are named after these numbers; each contains the number of its row. */
+async function archived(names: readonly number[]): Promise<{ folder: string; start: () => Promise<Run> }> {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-arrange-"));
+  const clock = new ManualClock();
+  store = openWorkspace({ stateFile: join(folder, "state.db"), root: folder }, clock);
+  const { id: jobId } = await store.job("demo");
+  const start = () => store.startRun(jobId, { ...runStart, outFolder: join(folder, "outputs") });
+  const jobFolder = join(folder, "outputs", "demo");
+  mkdirSync(jobFolder, { recursive: true });
+  const run = await start();
+  await store.enroll(run.id, rows(names));
+  const index = await JobIndex.open(nodeDisk, jobFolder);
+  for (const item of await store.items(run.id)) {
+    const intent = { runId: run.id, sentAt: clock.now(), bodySha256: "00", spendLogId: null };
+    const attempt = await store.intend(item.id, intent);
+    const taskId = `task of ${item.rowId}`;
+    await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: 0 });
+    const ended = { fetchBy: 0, charged: credits(4), createdAt: "", completedAt: "" };
+    await store.complete(item.id, { ...ended, urls: ["https://a/1"] });
+    const saved = { file: `${item.name}.png`, bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
+    writeFileSync(join(jobFolder, saved.file), item.rowId.padStart(3, "0"));
+    await index.add({
+      ...indexFacts(item, await store.attempt(item.id)),
+      ...saved,
+      output: 1,
+      saved: "2026-11-20T12:00:00Z",
+      bulkgen: "1",
+    });
+    await store.saved(item.id, 1, saved);
+  }
+  await store.setRun(run.id, { state: "finished", endedAt: clock.now() });
+  return { folder: jobFolder, start };
+}
+
+function rows(names: readonly number[]) {
+  return names.map((name, row) => newItem(`${row}`, { position: row, name: `${name}` }));
+}
+
+/** How often the index is asked while the files get these names, and the rows of the files by name. */
+async function renamed(from: readonly number[], to: readonly number[]) {
+  const { folder, start } = await archived(from);
+  const run = await start();
+  await store.enroll(run.id, rows(to));
+  let asked = 0;
+  const index = await JobIndex.open(nodeDisk, folder);
+  const identityAt = index.identityAt.bind(index);
+  index.identityAt = (file) => {
+    asked++;
+    return identityAt(file);
+  };
+  await arrange({ store, disk: nodeDisk, log: silentLog }, run, async () => index);
+  const found = readdirSync(folder).filter((name) => name.endsWith(".png"));
+  const rowOf = (name: string) => Number(readFileSync(join(folder, name), "utf8"));
+  return { asked, found: new Map(found.map((name) => [Number.parseInt(name, 10), rowOf(name)])) };
+}
+
+const upTo = Array.from({ length: files }, (_, row) => row);
+
+test.each([
+  ["up by one", (row: number) => row + 1],
+  ["down by one", (row: number) => row - 1],
+  ["round by one, a ring of all files", (row: number) => (row + 1) % files],
+  ["round the other way", (row: number) => (row + files - 1) % files],
+  ["to the reverse, a ring of each two", (row: number) => files - 1 - row],
+  ["into rings of many lengths", (row: number) => (row * 7 + 3) % files],
+])("files move %s: the index is asked a few times for each, not once for every other", async (_, to) => {
+  const names = upTo.map((row) => to(row) + 1);
+  const { asked, found } = await renamed(
+    upTo.map((row) => row + 1),
+    names,
+  );
+  expect(found).toEqual(new Map(names.map((name, row) => [name, row])));
+  expect(asked).toBeLessThan(15 * files);
+});
