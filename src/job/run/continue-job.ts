@@ -132,6 +132,7 @@ function checkOwner(run: Run, user: string, origin: string): void {
   throw new EarlyExit(
     "usage",
     `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +
-      `got user ${user} at ${origin}. Nothing was sent for it.`,
+      `got user ${user} at ${origin}. Nothing was sent for it. ` +
+      `Set a key of user ${run.accountId} and the address ${run.origin}.`,
   );
 }

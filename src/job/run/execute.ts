@@ -59,7 +59,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
         tellOthers(progress);
         onProgress(progress);
       };
-      await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend }).catch(endRefused);
+      await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend }).catch((error: unknown) =>
+        endRefused(error, run),
+      );
     } finally {
       await orders.close();
       await outputs.copyIndex();

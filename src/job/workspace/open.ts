@@ -6,6 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits, WaitReason } from "../../core/quota/quota.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
+import { resumeCommand } from "./find-run.js";
 import { isRehearsal, refuseForgotten, refuseMoved, refuseOutdated, rememberDatabase } from "./history.js";
 import { takeWorkspaceLock, type WorkspaceLock } from "./lock.js";
 import type { Workspace } from "./workspace.js";
@@ -120,11 +121,11 @@ export function prepareOutFolder(folder: string): void {
 }
 
 /** A database that became unusable ends the run in good order; any other error is a defect. Always throws. */
-export function endRefused(error: unknown): never {
+export function endRefused(error: unknown, run: Parameters<typeof resumeCommand>[0]): never {
   const todo = wayOut(error);
   if (todo === null) throw error;
   throw new EarlyExit(
     "unfinished",
-    `the run stopped (${(error as Error).message}). All answers received so far are saved. To continue: ${todo}; then \`bulkgen resume\`.`,
+    `the run stopped (${(error as Error).message}). All answers received so far are saved. To continue: ${todo}; then \`${resumeCommand(run, false)}\`.`,
   );
 }

@@ -30,11 +30,11 @@ describe("P17: a run whose database can be used no more ends in good order, and 
       (path) => openSqlite(path, { readonly: true }),
       /readonly database\)\. All answers received so far are saved\. To continue: make it and its folder writable; then/,
     ],
-    ["on a disk that is full", full, /is full\).*: free some space on its disk; then `bulkgen resume`/],
+    ["on a disk that is full", full, /is full\).*: free some space on its disk; then `bulkgen resume 3`/],
     [
       "damaged",
       damaged,
-      /not a database\).*: it contains what all workspaces share: .*; then `bulkgen resume`/,
+      /not a database\).*: it contains what all workspaces share: .*; then `bulkgen resume 3`/,
     ],
   ])("%s", (_, spoil, told) => {
     const path = join(mkdtempSync(join(tmpdir(), "bulkgen-refused-")), "accounts.db");
@@ -42,14 +42,16 @@ describe("P17: a run whose database can be used no more ends in good order, and 
     const db = spoil(path);
     const error = thrown(() => statements(db)("INSERT INTO opened VALUES (zeroblob(100000))").run());
     db.close();
-    const ending = thrown(() => endRefused(error));
+    const ending = thrown(() => endRefused(error, { id: 3, options: { sandbox: false } }));
     expect(ending).toMatchObject({ exit: "unfinished", message: expect.stringMatching(told) });
     expect((ending as Error).message).toContain(`the run stopped (${path}: `);
+    const rehearsal = thrown(() => endRefused(error, { id: 3, options: { sandbox: true } }));
+    expect((rehearsal as Error).message).toMatch(/; then `bulkgen resume 3 --sandbox`\.$/);
   });
 
   test("any other error stays what it is", () => {
     const defect = new Error("a defect");
-    expect(thrown(() => endRefused(defect))).toBe(defect);
+    expect(thrown(() => endRefused(defect, { id: 3, options: { sandbox: false } }))).toBe(defect);
   });
 });
 
