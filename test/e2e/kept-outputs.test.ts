@@ -189,3 +189,20 @@ test("a file is not called lost because its unfinished run goes on in another ou
   expect(verified.stdout).toContain(`${items} files in 2 folders`);
   expect((await command("find", "a01")).stdout).toContain("elsewhere/set/a01.png");
 });
+
+test("P2: a file is not called lost, or paid for again, if its output folder was renamed and --out names it", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (...args: string[]) => run(place, args, service);
+  place.write("set.csv", sheet(items, "plain-image"));
+  expect((await command("run", "set.csv", "--yes", "--out", "before")).code).toBe(0);
+  renameSync(join(place.folder, "before"), join(place.folder, "after"));
+  const again = await command("run", "set.csv", "--yes", "--out", "after", "--missing", "pay");
+  expect(again, again.stderr).toMatchObject({ code: 0 });
+  expect(again.stderr).not.toContain("lost files");
+  expect(service.made).toHaveLength(items);
+  const verified = await command("verify", "--repair");
+  expect(verified, verified.stdout).toMatchObject({ code: 0 });
+  expectArchived(join(place.folder, "after", "set"), ids(items));
+  expect(service.made).toHaveLength(items);
+});

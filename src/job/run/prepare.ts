@@ -180,7 +180,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     duplicates: asked.duplicates,
     order: asked.order,
     onMissing: asked.onMissing,
-    missing: new Set(store ? (await missingFiles(store, name)).keys() : []),
+    missing: new Set(store ? (await missingFiles(store, name, asked.workspace)).keys() : []),
     charges: await account.accounts.highestCharges(account.accountId()),
     ...(await timingOf(account, models)),
     ownLimits: asked.run,
@@ -294,10 +294,17 @@ export async function mustBeManifest(path: string): Promise<void> {
   if (problem !== null) throw manifestProblems([problem]);
 }
 
-/** The numbers of the files, by item key, that are neither where they were saved nor in a folder of the job's runs. */
-export async function missingFiles(store: Store, jobName: string): Promise<Map<string, number[]>> {
+/**
+ * The numbers of the files, by item key, that are neither where they were saved, nor in a folder of the job's runs, nor
+ * in the current output folder: a person may have renamed the folder.
+ */
+export async function missingFiles(
+  store: Store,
+  jobName: string,
+  { outFolder: current }: Pick<Workspace, "outFolder">,
+): Promise<Map<string, number[]>> {
   const runs = (await store.runs()).filter((run) => run.jobName === jobName);
-  const folders = [...new Set(runs.map(jobFolder))];
+  const folders = [...new Set([jobFolder({ outFolder: current, jobName }), ...runs.map(jobFolder)])];
   const missing = new Map<string, number[]>();
   for (const { key, number, file, outFolder, bucket } of await store.files(jobName)) {
     const isIn = (folder: string) => existsSync(join(folder, file));

@@ -273,7 +273,7 @@ export async function requeue(
   if (lost.size === 0 && !selection.onlyFailed) return;
   const due = new Map<string, Credits>();
   for (const item of plan.items) if (item.due) due.set(item.key, item.price);
-  const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName);
+  const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName, run);
   const parts: ((changes: Changes) => TransactionPart<void>)[] = [];
   for (const item of await store.items(run.id)) {
     const { id, key, state } = item;

@@ -564,7 +564,7 @@ describe("P4: with the archive", () => {
     workspace = { ...workspace, outFolder: inPlace };
     expect((await rebuild()).owing).toHaveLength(1);
     expect(await statesNow()).toEqual({ a: "archived", b: "archived", c: "processing" });
-    const lost = await inStore((store) => missingFiles(store, "demo"));
+    const lost = await inStore((store) => missingFiles(store, "demo", workspace));
     expect(lost).toEqual(new Map());
     expect(
       await inStore(async (store) => (await store.runs()).map((run) => [run.outFolder, run.state])),
@@ -618,7 +618,7 @@ describe("P4: with the archive", () => {
       rmSync(join(workspace.outFolder, "demo", `${name}.png`));
     await rebuild();
     expect(await statesNow()).toEqual({ a: "archived", b: "archived" });
-    const lost = await inStore((store) => missingFiles(store, "demo"));
+    const lost = await inStore((store) => missingFiles(store, "demo", workspace));
     expect([...lost.values()].flat()).toHaveLength(3);
   });
 
