@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import { ServiceError } from "../../src/client/service.js";
 import { credits } from "../../src/core/money.js";
+import { NoRequestsUntil } from "../../src/core/quota/quota.js";
 import { ChargeUnknown, openClient } from "../../src/library/client.js";
 import { runManifest } from "../../src/library/run.js";
 import { openReader } from "../../src/library/workspace.js";
@@ -167,6 +168,27 @@ test("calls at the same time are sent as fast as the lanes allow: those that wai
   db.close();
   // GET me, GET models and twelve paid requests.
   expect(reserved).toBe(14);
+  await client.close();
+});
+
+test("every call says in the same way that the day's requests are used up", async () => {
+  const { on, paid, place } = await libraryPlace({ plan: "Starter" });
+  const client = await openClient(on, { service: paid });
+  await client.me();
+  const db = openSqlite(join(place.root, "state", "bulkgen", "accounts.db"));
+  const sent = db.prepare(
+    "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) SELECT id, 'task', ?, ? FROM accounts",
+  );
+  const now = skippingClock.now();
+  for (let request = 0; request < 1_000; request++) sent.run(now - 3_600_000, now - 3_600_000);
+  db.close();
+  const calls = [
+    () => client.me(),
+    () => client.models(),
+    () => client.task("1"),
+    () => client.generate(fox),
+  ];
+  for (const call of calls) await expect(call()).rejects.toBeInstanceOf(NoRequestsUntil);
   await client.close();
 });
 
