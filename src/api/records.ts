@@ -35,6 +35,13 @@ export const task = z.looseObject({
 /** A task as GET task returns it. */
 export type Task = z.infer<typeof task>;
 
+/** The same for reading: a service may leave out what is null until a task has ended. */
+export const taskRead = task.extend({
+  output_urls: task.shape.output_urls.default(null),
+  error: task.shape.error.default(null),
+  completed_at: task.shape.completed_at.default(null),
+});
+
 export const creation = z.looseObject({
   task_id: z.string().min(1),
   external_task_id: z.string(),

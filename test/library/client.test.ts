@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { inspect } from "node:util";
@@ -11,6 +14,7 @@ import { runManifest } from "../../src/library/run.js";
 import { openReader } from "../../src/library/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
+import { afterThisFile } from "../after-file.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { all, libraryPlace } from "./place.js";
 
@@ -39,6 +43,42 @@ test.each([
   expect(error).toBeInstanceOf(ServiceError);
   expect(error).not.toBeInstanceOf(ChargeUnknown);
   expect(error).toMatchObject({ kind, status, code });
+  await client.close();
+});
+
+/** A service that answers every request with this record. */
+async function serviceThatAnswers(record: object): Promise<string> {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(record));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  afterThisFile(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("a task is read from a service that leaves out the fields that are null", async () => {
+  const { on, paid } = await libraryPlace();
+  const record = {
+    task_id: "t1",
+    model: "m",
+    category: "image",
+    status: "processing",
+    input: {},
+    credits_consumed: 1,
+    created_at: "2026-11-20T12:00:00Z",
+  };
+  const client = await openClient(on, { service: { ...paid, baseUrl: await serviceThatAnswers(record) } });
+  expect(await client.task("t1")).toEqual({ ...record, output_urls: null, error: null, completed_at: null });
+  await client.close();
+});
+
+test("an answer that is not the documented record is unreadable, with its status", async () => {
+  const { on, paid } = await libraryPlace();
+  const client = await openClient(on, {
+    service: { ...paid, baseUrl: await serviceThatAnswers({ hello: 1 }) },
+  });
+  for (const call of [() => client.task("t1"), () => client.models(), () => client.me()])
+    await expect(call()).rejects.toMatchObject({ kind: "unreadable", status: 200, code: null });
   await client.close();
 });
 
