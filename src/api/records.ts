@@ -111,8 +111,12 @@ export const me = z.looseObject({
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-/** The same for reading: amounts and counts are kept as received, so a malformed one does not make the account unusable. */
+/**
+ * The same for reading: amounts and counts are kept as received, so a malformed one does not make the account unusable, and
+ * a service may leave out what is null.
+ */
 export const meRead = me.extend({
+  user: me.shape.user.extend({ name: me.shape.user.shape.name.default(null) }),
   credits: z.looseObject({
     balance: asReceived("credits that are left"),
     used_this_key: asReceived("credits that were charged to this key"),
@@ -121,6 +125,7 @@ export const meRead = me.extend({
     .unwrap()
     .extend({ credits_per_month: asReceived("credits that the plan adds each month") })
     .nullable()
+    .default(null)
     .describe("null without an active subscription"),
   api_key: me.shape.api_key.extend({
     requests_count: asReceived("requests that were made with this key"),

@@ -72,6 +72,18 @@ test("a task is read from a service that leaves out the fields that are null", a
   await client.close();
 });
 
+test("the account is read from a service that leaves out the fields that are null", async () => {
+  const { on, paid } = await libraryPlace();
+  const record = {
+    user: { id: "7d0f2f7e", email: "ana@example.com" },
+    credits: { balance: 5, used_this_key: 0 },
+    api_key: { id: "k1", name: "nightly", requests_count: 1 },
+  };
+  const client = await openClient(on, { service: { ...paid, baseUrl: await serviceThatAnswers(record) } });
+  expect(await client.me()).toEqual({ ...record, user: { ...record.user, name: null }, subscription: null });
+  await client.close();
+});
+
 test("an answer that is not the documented record is unreadable, with its status", async () => {
   const { on, paid } = await libraryPlace();
   const client = await openClient(on, {
