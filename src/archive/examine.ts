@@ -98,7 +98,7 @@ export async function examineFile(
   examination: Pick<Examination, "read" | "bytesRead"> = { read: 0, bytesRead: 0 },
 ): Promise<Extract<FileFinding, { kind: "missing" | "damaged" }> | null> {
   const path = join(jobFolder, file);
-  const found = await disk.size(path);
+  const found = await disk.size(path).catch(nullWhereImpossible);
   if (found === null) return { kind: "missing", file, identity };
   if (found !== bytes)
     return { kind: "damaged", file, identity, reason: `expected ${bytes} bytes, got ${found}` };
@@ -117,6 +117,12 @@ export async function examineFile(
   if (digest === sha256) return null;
   const reason = `expected sha256 ${sha256.slice(0, 12)}…, got ${digest.slice(0, 12)}…`;
   return { kind: "damaged", file, identity, reason };
+}
+
+/** A file below what is no folder, or of a name that no file can have, which is in a damaged line, is missing. */
+function nullWhereImpossible(error: NodeJS.ErrnoException): null {
+  if (error.code === "ENOTDIR" || error.code === "ENAMETOOLONG") return null;
+  throw error;
 }
 
 /** Files and folders that bulkgen itself writes at the top of a job's folder. */

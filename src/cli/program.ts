@@ -69,8 +69,12 @@ async function call({ path, line, given, args }: CommandLine, machine: Machine):
     return exitCode("usage");
   }
   const [handler, flags] = await Promise.all([command.load(), flagsOf(command, line, args, machine)]);
-  const exit = await handler({ machine, flags, args, given } as never);
-  return typeof exit === "number" ? exit : exitCode(exit ?? "done");
+  try {
+    const exit = await handler({ machine, flags, args, given } as never);
+    return typeof exit === "number" ? exit : exitCode(exit ?? "done");
+  } catch (error) {
+    throw "workspace" in (command.flags ?? {}) ? await namingWorkspace(error, line, args, machine) : error;
+  }
 }
 
 /** The values of a command's flags. Settings files and the environment apply to commands with a workspace. */
@@ -83,13 +87,35 @@ async function flagsOf(
   const { checkVariables, configFiles, flagValues } = await import("./settings/settings.js");
   if (!("workspace" in flags)) return flagValues(flags, line, [], {});
   checkVariables(machine.env);
+  const { root } = await workspaceNamed(line, args, machine);
+  return flagValues(flags, line, await configFiles(root, machine.env), machine.env);
+}
+
+async function workspaceNamed(line: CommandLine["line"], args: CommandLine["args"], machine: Machine) {
   const { workspaceOf } = await import("./settings/workspace.js");
   const workspace = line["workspace"]?.at(-1);
   const manifest = args["manifest"];
-  const { root } = workspaceOf(
+  return workspaceOf(
     workspace === undefined ? {} : { workspace },
     machine,
     typeof manifest === "string" ? manifest : undefined,
   );
-  return flagValues(flags, line, await configFiles(root, machine.env), machine.env);
+}
+
+/** The same end of a command, if it is one in good order, with commands to type that find its workspace. */
+async function namingWorkspace(
+  error: unknown,
+  line: CommandLine["line"],
+  args: CommandLine["args"],
+  machine: Machine,
+): Promise<unknown> {
+  if (!(error instanceof EarlyExit)) return error;
+  const { fromHere } = await import("./settings/workspace.js");
+  try {
+    const message = fromHere(error.message, await workspaceNamed(line, args, machine), machine);
+    return new EarlyExit(error.exit, message, error.problems, { cause: error });
+  } catch {
+    // What cannot be found out about the workspace is what the error says.
+    return error;
+  }
 }

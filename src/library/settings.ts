@@ -120,7 +120,7 @@ export function checkReading(wanted: object, needs: "run" | "since" | null): voi
 
 function checkPath(name: string, path: unknown): void {
   if (typeof path === "string") return;
-  throw new RangeError(`${name}: expected a path, got ${path === undefined ? "" : "a "}${typeof path}`);
+  throw new RangeError(`${name}: expected a path (a string), got ${path === null ? "null" : typeof path}`);
 }
 
 /** Throws RangeError, which names the setting. */

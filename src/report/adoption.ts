@@ -7,7 +7,7 @@ const linesMax = 20;
 
 /** Paths are relative to `folder` if that is shorter. */
 export function adoptionText(adoption: Adoption & { dryRun: boolean }, folder: string): string {
-  const { job, dryRun, taken, refused, unmatched, left } = adoption;
+  const { job, dryRun, taken, refused, kept, unmatched, left } = adoption;
   const seen = (path: string) => shownPath(path, folder);
   const done = dryRun ? "would be taken" : "taken";
   return [
@@ -18,6 +18,10 @@ export function adoptionText(adoption: Adoption & { dryRun: boolean }, folder: s
     ),
     ...(refused.length === 0 ? [] : [`${count(refused.length, "file")} not taken:`]),
     ...listed(refused, ({ rowId, from, reason }) => `${rowId}: ${seen(from)}: ${reason}`),
+    ...(kept.length === 0
+      ? []
+      : [`${count(kept.length, "file")} left alone: their rows are archived or were submitted`]),
+    ...listed(kept, seen),
     ...(unmatched.length === 0 ? [] : [`${count(unmatched.length, "file")} without a row of that name:`]),
     ...listed(unmatched, seen),
     `${count(left, "item")} left to make`,

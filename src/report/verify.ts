@@ -110,6 +110,11 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
     ? "downloads again what the service still has, at no cost"
     : "copies them to the bucket";
   if (!isSound(facts) && repaired === null) lines.push(["next", `\`${commands.repair}\` ${repairs}`]);
+  if (repaired !== null && (has("missing") || has("damaged")))
+    lines.push([
+      "next",
+      "what is left cannot be downloaded: put it back from a copy, or pay for it again (`bulkgen run SHEET --missing pay`; if it is held, `bulkgen resolve`)",
+    ]);
   if (has("leftover") && removed === null && !inProgress)
     lines.push(["next", `\`${commands.clean}\` removes the leftovers`]);
   return lines;

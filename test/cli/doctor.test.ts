@@ -59,6 +59,18 @@ describe("doctor", () => {
     expect(readdirSync(at.folder)).toEqual([]);
   });
 
+  test("says that a full disk needs space, not another disk", async () => {
+    // No file may grow beyond 4 KiB: no database can be made.
+    const command = `trap '' XFSZ; ulimit -f 8; exec "$0" "$@"`;
+    const args = ["-c", command, process.execPath, main, "doctor", "--json"];
+    const end = await startProcess("sh", args, { cwd: at.folder, env: at.env }).ended;
+    const { checks } = JSON.parse(end.stdout) as { checks: Check[] };
+    expect(checks.find(({ name }) => name === "SQLite")).toMatchObject({
+      state: "problem",
+      todo: expect.stringMatching(/free (some )?space/),
+    });
+  });
+
   test("tells of locks that refuse nothing", async () => {
     const locks = () => "it was granted to both";
     const { code, stdout } = await run(at, ["doctor", "--sandbox", "--json"], { locks });
@@ -263,7 +275,7 @@ describe("doctor", () => {
     const { code, of, checks } = await doctor(["--sandbox"]);
     expect(code).toBe(2);
     expect(of["accounts"]).toMatch(/cannot be made \(ENOTDIR\)$/);
-    const todo = "make it writable, or name another workspace with --workspace";
+    const todo = "see that no file lies in the way of it, or name another workspace with --workspace";
     for (const name of ["state folder", "accounts"])
       expect(checks.find((each) => each.name === name)?.todo).toBe(todo);
   });

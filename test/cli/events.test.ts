@@ -172,7 +172,8 @@ test("a stop is reported once, and so is its withdrawal", async () => {
 test("what another process answers to an order is no event, and goes to stderr", () => {
   const written: string[] = [];
   const stream = (name: string) => ({ write: (text: string) => written.push(`${name}: ${text}`) });
-  const machine = { stdout: stream("stdout"), stderr: stream("stderr"), env: {} } as unknown as Machine;
+  const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
+  const machine = { ...streams, cwd: "/somewhere", env: {} } as unknown as Machine;
   const order = { do: "retry", items: [] };
   const carried = { run: { id: 1 }, order, kind: "done", by: null, message: "1 item is submitted again" };
   const answer = (flags: Partial<ItemOrderFlags>) =>

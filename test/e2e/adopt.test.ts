@@ -48,6 +48,12 @@ test("files that were made elsewhere are taken for the rows that are called like
     ["b", ""],
   ]);
 
+  const again = await run(place, ["adopt", "stock", "new.csv"], { env });
+  expect(again.stdout).toContain(
+    "2 files left alone: their rows are archived or were submitted\n- stock/a01.png\n- stock/cups/BLUE.png",
+  );
+  expect(again.stdout).toContain("1 file without a row of that name:\n- stock/stranger.png");
+
   const paid = await run(place, ["run", "new.csv", "--yes", "--json"], { env });
   expect(JSON.parse(paid.stdout)).toMatchObject({ credits: { spent: 2 }, counts: { archived: 4 } });
   const lines = JSON.parse((await run(place, ["export", "--format", "json"], { env })).stdout);
@@ -67,7 +73,9 @@ test("files that were made elsewhere are taken for the rows that are called like
   const damaged = await run(place, ["verify", "--read-data", "--repair"], { env });
   expect(damaged.code, damaged.stderr).toBe(5);
   expect(damaged.stdout).toMatch(/damaged +1, changed since it was archived\n.*blue\.png/);
-  expect(damaged.stdout).toMatch(/repaired +0 files/);
+  expect(damaged.stdout).toMatch(
+    /repaired +0 files.*\nnext +what is left cannot be downloaded: .*--missing pay/,
+  );
   writeFileSync(join(archive, "cups/blue.png"), blue);
 
   rmSync(join(archive, "a01.png"));

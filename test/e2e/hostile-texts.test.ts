@@ -68,7 +68,8 @@ test("P24: a terminal gets no sequence of a row's id or cells: not from an order
     if (words[0] === "approve") expect(stderr).toMatch(/^bulkgen: ared paid needs no approval.*\n$/);
   }
   const written: string[] = [];
-  const machine = { stdout: { write: (text: string) => written.push(text) }, env: {} } as unknown as Machine;
+  const stdout = { write: (text: string) => written.push(text) };
+  const machine = { stdout, cwd: place.folder, env: {} } as unknown as Machine;
   const order = { do: "approve", items: [] };
   const carried = { run: { id: 1 }, order, kind: "done", by: null, message: `a${evil} is approved` };
   showCarried(carried as unknown as Carried, {}, machine);

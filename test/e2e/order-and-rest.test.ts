@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { agreedTo, type Offer } from "../../src/job/orders/request.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { newPlace, run, type Started, started } from "./command.js";
 import { failedTask, type Script, type ScriptedService, startService } from "./service.js";
 import { sheet } from "./sheet.js";
@@ -111,5 +113,54 @@ describe.concurrent("P7: what continues a chain is asked for the price of all th
       code: 0,
       made: 4,
     });
+  });
+});
+
+describe.concurrent("an order that was carried out, and whose run did not start", () => {
+  /** A finished run of two, of which the second has failed. */
+  async function failedOne() {
+    const service = await startService({ balance: 100 });
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    service.script(({ what, path }) => {
+      const [, second] = service.made;
+      return what === "GET task" && second && path.endsWith(second.task)
+        ? { json: failedTask(second) }
+        : "serve";
+    });
+    const end = await run(place, ["run", "set.csv", "--yes", "--lanes", "1", "--retries", "0"], service);
+    expect(end, end.stderr).toMatchObject({ code: 5 });
+    service.script(() => "serve");
+    return { service, place };
+  }
+
+  test("is continued by `resume`: the process ended in between", async () => {
+    const { service, place } = await failedOne();
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    db.exec(`CREATE TRIGGER crash BEFORE UPDATE OF state ON runs WHEN NEW.state = 'running'
+      BEGIN SELECT RAISE(ABORT, 'the power is gone'); END`);
+    const crashed = await run(place, ["retry", "--yes"], service);
+    expect(crashed.stderr).toContain("the power is gone");
+    db.exec("DROP TRIGGER crash");
+    db.close();
+    const made = service.made.length;
+    const resumed = await run(place, ["resume"], service);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(made + 1);
+  });
+
+  test("is not carried out if the downloads are left to workers that there cannot be", async () => {
+    const { service, place } = await failedOne();
+    const made = service.made.length;
+    for (const order of [["retry"], ["redo", "a01"], ["run", "set.csv", "--only-failed"]]) {
+      const refused = await run(place, [...order, "--yes", "--no-work"], service);
+      expect(refused).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--no-work needs --database-url"),
+      });
+      const status = await run(place, ["status"]);
+      expect(status.stdout, order.join(" ")).toContain("1 archived, 1 failed");
+    }
+    expect(service.made).toHaveLength(made);
   });
 });

@@ -78,6 +78,22 @@ describe.concurrent("output", () => {
     });
   });
 
+  test("names commands that work where they are typed, also in errors and after orders", async () => {
+    const place = newPlace();
+    place.write("team/set.csv", sheet(2));
+    place.write("team/.bulkgen/.keep", "");
+    const call = (...words: string[]) => run(place, [...words, "--sandbox"]);
+    expect((await call("run", "team/set.csv", "--yes", "--max-credits", "1")).code).toBe(6);
+    const unknown = await call("export", "9", "--workspace", "team");
+    expect(unknown.stderr).toContain("`bulkgen status --all --sandbox --workspace team` lists them");
+    const paused = await call("pause", "--workspace", "team");
+    const [, command = ""] = /continue with `bulkgen (.*)`$/m.exec(paused.stdout) ?? [];
+    expect(command).toBe("resume 1 --sandbox --workspace team");
+    expect(await run(place, command.split(" "))).toMatchObject({ code: 6 });
+    const there = await run(place, ["pause", "--sandbox"], { cwd: join(place.folder, "team") });
+    expect(there.stdout).toContain("continue with `bulkgen resume 1 --sandbox`\n");
+  });
+
   test("for a reader that closes early is cut, and that is no error", async () => {
     // More than a pipe holds, so that the reader is gone before the end.
     const { place, service } = await ready(2_500);

@@ -239,7 +239,7 @@ test("a setting that has no meaning is a rejection that names it, before anythin
   }
   const path = 5 as unknown as string;
   await expect(planManifest(on, path, { service })).rejects.toThrow(
-    "manifest: expected a path, got a number",
+    "manifest: expected a path (a string), got number",
   );
   await expect(planManifest(on, "set.csv", undefined as never)).rejects.toThrow(
     "settings: expected an object",
@@ -314,7 +314,7 @@ test("an argument of a workspace that has no meaning is a RangeError that names 
   const { on, sandbox, place } = await libraryPlace();
   place.write("set.csv", sheet);
   await expect(openReader(on, undefined as never, {})).rejects.toThrow(
-    "folder: expected a path, got undefined",
+    "folder: expected a path (a string), got undefined",
   );
   await expect(openReader(on, ".", { sandBox: true } as never)).rejects.toThrow(
     'unknown setting "sandBox"; did you mean "sandbox"?',

@@ -12,7 +12,7 @@ import { localTime } from "../../text/times.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { answerTo } from "../output/consent.js";
 import { print } from "../output/print.js";
-import { workspaceToChange } from "../settings/workspace.js";
+import { fromHere, workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 /** Orders a run to pause or to cancel. Throws EarlyExit if several could be meant and no terminal can be asked. */
@@ -78,12 +78,13 @@ export function onSlow(
 /** Prints the result of an order. */
 export function showCarried(
   { run, order, kind, message, by }: Carried,
-  flags: Pick<WorkspaceFlags, "json">,
+  flags: Pick<WorkspaceFlags, "json" | "workspace">,
   machine: Machine,
 ): void {
   const done = kind === "done";
-  const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message };
-  print(flags, machine, "order", document, () => terminalLines(message));
+  const told = fromHere(message, workspaceOf(flags, machine), machine);
+  const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message: told };
+  print(flags, machine, "order", document, () => terminalLines(told));
 }
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;

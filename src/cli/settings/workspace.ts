@@ -46,6 +46,21 @@ export function flagsTo(workspace: Pick<Workspace, "root">, sandbox: boolean, ma
   return words.map((word) => ` ${shellWord(word)}`).join("");
 }
 
+/** Commands without the flag `--workspace`. */
+const placeless = /^bulkgen (init|help|schema|completion)\b/;
+
+/**
+ * A message from within the program, whose commands do not say where the workspace is: if they would find another one in
+ * the current folder, or none, they get its folder. Those that are to be typed in a folder that the message names stay.
+ */
+export function fromHere(message: string, workspace: Pick<Workspace, "root">, machine: Machine): string {
+  const there = flagsTo(workspace, false, machine);
+  if (there === "") return message;
+  return message.replace(/`(bulkgen [a-z][^`]*)`(?! in )/g, (quoted, command: string) =>
+    placeless.test(command) || command.includes(" --workspace ") ? quoted : `\`${command}${there}\``,
+  );
+}
+
 /**
  * The workspace for a command that changes it. Its state moves to a disk where databases are safe if it is not on one.
  * Throws EarlyExit.

@@ -34,14 +34,18 @@ export interface Adoption {
   taken: { rowId: string; from: string; file: string | null }[];
   /** Files that are not what their row asks for. */
   refused: { rowId: string; from: string; reason: string }[];
+  /** Files whose rows are archived or were submitted. */
+  kept: string[];
   /** Files whose name matches no row, or more than one. */
   unmatched: string[];
   /** Items still to be made. */
   left: number;
 }
 
-/** Items not paid for yet. An item already at the service is not replaced by a file. */
-const open: readonly string[] = ["new", "planned", "blocked", "failed"];
+/** Whether an item is not paid for yet. An item already at the service is not replaced by a file. */
+function isOpen({ standing }: PlannedItem): boolean {
+  return ["new", "planned", "blocked", "failed"].includes(standing);
+}
 
 /**
  * Archives files made elsewhere for the rows whose names they match. Each file is copied, checked and hashed like a
@@ -66,14 +70,14 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
     if (plan.problems.length > 0) throw manifestProblems(plan.problems);
     const others = plan.blockers.find(({ kind }) => kind === "others_run");
     if (others) throw new EarlyExit("usage", `${others.message} Nothing was changed.`);
-    const wanted = [...plan.items].filter(({ standing }) => open.includes(standing));
-    const { matches, unmatched } = match(options.folder, files, wanted);
-    const left = wanted.length - matches.length;
+    const items = [...plan.items];
+    const { matches, kept, unmatched } = match(options.folder, files, items);
+    const left = items.filter(isOpen).length - matches.length;
     const taken = matches.map(({ item, path }) => ({ rowId: item.rowId, from: path, file: null }));
     const { job } = plan;
-    if (options.dryRun || matches.length === 0) return { job, taken, refused: [], unmatched, left };
+    if (options.dryRun || matches.length === 0) return { job, taken, refused: [], kept, unmatched, left };
     const run = await runFor(options, opened, plan, me.user.id);
-    return { job, unmatched, ...(await take(options, opened, run, matches, left)) };
+    return { job, kept, unmatched, ...(await take(options, opened, run, matches, left)) };
   } finally {
     draft.close();
     await opened.close();
@@ -111,20 +115,21 @@ function match(folder: string, files: readonly string[], items: readonly Planned
     }
   }
   const matches: Match[] = [];
+  const kept: string[] = [];
   const unmatched: string[] = [];
   const given = new Set<PlannedItem>();
   for (const path of files) {
     const stem = (name: string) => foldName(safeName(name.slice(0, name.length - extname(name).length)));
     const found = byName.get(stem(relative(folder, path))) ?? byName.get(stem(basename(path)));
-    const [item, ...others] = found ?? [];
-    if (item === undefined || others.length > 0 || given.has(item)) {
-      unmatched.push(path);
-      continue;
+    const [item, ...others] = [...(found ?? [])].filter(isOpen);
+    if (item === undefined && found !== undefined) kept.push(path);
+    else if (item === undefined || others.length > 0 || given.has(item)) unmatched.push(path);
+    else {
+      given.add(item);
+      matches.push({ item, path });
     }
-    given.add(item);
-    matches.push({ item, path });
   }
-  return { matches, unmatched };
+  return { matches, kept, unmatched };
 }
 
 /** The job's unfinished run, or a new run that is finished at once. */

@@ -52,8 +52,10 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     const items = [...named.values()];
     const before = await pickedItems(store);
     const had = new Set(before.map(({ id }) => id));
-    const others = undo || also ? [] : before.filter(({ id }) => !named.has(id));
-    const replaced = (item: Item) => others.filter((other) => isSameRow(item, other));
+    const others = new Map<string, Item[]>();
+    for (const other of undo || also ? [] : before.filter(({ id }) => !named.has(id)))
+      others.set(rowInWorkspace(other), [...(others.get(rowInWorkspace(other)) ?? []), other]);
+    const replaced = (item: Item) => others.get(rowInWorkspace(item)) ?? [];
     const ids = items.map(({ id }) => id);
     await store.pick(
       undo
@@ -112,8 +114,8 @@ export function rowOf(item: Pick<Item, "edition" | "rowId" | "variant">): string
   return JSON.stringify([item.edition, rowIdOf(item)]);
 }
 
-function isSameRow(one: Item, other: Item): boolean {
-  return one.jobId === other.jobId && rowOf(one) === rowOf(other);
+function rowInWorkspace(item: Item): string {
+  return `${item.jobId} ${rowOf(item)}`;
 }
 
 function mustBeArchived({ state, rowId }: Item, name: ItemName): void {

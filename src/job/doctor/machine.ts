@@ -73,7 +73,10 @@ function scratchFolder(
   }
 }
 
-const writableState = "make it writable, or name another workspace with --workspace";
+/** What to do about a state folder, by the code of the system's refusal. */
+function writableState(code: string): string {
+  return `${madeWritable(code, "it")}, or name another workspace with --workspace`;
+}
 
 /** Where the state is or will be, and why. */
 export function placeOfState(workspace: Workspace, mounts: string | null): Check {
@@ -128,7 +131,7 @@ function writable(folder: string): Check {
   const code = refusalToWrite(folder);
   if (code === null)
     return fine("output folder", expected, existsSync(folder) ? folder : `${folder} (will be created)`);
-  const todo = "make it writable, or name another with --out";
+  const todo = `${madeWritable(code, "it")}, or name another with --out`;
   return problem("output folder", { expected, got: `${code} in ${nearest(folder)}`, todo });
 }
 
@@ -263,7 +266,7 @@ export async function examineMachine(options: MachineOptions): Promise<Check[]> 
             problem("state folder", {
               expected: "a writable folder",
               got: `${scratch.reason} in ${scratch.at}`,
-              todo: writableState,
+              todo: writableState(scratch.reason),
             }),
             unchecked("SQLite", "", "no folder to test in"),
             unchecked("lock", "", "no folder to test in"),
@@ -328,7 +331,7 @@ function sqlite(folder: string): Check {
     }
   } catch (error) {
     const got = (error as Error).message;
-    return problem("SQLite", { expected, got, todo: "keep the workspace on a local disk" });
+    return problem("SQLite", { expected, got, todo: wayOut(error) ?? "keep the workspace on a local disk" });
   }
 }
 
@@ -353,7 +356,7 @@ async function accountsData(
     // A rehearsal keeps it with the workspace's state.
     const todo =
       folder === dirname(stateFile)
-        ? writableState
+        ? writableState(code)
         : `to keep it elsewhere from now on: ${sharedElsewhere(stateFile)}`;
     return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
   }

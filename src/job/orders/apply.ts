@@ -7,6 +7,7 @@ import type { ItemOrder, OrderOutcome, RunOrder } from "../../core/ports/orders.
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
+import { someOf } from "../../text/reasons.js";
 import { terminalText } from "../../text/terminal.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
@@ -18,11 +19,11 @@ import { adopt, mustBeHeld, mustHaveTask, refetch } from "./resolve.js";
 /** Marks the run as interrupted, because it has something to do again. */
 export function* leaveOpen(
   changes: Changes,
-  clock: Clock,
+  now: number,
   { id, state, endedAt }: Run,
 ): TransactionPart<void> {
   if (state === "cancelled") return;
-  yield* changes.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? clock.now() });
+  yield* changes.setRun(id, { state: "interrupted", exit: null, endedAt: endedAt ?? now });
 }
 
 /** An order is applied by the process that has the workspace's lock. */
@@ -170,7 +171,7 @@ async function redo(
       );
     return {
       runs: [yield* addVariants(changes, run, variants)],
-      done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
+      done: `${someOf(variants.map(({ rowId }) => rowId))} ${variants.length === 1 ? "is" : "are"} planned`,
     };
   };
 }
@@ -190,17 +191,20 @@ function retry(
     throw new EarlyExit("usage", `nothing to retry in run ${run.id}: these items are not failed any more`);
   withinPrice(failed, agreed);
   return function* (changes) {
-    for (const { id, price, failureKind, files } of failed)
-      yield* changes.apply(id, "retry", {
-        nextAt: 0,
-        price,
-        publishAgain:
-          failureKind === "input"
-            ? Object.values(files ?? {}).map((hash) => hash.replace("sha256:", ""))
-            : [],
-      });
+    for (const item of failed) yield* submitAgain(changes, item, item.price);
     return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
   };
+}
+
+/** Plans a failed item again. Its local files are published again if the service could not read them. */
+export function* submitAgain(
+  changes: Changes,
+  { id, failureKind, files = {} }: Pick<Item, "id" | "failureKind" | "files">,
+  price: Credits,
+): TransactionPart<void> {
+  const hashes = failureKind === "input" ? Object.values(files) : [];
+  const publishAgain = hashes.map((hash) => hash.replace("sha256:", ""));
+  yield* changes.apply(id, "retry", { nextAt: 0, price, publishAgain });
 }
 
 async function resolve(

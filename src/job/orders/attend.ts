@@ -157,7 +157,7 @@ class OrderRound {
     if (run.id === own && (!stop || isOpen(submits ? "submit" : "poll", session.gate.stops)))
       return `run ${own}, in progress, continues with it`;
     if (run.id === own && stop) return `run ${own} is about to end (${stop.message}): ${later}`;
-    yield* leaveOpen(changes, this.clock, run);
+    yield* leaveOpen(changes, this.clock.now(), run);
     return `once run ${own}, in progress, has ended, ${later}`;
   }
 }

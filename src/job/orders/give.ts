@@ -86,7 +86,7 @@ async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): 
   return store.together(function* (changes) {
     const { done, runs } = yield* apply(changes);
     if (runs.length === 0) return { kind: "done", message: done };
-    for (const each of runs) yield* leaveOpen(changes, clock, each);
+    for (const each of runs) yield* leaveOpen(changes, clock.now(), each);
     const commands = runs.map((each) => `\`${resumeCommand(each, false)}\``);
     return { kind: "done", message: `${done}: ${commands.join(" and ")}` };
   });
@@ -130,7 +130,13 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };
-      const { runs } = await store.together(await checkedOrder(work, run, agreed));
+      const apply = await checkedOrder(work, run, agreed);
+      const runs = await store.together(function* (changes) {
+        const applied = yield* apply(changes);
+        // If this process ends before it continues the run, `resume` does.
+        for (const each of applied.runs) yield* leaveOpen(changes, now, each);
+        return applied.runs;
+      });
       const own = await coveringOrder(store, runs[0] ?? run, now);
       return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },

@@ -98,10 +98,17 @@ async function namedInRun(store: Store, name: string): Promise<Item[]> {
 async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
   const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
   for (const [folder, job] of jobs) {
-    const [, inBucket = null] = path.startsWith("s3://") ? path.split(`/${basename(folder)}/`) : [];
-    const found = await store.find(inBucket ?? relative(folder, path));
-    const ofJob = found.filter(({ jobId }) => jobId === job);
-    if (ofJob.length > 0) return ofJob;
+    const inJob = path.startsWith("s3://") ? inBucket(path, basename(folder)) : [relative(folder, path)];
+    for (const file of inJob) {
+      const found = (await store.find(file)).filter(({ jobId }) => jobId === job);
+      if (found.length > 0) return found;
+    }
   }
   return [];
+}
+
+/** What an address may mean within a job's folder: the bucket's prefix, or the file's own path, may have its name too. */
+function inBucket(address: string, folder: string): string[] {
+  const levels = address.split("/");
+  return levels.flatMap((level, at) => (level === folder ? [levels.slice(at + 1).join("/")] : []));
 }

@@ -115,12 +115,15 @@ export function todaysPrices<Priced extends Offered>(
 /** A new variant of each item, numbered after the existing ones. */
 export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
   const made: NewItem[] = [];
+  const taken = new Set<string>();
   for (const item of items) {
     const original = await originalOf(store, run, item);
-    const variant = await nextVariant(store, run, original.key, made);
+    const variant = await nextVariant(store, run, original.key, taken);
+    const key = variantKey(original.key, variant);
+    taken.add(key);
     made.push({
       ...requestOf(item),
-      key: variantKey(original.key, variant),
+      key,
       variant,
       rowId: variantName(original.rowId, variant),
       name: variantName(original.name, variant),
@@ -184,14 +187,13 @@ async function originalOf(store: Store, run: Run, item: Item): Promise<Item> {
   return item;
 }
 
-/** The number of the first variant that neither the job nor this order has. */
+/** The number of the first variant that the job does not have, and whose key is not taken. */
 async function nextVariant(
   store: Store,
   { jobId }: Run,
   key: string,
-  made: readonly NewItem[],
+  taken: ReadonlySet<string>,
 ): Promise<number> {
-  const isTaken = async (wanted: string) =>
-    made.some((each) => each.key === wanted) || (await store.has(jobId, wanted));
+  const isTaken = async (wanted: string) => taken.has(wanted) || (await store.has(jobId, wanted));
   for (let variant = 2; ; variant++) if (!(await isTaken(variantKey(key, variant)))) return variant;
 }

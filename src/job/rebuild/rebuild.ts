@@ -5,7 +5,7 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";
 import { takeLock } from "../../store/lock.js";
-import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
+import { isRefused, NewerDatabase, refuseDamaged, wayOut } from "../../store/open.js";
 import { makeWorkspace } from "../../store/workspace/workspace.js";
 import { refuseCopy } from "../state-folder/state-folder.js";
 import { isRehearsal } from "../workspace/history.js";
@@ -117,7 +117,10 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
 async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
   if (!existsSync(workspace.stateFile)) return null;
   try {
-    const counts = await withStore(workspace, clock, (store) => store.countAll());
+    const counts = await withStore(workspace, clock, (store) => {
+      refuseDamaged(workspace.stateFile);
+      return store.countAll();
+    });
     return Object.values(counts).reduce((sum, items) => sum + items, 0);
   } catch (error) {
     if (error instanceof NewerDatabase) throw error;

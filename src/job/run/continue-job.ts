@@ -11,6 +11,7 @@ import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from ".
 import { checkCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
+import { mustHaveWorkers } from "./outputs.js";
 import { paidMeanwhile } from "./paid-before.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
 import { isOwn } from "./run-owner.js";
@@ -27,6 +28,7 @@ export async function continueJob<Result>(
   const meant = await lookUp(options, continuation);
   prepareOutFolder(jobFolder(meant));
   // An order that is refused later would be carried out already.
+  mustHaveWorkers(options);
   await checkCopies(meant.options, options.environment);
   const opened = await openWorkspaceSession({
     ...options,
@@ -41,6 +43,7 @@ export async function continueJob<Result>(
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     if (!options.fetchOnly) await refuseMadeElsewhere(opened, found);
     const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
+    const unstarted = (await opened.store.run(changed.id)) ?? changed;
     const startedAt = options.clock.now();
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
     const state = changed.state === "cancelled" ? "cancelled" : "running";
@@ -56,7 +59,7 @@ export async function continueJob<Result>(
       run,
       inOrder: false,
       leftOut: 0,
-    }).catch((error: unknown) => leaveUnstarted(error, opened.store, found));
+    }).catch((error: unknown) => leaveUnstarted(error, opened.store, unstarted));
     return await use({ execution, skipped: null, before, startedAt, opened });
   } finally {
     await opened.close();

@@ -21,6 +21,7 @@ import { ownVersion } from "../../package-file.js";
 import type { Environment } from "../../text/environment.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { asUsage, openCopies } from "../workspace/outputs-place.js";
+import type { Workspace } from "../workspace/workspace.js";
 
 export interface OutputsOptions {
   opened: WorkspaceSession;
@@ -119,7 +120,19 @@ async function addMissingLines(index: JobIndex, disk: Disk, store: Store, run: R
   }
 }
 
-/** Throws EarlyExit if others are to do the downloads, and none can. */
+/** Throws EarlyExit if others are to do the downloads, and none can: only a database has other workers. */
+export function mustHaveWorkers({
+  workspace,
+  work = true,
+}: { workspace: Pick<Workspace, "database"> } & Pick<OutputsOptions, "work">): void {
+  if (work || workspace.database !== null) return;
+  throw new EarlyExit(
+    "usage",
+    "--no-work needs --database-url: without it there are no other workers. Nothing was sent.",
+  );
+}
+
+/** Throws EarlyExit if others are to do the downloads, and the package of their queue is missing. */
 async function openSaves(
   { opened, run, clock, log, work = true }: OutputsOptions,
   disk: Disk,
@@ -129,13 +142,7 @@ async function openSaves(
 ): Promise<Saves> {
   const { database } = opened.workspace;
   const here: Saves = { save: archive.save, close: async () => undefined };
-  if (database === null) {
-    if (work) return here;
-    throw new EarlyExit(
-      "usage",
-      "--no-work needs --database-url: without it there are no other workers. Nothing was sent.",
-    );
-  }
+  if (database === null) return here;
   const queue = await openQueue(database, clock);
   if (queue === null) {
     if (work) return here;

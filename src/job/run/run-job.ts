@@ -8,7 +8,7 @@ import type { Credits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { Changes, Output, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import type { WaitReason } from "../../core/quota/quota.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import {
@@ -25,6 +25,7 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
+import { submitAgain } from "../orders/apply.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { whoIsHere } from "../workspace/lock.js";
 import {
@@ -37,6 +38,7 @@ import { checkCopies } from "../workspace/outputs-place.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
+import { mustHaveWorkers } from "./outputs.js";
 import { manifestProblems, missingFiles, mustBeManifest, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
@@ -103,6 +105,7 @@ export async function runJob<Result>(
   await mustBeManifest(options.manifest);
   prepareOutFolder(options.workspace.outFolder);
   // A run that is refused later would be left unfinished.
+  mustHaveWorkers(options);
   await checkCopies(options.run, options.environment);
   const opened = await openWorkspaceSession({
     ...options,
@@ -271,28 +274,38 @@ export async function requeue(
   const due = new Map<string, Credits>();
   for (const item of plan.items) if (item.due) due.set(item.key, item.price);
   const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName);
-  for (const { id, key, state } of await store.items(run.id)) {
+  const parts: ((changes: Changes) => TransactionPart<void>)[] = [];
+  for (const item of await store.items(run.id)) {
+    const { id, key, state } = item;
     const price = due.get(key);
     if (state === "failed" && selection.onlyFailed && price !== undefined)
-      await store.apply(id, "retry", { nextAt: 0, price });
+      parts.push((changes) => submitAgain(changes, item, price));
     if (state !== "archived" || !lost.has(key)) continue;
-    if (onMissing === "pay") await payAgain(store, id, price);
+    if (onMissing === "pay") {
+      const outputs = await store.outputs(id);
+      parts.push((changes) => payAgain(changes, id, outputs, price));
+    }
     // An adopted file has no task to download from.
     else if (await store.attempt(id)) {
       const missing = numbers.get(key) ?? [];
-      await store.together(function* (changes) {
+      parts.push(function* (changes) {
         for (const number of missing) yield* changes.lost(id, number);
       });
     }
   }
+  await store.together(function* (changes) {
+    for (const part of parts) yield* part(changes);
+  });
 }
 
 /** One task makes all outputs, so all are made again; existing files stay where they are. */
-async function payAgain(store: Store, itemId: number, price: Credits | undefined): Promise<void> {
-  const outputs = await store.outputs(itemId);
-  await store.together(function* (changes) {
-    for (const { number } of outputs) yield* changes.lost(itemId, number);
-    yield* changes.apply(itemId, "unfetchable", { note: "its file is gone" });
-    yield* changes.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
-  });
+function* payAgain(
+  changes: Changes,
+  itemId: number,
+  outputs: readonly Output[],
+  price: Credits | undefined,
+): TransactionPart<void> {
+  for (const { number } of outputs) yield* changes.lost(itemId, number);
+  yield* changes.apply(itemId, "unfetchable", { note: "its file is gone" });
+  yield* changes.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
 }

@@ -116,6 +116,17 @@ describe("what is found", () => {
     expect(await findings("sizes")).toMatchObject([{ kind: "missing", file: "gone.png" }]);
   });
 
+  test("P16: a file below what is no folder, or of a name that no file can have, is missing", async () => {
+    const [line = ""] = readFileSync(path("index.jsonl"), "utf8").split("\n");
+    const named = (file: string) => line.replaceAll("k1:cup", `k1:${file}`).replace('"cup.png"', `"${file}"`);
+    const long = `${"x".repeat(300)}.png`;
+    appendFileSync(path("index.jsonl"), `${named("cup.png/in.png")}\n${named(long)}\n`);
+    expect(await findings("all")).toMatchObject([
+      { kind: "missing", file: "cup.png/in.png" },
+      { kind: "missing", file: long },
+    ]);
+  });
+
   test("P16: what bulkgen did not put there, and what it left; its own files and sidecars are neither", async () => {
     place.sidecars = true;
     await place.archive("twig", [await media.webp()]);

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { variantKey } from "../../../src/core/identity.js";
 import { credits } from "../../../src/core/money.js";
 import type { Item, NewItem, Run, Store } from "../../../src/core/ports/store.js";
+import { checkedOrder } from "../../../src/job/orders/apply.js";
 import { decideItems } from "../../../src/job/orders/decide.js";
+import type { Facts } from "../../../src/job/orders/facts.js";
 import { itemNamed } from "../../../src/job/orders/item-named.js";
 import { redoItems, variantsOf } from "../../../src/job/orders/redo.js";
 import { resolveHeld } from "../../../src/job/orders/resolve.js";
@@ -85,4 +87,35 @@ test("P6: to submit an item again whose outputs cannot be had is to pay a second
   const which = { names: ["made"], all: false, selection: allRows, cwd: "/" };
   const { note } = await resolveHeld(which, "resubmit")(store);
   expect(note).toContain("1 of 1 item was charged before (4 credits)");
+});
+
+test.each([
+  ["made.png", "s3://team/demo/demo/made.png"],
+  ["demo/made.png", "s3://team/demo/demo/made.png"],
+  ["sets/demo/made.png", "s3://team/demo/sets/demo/made.png"],
+])(
+  "a file %s in a bucket is found by its address, however often the job's name is in it",
+  async (file, address) => {
+    await store.moved(made, 1, file);
+    expect(await itemNamed(store, address, "/")).toMatchObject({ id: made });
+  },
+);
+
+test("a redo of many items names the first of them and counts the others", async () => {
+  const run = (await store.runs())[0] as Run;
+  const items = Array.from({ length: 8 }, (_, at) => newItem(`more-${at + 1}`, { position: at + 3 }));
+  await store.add(run.id, items);
+  const ids = (await store.items(run.id, ["planned"])).map(({ id }) => id);
+  const model = {
+    model_key: "picture",
+    model_name: "",
+    category: "image",
+    credits_cost: 4,
+    input_type: "text",
+  };
+  const facts = { models: { models: [{ ...model, parameters: [] }] } } as unknown as Facts;
+  const work = { store, spendLog: null, facts, charges: new Map() };
+  const order = { do: "redo", items: ids, agreed: credits(32) } as const;
+  const { done } = await store.together(await checkedOrder(work, run, order));
+  expect(done).toMatch(/^(more-\d-v2, ){4}more-\d-v2 and 3 more are planned$/);
 });

@@ -30,6 +30,7 @@ import { ManualClock } from "../../manual-clock.js";
 import { intentLine } from "../../receipt-line.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
 import { judgementOf } from "../../store/judgement-fixture.js";
+import { spoil } from "../../store/spoil.js";
 
 const clock = new ManualClock();
 let workspace: Workspace;
@@ -705,6 +706,14 @@ describe("the old database", () => {
     expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
     expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
     db.close();
+  });
+
+  test("is not called readable if a page of it is damaged that is not met when it is counted", async () => {
+    accepted("a");
+    const store = openWorkspace(workspace, clock);
+    await store.close();
+    spoil(workspace.stateFile, "runs");
+    expect(await rebuild()).toMatchObject({ found: 1, readable: null });
   });
 
   test("stays as it is without consent, while a run holds it, and where there is nothing to rebuild from", async () => {

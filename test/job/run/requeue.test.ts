@@ -3,6 +3,7 @@ import { requeue } from "../../../src/job/run/run-job.js";
 import { allRows, type Plan } from "../../../src/plan/plan.js";
 import { openSqlite, type Sqlite } from "../../../src/sqlite.js";
 import { media } from "../../archive/media.js";
+import { newItem } from "../../store/item-fixture.js";
 import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
 
 let place: ArchivedPlace;
@@ -33,4 +34,26 @@ test("--missing pay gives an item up and submits it again in one step: a crash l
   db.exec("DROP TRIGGER crash");
   await again();
   expect(await store.item(item.id)).toMatchObject({ state: "planned", price });
+});
+
+test("--only-failed publishes the input that the service could not read again, as `retry` does", async () => {
+  const { store, run } = place;
+  await store.enroll(run.id, [
+    newItem("a", { inputs: { image_url: "cup.png" }, files: { image_url: "sha256:c0ffee" } }),
+  ]);
+  const [item] = await store.items(run.id);
+  if (item === undefined) throw new Error("no item");
+  await store.keepPublished("s3://team", "c0ffee", { url: "https://team.example/cup.png", until: null });
+  const { id } = await store.intend(item.id, {
+    runId: run.id,
+    sentAt: 0,
+    bodySha256: "00",
+    spendLogId: null,
+  });
+  await store.conclude(id, "rejected", { message: "cannot read image_url", failureKind: "input" });
+  const { key, price } = item;
+  const plan = { missing: [], items: [{ key, price, due: true }] } as unknown as Plan;
+  await requeue(store, run, plan, { selection: { ...allRows, onlyFailed: true }, onMissing: "report" });
+  expect(await store.item(item.id)).toMatchObject({ state: "planned" });
+  expect(await store.publishedAt("s3://team", "c0ffee")).toBeNull();
 });
