@@ -111,12 +111,8 @@ export const me = z.looseObject({
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-/**
- * The same for reading: amounts and counts are kept as received, so a malformed one does not make the account unusable, and
- * a service may leave out what is null.
- */
-export const meRead = me.extend({
-  user: me.shape.user.extend({ name: me.shape.user.shape.name.default(null) }),
+/** The same with amounts and counts as received, so that a malformed one does not make the account unusable. */
+export const meReceived = me.extend({
   credits: z.looseObject({
     balance: asReceived("credits that are left"),
     used_this_key: asReceived("credits that were charged to this key"),
@@ -125,7 +121,6 @@ export const meRead = me.extend({
     .unwrap()
     .extend({ credits_per_month: asReceived("credits that the plan adds each month") })
     .nullable()
-    .default(null)
     .describe("null without an active subscription"),
   api_key: me.shape.api_key.extend({
     requests_count: asReceived("requests that were made with this key"),
@@ -135,7 +130,13 @@ export const meRead = me.extend({
  * What GET me returns. Amounts and counts are numbers by the service's documentation, and kept as received: check them
  * before you calculate with them.
  */
-export type Me = z.infer<typeof meRead>;
+export type Me = z.infer<typeof meReceived>;
+
+/** The same for reading: a service may leave out what is null. */
+export const meRead = meReceived.extend({
+  user: me.shape.user.extend({ name: me.shape.user.shape.name.default(null) }),
+  subscription: meReceived.shape.subscription.default(null),
+});
 
 /** As sent. Every param is a string. */
 export const generateRequest = z.looseObject({
