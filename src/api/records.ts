@@ -35,6 +35,13 @@ export const task = z.looseObject({
 /** A task as GET task returns it. */
 export type Task = z.infer<typeof task>;
 
+/** The same for reading: a service may leave out what is null until a task has ended. */
+export const taskRead = task.extend({
+  output_urls: task.shape.output_urls.default(null),
+  error: task.shape.error.default(null),
+  completed_at: task.shape.completed_at.default(null),
+});
+
 export const creation = z.looseObject({
   task_id: z.string().min(1),
   external_task_id: z.string(),
@@ -104,8 +111,8 @@ export const me = z.looseObject({
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-/** The same for reading: amounts and counts are kept as received, so a malformed one does not make the account unusable. */
-export const meRead = me.extend({
+/** The same with amounts and counts as received, so that a malformed one does not make the account unusable. */
+export const meReceived = me.extend({
   credits: z.looseObject({
     balance: asReceived("credits that are left"),
     used_this_key: asReceived("credits that were charged to this key"),
@@ -123,7 +130,13 @@ export const meRead = me.extend({
  * What GET me returns. Amounts and counts are numbers by the service's documentation, and kept as received: check them
  * before you calculate with them.
  */
-export type Me = z.infer<typeof meRead>;
+export type Me = z.infer<typeof meReceived>;
+
+/** The same for reading: a service may leave out what is null. */
+export const meRead = meReceived.extend({
+  user: me.shape.user.extend({ name: me.shape.user.shape.name.default(null) }),
+  subscription: meReceived.shape.subscription.default(null),
+});
 
 /** As sent. Every param is a string. */
 export const generateRequest = z.looseObject({

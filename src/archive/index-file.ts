@@ -55,7 +55,7 @@ export interface IndexLine extends IndexFacts {
   /** Hexadecimal. */
   sha256: string;
   mime: string;
-  /** How far the content was checked; see `CheckLevel`. */
+  /** How far the content was checked: `decoded`, `packets` or `type`, and after a comma why no further. */
   check: string;
   /** When it was saved: ISO 8601, UTC. */
   saved: string;

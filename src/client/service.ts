@@ -10,7 +10,7 @@ import {
   modelListRead,
   parseJson,
   type Task,
-  task,
+  taskRead,
 } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
@@ -154,7 +154,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
     taskRecord: async (taskId) => {
       const path = taskPath(taskId);
       const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
-      return (await read(asked, task, request, options)).record;
+      return (await read(asked, taskRead, request, options)).record;
     },
     models: async (filter = {}) => {
       const { method, path } = endpoints.models;
@@ -216,13 +216,16 @@ function parsed<Schema extends z.ZodType>(
 ): z.infer<Schema> {
   const result = schema.safeParse(parseJson(answer.body));
   if (result.success) return result.data;
+  const { status } = answer;
   const odd = oddBody(answer);
-  if (odd !== null) throw new ServiceError("unreadable", `GET ${request.path}: expected JSON, got ${odd}`);
+  if (odd !== null)
+    throw new ServiceError("unreadable", `GET ${request.path}: expected JSON, got ${odd}`, { status });
   const issue = result.error.issues[0];
   const where = issue?.path.join(".") || "the whole answer";
   throw new ServiceError(
     "unreadable",
     `GET ${request.path}: expected the documented record, got something else at ${where}: ${issue?.message ?? ""}`,
+    { status },
   );
 }
 

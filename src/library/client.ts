@@ -10,7 +10,7 @@ import { EarlyExit } from "../core/exit.js";
 import { offeredPrice, priceGroup } from "../core/identity.js";
 import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
 import type { Log, Ticket } from "../core/ports/send.js";
-import { dayMs, type Lane, type Lanes, lanesOf } from "../core/quota/quota.js";
+import { dayMs, type Lane, type Lanes, lanesOf, NoRequestsUntil } from "../core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../job/workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
@@ -23,7 +23,7 @@ import { toldErrors } from "./told-errors.js";
 export interface Client {
   /** GET models. Retried up to twice after a 5xx, a 429 or a lost connection. Throws ServiceError. */
   models(filter?: ModelFilter): Promise<ModelList>;
-  /** GET me, retried in the same way. Throws ServiceError. */
+  /** GET me, retried in the same way. Throws ServiceError, and EarlyExit if the key is another user's than before. */
   me(): Promise<Me>;
   /**
    * POST generate: **pays**, and is sent once, whatever happens. The first call also makes GET me and GET models, to
@@ -137,7 +137,7 @@ class AccountClient implements Client {
 
   async me(): Promise<Me> {
     this.checkOpen();
-    return (await this.account.identify().catch(asServiceError)).me;
+    return (await this.account.identify().catch(refusalItself)).me;
   }
 
   async generate(request: GenerateRequest): Promise<Generation> {
@@ -245,8 +245,8 @@ class AccountClient implements Client {
   }
 
   private async read(): Promise<Facts> {
-    const { me } = await this.account.identify().catch(asServiceError);
-    const { models } = await this.account.models().catch(asServiceError);
+    const { me } = await this.account.identify().catch(refusalItself);
+    const { models } = await this.account.models().catch(refusalItself);
     const concurrency = lanesOf(me.subscription?.plan ?? "");
     return {
       turns: new PQueue({ concurrency }),
@@ -292,9 +292,10 @@ function errorOf(outcome: Exclude<GenerateOutcome, { kind: "accepted" }>): Servi
   }
 }
 
-/** The service's refusal itself, without the advice for people at a command line. */
-function asServiceError(error: unknown): never {
-  throw error instanceof EarlyExit && error.cause instanceof ServiceError ? error.cause : error;
+/** The refusal itself, of the service or of the quota, without the advice for people at a command line. */
+function refusalItself(error: unknown): never {
+  const cause = error instanceof EarlyExit ? error.cause : undefined;
+  throw cause instanceof ServiceError || cause instanceof NoRequestsUntil ? cause : error;
 }
 
 function checkedRequest(request: GenerateRequest): GenerateRequest {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { plans, subscriptionStatuses } from "../api/plans.js";
-import { meRead, modelList } from "../api/records.js";
+import { meReceived, modelList } from "../api/records.js";
 import { count, credits, exit, exitName, flag, text, time, workspace } from "./values.js";
 
 const quotaWindow = z.strictObject({
@@ -10,7 +10,7 @@ const quotaWindow = z.strictObject({
   nextReleaseAt: time("when the next request leaves it; null if it is empty").nullable(),
 });
 
-export const account = meRead.extend({
+export const account = meReceived.extend({
   quota: z
     .strictObject({
       minute: quotaWindow,

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { inspect } from "node:util";
@@ -5,11 +8,13 @@ import { expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import { ServiceError } from "../../src/client/service.js";
 import { credits } from "../../src/core/money.js";
+import { NoRequestsUntil } from "../../src/core/quota/quota.js";
 import { ChargeUnknown, openClient } from "../../src/library/client.js";
 import { runManifest } from "../../src/library/run.js";
 import { openReader } from "../../src/library/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
+import { afterThisFile } from "../after-file.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { all, libraryPlace } from "./place.js";
 
@@ -38,6 +43,54 @@ test.each([
   expect(error).toBeInstanceOf(ServiceError);
   expect(error).not.toBeInstanceOf(ChargeUnknown);
   expect(error).toMatchObject({ kind, status, code });
+  await client.close();
+});
+
+/** A service that answers every request with this record. */
+async function serviceThatAnswers(record: object): Promise<string> {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(record));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  afterThisFile(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("a task is read from a service that leaves out the fields that are null", async () => {
+  const { on, paid } = await libraryPlace();
+  const record = {
+    task_id: "t1",
+    model: "m",
+    category: "image",
+    status: "processing",
+    input: {},
+    credits_consumed: 1,
+    created_at: "2026-11-20T12:00:00Z",
+  };
+  const client = await openClient(on, { service: { ...paid, baseUrl: await serviceThatAnswers(record) } });
+  expect(await client.task("t1")).toEqual({ ...record, output_urls: null, error: null, completed_at: null });
+  await client.close();
+});
+
+test("the account is read from a service that leaves out the fields that are null", async () => {
+  const { on, paid } = await libraryPlace();
+  const record = {
+    user: { id: "7d0f2f7e", email: "ana@example.com" },
+    credits: { balance: 5, used_this_key: 0 },
+    api_key: { id: "k1", name: "nightly", requests_count: 1 },
+  };
+  const client = await openClient(on, { service: { ...paid, baseUrl: await serviceThatAnswers(record) } });
+  expect(await client.me()).toEqual({ ...record, user: { ...record.user, name: null }, subscription: null });
+  await client.close();
+});
+
+test("an answer that is not the documented record is unreadable, with its status", async () => {
+  const { on, paid } = await libraryPlace();
+  const client = await openClient(on, {
+    service: { ...paid, baseUrl: await serviceThatAnswers({ hello: 1 }) },
+  });
+  for (const call of [() => client.task("t1"), () => client.models(), () => client.me()])
+    await expect(call()).rejects.toMatchObject({ kind: "unreadable", status: 200, code: null });
   await client.close();
 });
 
@@ -167,6 +220,27 @@ test("calls at the same time are sent as fast as the lanes allow: those that wai
   db.close();
   // GET me, GET models and twelve paid requests.
   expect(reserved).toBe(14);
+  await client.close();
+});
+
+test("every call says in the same way that the day's requests are used up", async () => {
+  const { on, paid, place } = await libraryPlace({ plan: "Starter" });
+  const client = await openClient(on, { service: paid });
+  await client.me();
+  const db = openSqlite(join(place.root, "state", "bulkgen", "accounts.db"));
+  const sent = db.prepare(
+    "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) SELECT id, 'task', ?, ? FROM accounts",
+  );
+  const now = skippingClock.now();
+  for (let request = 0; request < 1_000; request++) sent.run(now - 3_600_000, now - 3_600_000);
+  db.close();
+  const calls = [
+    () => client.me(),
+    () => client.models(),
+    () => client.task("1"),
+    () => client.generate(fox),
+  ];
+  for (const call of calls) await expect(call()).rejects.toBeInstanceOf(NoRequestsUntil);
   await client.close();
 });
 

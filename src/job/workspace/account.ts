@@ -234,7 +234,7 @@ function refuseOther(error: unknown, sandbox: boolean): never {
 /** The same failure as a message that says what to do next. */
 function explain(error: unknown, connection: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
-    throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
+    throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`, null, { cause: error });
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
