@@ -1,6 +1,7 @@
 import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { sha256Of } from "../text/pieces.js";
+import { bucketFilesAtOnce, forEachOf } from "./at-once.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
 import { identityOf, indexName, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
@@ -67,9 +68,14 @@ export async function examine(
     if (!rows.has(identity)) all.push({ identity, file, bytes, sha256 });
   }
   const examination: Examination = { files: all.length, read: 0, bytesRead: 0, findings: [] };
-  for (const file of all) {
-    if (options.signal?.aborted) break;
+  const found = await forEachOf(all, disk.inBucket ? bucketFilesAtOnce : 1, async (file) => {
+    if (options.signal?.aborted) return null;
     const finding = await examineFile(disk, jobFolder, file, options.reads(file), examination);
+    options.onFile?.();
+    return finding;
+  });
+  for (const [at, file] of all.entries()) {
+    const finding = found[at] ?? null;
     const isGoneFrom = finding?.kind === "missing" && options.isElsewhere?.(file.identity);
     if (finding && !isGoneFrom) examination.findings.push(finding);
     else if (isGoneFrom) examination.files--;
@@ -78,7 +84,6 @@ export async function examine(
     } else if (`${index.find(file.identity)?.check}`.endsWith(lengthUnknown)) {
       examination.findings.push({ kind: "unproven", file: file.file, identity: file.identity });
     }
-    options.onFile?.();
   }
   for (const stray of await strays(disk, jobFolder, all)) examination.findings.push(stray);
   return examination;

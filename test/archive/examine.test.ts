@@ -63,6 +63,32 @@ describe("an examination", () => {
     expect(some).toMatchObject({ files: 2, read: 1, bytesRead: 3 });
   });
 
+  test("asks about several files at once where a bucket has some, and begins no more once one has failed", async () => {
+    const known = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => archived(`${at}.png`, `file ${at}`)),
+    );
+    let [begun, going, most] = [0, 0, 0];
+    const counting = {
+      ...nodeDisk,
+      size: async (path: string) => {
+        begun++;
+        most = Math.max(most, ++going);
+        return nodeDisk.size(path).finally(() => going--);
+      },
+    };
+    expect(await look(known, {}, counting)).toMatchObject({ files: 30, findings: [] });
+    expect(most).toBe(1);
+    rmSync(join(folder, "17.png"));
+    const inBucket = async () => null;
+    const { findings } = await look(known, {}, { ...counting, inBucket });
+    expect(findings).toMatchObject([{ kind: "missing", file: "17.png" }]);
+    expect(most).toBe(8);
+    begun = 0;
+    const failing = async () => Promise.reject(systemError("EIO"));
+    await expect(look(known, {}, { ...counting, inBucket: failing })).rejects.toThrow("EIO");
+    expect(begun).toBeLessThan(30);
+  });
+
   test("P16: tells what is wrong with a file, and with its line in the index", async () => {
     const known = [
       await archived("missing.png", "x"),

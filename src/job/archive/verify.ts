@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { bucketFilesAtOnce, forEachOf } from "../../archive/at-once.js";
 import { copyFault } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
@@ -134,19 +135,16 @@ async function uncopied(
   const copies = await openCopies(options, environment);
   if (copies === null) return [];
   const broken = new Set(findings.flatMap((finding) => ("identity" in finding ? [finding.identity] : [])));
-  const found: FileFinding[] = [];
+  // A file that is only in a bucket has no copy, and was checked there.
+  const copied = all.filter(({ identity, bucket }) => bucket === null && !broken.has(identity));
   try {
-    for (const known of all) {
-      // A file that is only in a bucket has no copy, and was checked there.
-      if (known.bucket !== null) continue;
+    const found = await forEachOf(copied, bucketFilesAtOnce, async (known): Promise<FileFinding[]> => {
       if (signal.aborted) throw interrupted();
-      const reason = broken.has(known.identity)
-        ? null
-        : await copyFault(copies.bucket, path, known, reads(known));
-      if (reason !== null)
-        found.push({ kind: "uncopied", file: known.file, identity: known.identity, reason });
-    }
-    return found;
+      const { file, identity } = known;
+      const reason = await copyFault(copies.bucket, path, known, reads(known));
+      return reason === null ? [] : [{ kind: "uncopied", file, identity, reason }];
+    });
+    return found.flat();
   } finally {
     copies.close();
   }
