@@ -514,7 +514,7 @@ describe("a worker's process", () => {
     fleet.release();
     const ended = await running.ended;
     expect([ended.code, ended.stderr]).toEqual([8, expect.stringContaining("see that it runs")]);
-    expect(ended.stderr).toContain("then `bulkgen resume`");
+    expect(ended.stderr).toContain("then `bulkgen resume 1`");
     for (const args of [runArgs, workerArgs]) {
       const refused = await run(fleet.place, args, fleet.how);
       expect([args[0], refused.code, refused.stderr]).toEqual([
@@ -556,7 +556,7 @@ describe("a database that takes no more writes", () => {
       fleet.release();
       const ended = await running.ended;
       expect([ended.code, ended.stderr]).toEqual([8, expect.stringContaining("this one is read-only")]);
-      expect(ended.stderr).toContain("then `bulkgen resume`");
+      expect(ended.stderr).toContain("then `bulkgen resume 1`");
       for (const args of [["resume"], workerArgs]) {
         const refused = await run(fleet.place, args, fleet.how);
         expect([args[0], refused.code, refused.stderr]).toEqual([
