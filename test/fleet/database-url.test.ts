@@ -111,7 +111,10 @@ describe("a workspace whose state is in a PostgreSQL database", () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'bulkgen %@% run 1'",
     );
     const ended = await running.ended;
-    expect([ended.code, ended.stderr]).toEqual([8, expect.stringContaining("then `bulkgen resume 1 --sandbox`")]);
+    expect([ended.code, ended.stderr]).toEqual([
+      8,
+      expect.stringContaining("then `bulkgen resume 1 --sandbox`"),
+    ]);
     const resumed = await bulkgen("resume", "--json");
     expect([resumed.code, resumed.stderr]).toEqual([0, expect.anything()]);
     expect(
