@@ -7,7 +7,7 @@ export const bucketFilesAtOnce = 8;
  * Does work for each item, for so many at once, and returns the results in the order of the items. Once it has failed for
  * one, it is begun for no other.
  */
-export async function forEachOf<Item, Result>(
+export async function mapAtOnce<Item, Result>(
   items: readonly Item[],
   atOnce: number,
   work: (item: Item) => Promise<Result>,

@@ -1,7 +1,7 @@
 import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { sha256Of } from "../text/pieces.js";
-import { bucketFilesAtOnce, forEachOf } from "./at-once.js";
+import { bucketFilesAtOnce, mapAtOnce } from "./at-once.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
 import { identityOf, indexName, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
@@ -68,7 +68,7 @@ export async function examine(
     if (!rows.has(identity)) all.push({ identity, file, bytes, sha256 });
   }
   const examination: Examination = { files: all.length, read: 0, bytesRead: 0, findings: [] };
-  const found = await forEachOf(all, disk.inBucket ? bucketFilesAtOnce : 1, async (file) => {
+  const found = await mapAtOnce(all, disk.inBucket ? bucketFilesAtOnce : 1, async (file) => {
     if (options.signal?.aborted) return null;
     const finding = await examineFile(disk, jobFolder, file, options.reads(file), examination);
     options.onFile?.();

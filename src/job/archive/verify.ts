@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { bucketFilesAtOnce, forEachOf } from "../../archive/at-once.js";
+import { bucketFilesAtOnce, mapAtOnce } from "../../archive/at-once.js";
 import { copyFault } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
@@ -138,7 +138,7 @@ async function uncopied(
   // A file that is only in a bucket has no copy, and was checked there.
   const copied = all.filter(({ identity, bucket }) => bucket === null && !broken.has(identity));
   try {
-    const found = await forEachOf(copied, bucketFilesAtOnce, async (known): Promise<FileFinding[]> => {
+    const found = await mapAtOnce(copied, bucketFilesAtOnce, async (known): Promise<FileFinding[]> => {
       if (signal.aborted) throw interrupted();
       const { file, identity } = known;
       const reason = await copyFault(copies.bucket, path, known, reads(known));
