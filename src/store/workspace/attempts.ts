@@ -199,10 +199,12 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
 
     refreshOutputs: async (itemId, fresh) =>
       atomic(function* () {
-        const { hasChildren } = yield* applyTransition(connection, itemId, "url_expired", {
-          ...addressed(connection, fresh),
-          expired: 0,
-        });
+        const { hasChildren } = yield* applyTransition(
+          connection,
+          itemId,
+          "url_expired",
+          addressed(connection, fresh),
+        );
         yield* keepUrls(connection, itemId, fresh);
         if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
@@ -361,7 +363,7 @@ const neededOutputs = `
 
 /** What the item keeps of the URLs of its outputs. */
 function addressed({ clock }: Pick<InTransaction, "clock">, { fetchBy }: Addresses) {
-  return { next_at: 0, fetch_by: fetchBy, addressed_at: clock.now() };
+  return { next_at: 0, fetch_by: fetchBy, addressed_at: clock.now(), expired: 0 };
 }
 
 function* keepUrls({ sql }: InTransaction, itemId: number, { urls }: Addresses): Script<void> {

@@ -271,6 +271,22 @@ export function workspaceSuite(open: OpenDatabase): void {
         expired: 0,
       });
     });
+
+    test("P15: a new task's addresses are fresh, also where those of the task before had expired", async () => {
+      await enrolled("a");
+      const { id } = await submitted("a", "t1");
+      await store.complete(id, facts);
+      await store.expire(id, "its address answered 403");
+      await store.apply(id, "unfetchable", {});
+      await store.apply(id, "resubmit", { nextAt: 0 });
+      await submitted("a", "t2");
+      await store.complete(id, facts);
+      expect(await store.due(runId, 10, nothingParked, null)).toMatchObject({
+        tasks: [],
+        ready: [{ id }],
+        expired: 0,
+      });
+    });
   });
 
   describe("a manifest that changed between runs", () => {
