@@ -27,6 +27,23 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     expect(more, more.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/15 spent/) });
   });
 
+  test("of two models: a resume that raises one leaves the other, and refuses a name that no model has", async () => {
+    const place = newPlace();
+    place.write("set.csv", both);
+    const caps = ["aurora-image=4", "aurora-image-mini=1"].flatMap((cap) => ["--max-credits-per-model", cap]);
+    const ended = await run(place, ["run", "set.csv", "--sandbox", "--yes", ...caps]);
+    expect(ended.stdout, ended.stderr).toMatch(/^credits +5 spent/m);
+    const resume = ["resume", "--sandbox", "--max-credits-per-model"];
+    const refused = await run(place, [...resume, "aurora-imago=12"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("did you mean aurora-image?") });
+    const more = await run(place, [...resume, "aurora-image=8"]);
+    expect(more.stdout, more.stderr).toMatch(/^credits +9 spent/m);
+    expect(more.stdout.match(/^Ended early: .*/gm)?.sort()).toEqual([
+      "Ended early: aurora-image has reached its cap of 8 credits; its other items wait",
+      "Ended early: aurora-image-mini has reached its cap of 1 credit; its other items wait",
+    ]);
+  });
+
   test("of the balance that is to be left, also over a resume", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(3, "aurora-image"));

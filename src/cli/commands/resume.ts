@@ -6,6 +6,7 @@ import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { plannedRest } from "../../job/orders/request.js";
 import { continueJob } from "../../job/run/continue-job.js";
+import { checkModels } from "../../job/run/spending-caps.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
 import { spentIn } from "../../job/workspace/spent.js";
@@ -13,7 +14,7 @@ import { type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { localTime } from "../../text/times.js";
-import { changedOptions, type ResumeFlags } from "../flags/run.js";
+import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../flags/run.js";
 import { confirmed, isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
@@ -25,11 +26,13 @@ export async function resume({
   args,
   machine,
 }: Call<ResumeFlags, { run?: number }>): Promise<ExitName> {
-  const changes = changedOptions(flags);
+  refuseUnlimitedOrphans(flags);
   const prepared = await jobOptions(flags, machine, workspaceToChange(flags, machine));
   const continuation = {
     choose: unfinishedRun(args.run),
     async change({ store, account }: WorkspaceSession, found: Run, now: number): Promise<Run> {
+      const changes = changedOptions(flags, found.options);
+      if (changes.modelCaps !== undefined) checkModels(changes, (await account.models()).models);
       const run = { ...found, options: { ...withoutPastEnd(found.options, now), ...changes } };
       const evidence = await account.spendLog.evidence(run.options);
       await agreeToRest(store, run, evidence, flags, prepared);

@@ -218,22 +218,27 @@ export const resumeFlags = {
 };
 export type ResumeFlags = FlagsOf<typeof resumeFlags> & SharedFlags;
 
-/** The options of a run that are to change. Throws EarlyExit when paying again is allowed without a limit. */
-export function changedOptions(flags: ResumeFlags): Partial<RunOptions> {
-  const { maxDuration, maxCredits: cap, keepCredits: keep, orphans: lost } = flags;
-  if (lost === "resubmit" && flags.orphanCredits === undefined) throw unlimitedOrphans();
+/** Throws EarlyExit when paying again is allowed without a limit. */
+export function refuseUnlimitedOrphans({ orphans, orphanCredits }: ResumeFlags): void {
+  if (orphans === "resubmit" && orphanCredits === undefined) throw unlimitedOrphans();
+}
+
+/** The options of a run that are to change. A cap of one model leaves those of the others. */
+export function changedOptions(
+  flags: ResumeFlags,
+  before: Pick<RunOptions, "modelCaps" | "orphanCredits">,
+): Partial<RunOptions> {
+  const { maxDuration, maxCredits: cap, maxCreditsPerModel: caps, keepCredits: keep } = flags;
   const changes: Partial<RunOptions> = {
     ...(cap === undefined ? {} : { maxCredits: credits(cap) }),
-    ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
+    ...(caps === undefined ? {} : { modelCaps: { ...before.modelCaps, ...modelCaps(caps) } }),
     ...(keep === undefined ? {} : { keepCredits: credits(keep) }),
     ...defined({
       maxDurationMs: maxDuration,
       overdueWaitMs: flags.overdueWait,
       unsettledMax: flags.maxUnsettled,
     }),
-    ...(lost === undefined
-      ? {}
-      : { orphanCredits: lost === "hold" ? noCredits : credits(flags.orphanCredits ?? 0) }),
+    ...changedOrphans(flags, before),
   };
   for (const name of [
     "onInsufficient",
@@ -246,6 +251,16 @@ export function changedOptions(flags: ResumeFlags): Partial<RunOptions> {
   ] as const)
     if (flags[name] !== undefined) Object.assign(changes, { [name]: flags[name] });
   return changes;
+}
+
+/** Without --orphans, --orphan-credits changes the limit of a run that pays again for lost tasks. */
+function changedOrphans(
+  { orphans, orphanCredits }: ResumeFlags,
+  before: Pick<RunOptions, "orphanCredits">,
+): Pick<RunOptions, "orphanCredits"> | undefined {
+  if (orphans === "hold") return { orphanCredits: noCredits };
+  const resubmits = orphans === "resubmit" || before.orphanCredits > noCredits;
+  return resubmits && orphanCredits !== undefined ? { orphanCredits: credits(orphanCredits) } : undefined;
 }
 
 function unlimitedOrphans(): EarlyExit {
