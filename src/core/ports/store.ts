@@ -482,7 +482,8 @@ export interface ArchivedFile extends SavedFile {
 /** An item with all its attempts, and if it is archived with its files, both in the order of their numbers. */
 export interface MadeItem {
   item: Item;
-  files: readonly Pick<SavedFile, "file" | "bytes" | "bucket">[];
+  /** `outFolder` is that of the run that saved the file. */
+  files: readonly (Pick<SavedFile, "file" | "bytes" | "bucket"> & Pick<ArchivedOutput, "outFolder">)[];
   attempts: readonly Attempt[];
 }
 

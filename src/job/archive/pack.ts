@@ -90,13 +90,15 @@ interface FoundFile {
   file: string;
 }
 
-/** The path of each file. */
+/** The path of each file: in the folder that it was saved in, or in another of the job's, if somebody moved it. */
 function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
+  const jobName = runs.at(-1)?.jobName ?? "";
   const folders = [...new Set(runs.map(jobFolder))].toReversed();
   const missing: string[] = [];
   let inBucket: string | null = null;
-  const found = files.flatMap(({ file, bucket = null, bytes }) => {
-    const folder = folders.find((one) => sizeOf(join(one, file)) === bytes);
+  const found = files.flatMap(({ file, bucket = null, bytes, outFolder }) => {
+    const saved = jobFolder({ outFolder, jobName });
+    const folder = [saved, ...folders].find((one) => sizeOf(join(one, file)) === bytes);
     if (folder === undefined) {
       missing.push(file);
       inBucket ??= bucket;

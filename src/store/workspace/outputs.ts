@@ -32,7 +32,7 @@ const itemsOfKeys = `
   FROM items WHERE job_id = @jobId AND key IN (SELECT value FROM json_each(@keys))`;
 const areNamed = "item_id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids))";
 const filesOfItems = `
-  SELECT item_id AS itemId, file, bytes, bucket FROM outputs WHERE ${areNamed} AND file IS NOT NULL
+  SELECT item_id AS itemId, file, bytes, bucket, out_folder AS outFolder FROM outputs WHERE ${areNamed} AND file IS NOT NULL
   ORDER BY item_id, number`;
 const attemptsOfItems = `${selectAttempts} WHERE ${areNamed} ORDER BY item_id, number`;
 
@@ -49,7 +49,10 @@ export function archivedMethods({
       read(function* () {
         const rows = (yield* sql(itemsOfKeys).all({ jobId, keys: JSON.stringify(keys) })) as ItemRow[];
         const ids = JSON.stringify(rows.map(({ id }) => id));
-        const files = byItem((yield* sql(filesOfItems).all({ ids })) as FileRow[]);
+        const fileRows = (yield* sql(filesOfItems).all({ ids })) as FileRow[];
+        const files = byItem(
+          fileRows.map((file) => ({ ...file, outFolder: toldPath(root, file.outFolder) })),
+        );
         const attempts = byItem((yield* sql(attemptsOfItems).all({ ids })) as Attempt[]);
         return rows.map((row) => ({
           item: asItem(row),
