@@ -107,6 +107,10 @@ describe("a selection", () => {
     expect(await problemsOf({ range: { from: 2, to: 3 } })).toEqual([3]);
     expect(await problemsOf(filter(["id", "b"], ["id", "d"]))).toEqual([3]);
     expect(await problemsOf({})).toEqual([3, 4]);
+    expect(await problemsOf({ first: 1 })).toEqual([]);
+    expect(await problemsOf({ first: 2 })).toEqual([3, 4]);
+    expect(await problemsOf({ first: 3 })).toEqual([3, 4]);
+    expect(await problemsOf({ onlyFailed: true })).toEqual([]);
   });
 
   test("that names a column which no row has, or leaves no row, is a problem of the manifest", async () => {

@@ -162,14 +162,18 @@ interface Form {
   header: HeaderRow;
 }
 
-/** The delimiter, if it is not named: the one with which the header has the most known columns, then the most columns. */
+/**
+ * The delimiter, if it is not named: the one with which the header has the most known columns, then the most columns. A
+ * comma before a space is part of a name, as in `Price, net`.
+ */
 function formOf(text: string, named: string | undefined, headerRow: number | undefined): Form {
   const start = text.slice(0, headerCharactersMax);
   const forms = (named === undefined ? Object.values(delimiters) : [named]).map((delimiter) => {
     const records = recordsIn(start, delimiter);
     const header = headerRow === undefined ? headerOf(records) : { row: headerRow };
-    const names = (records[header.row - 1] ?? []).map(columnName);
-    const score = names.filter(isKnown).length * headerCharactersMax + names.length;
+    const names = records[header.row - 1] ?? [];
+    const known = names.map(columnName).filter(isKnown);
+    const score = known.length * headerCharactersMax + names.filter((name) => !name.startsWith(" ")).length;
     return { delimiter, header, score };
   });
   return forms.reduce((best, next) => (next.score > best.score ? next : best));

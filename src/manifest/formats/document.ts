@@ -34,8 +34,9 @@ export function parsed(
 ): Document | { problem: Problem } {
   const lines = new LineCounter();
   const markOf = (offset: number): Mark => {
+    // Before the text is parsed, no line is known.
     const at = lines.linePos(offset);
-    return { line: at.line + line - 1, lineColumn: at.col };
+    return { line: Math.max(1, at.line) + line - 1, lineColumn: Math.max(1, at.col) };
   };
   const fail = (got: string, offset: number) => ({
     problem: {
@@ -137,6 +138,7 @@ class Reading {
       const own: [string, Plain][] = [];
       const merged: [string, Plain][] = [];
       for (const pair of node.items) {
+        if (isAlias(pair.key)) throw new NotPlain("an alias (*name) as the name of a field", start);
         const key = isScalar(pair.key) ? this.scalarText(pair.key) : "";
         const value = this.plainOf(pair.value, within);
         if (this.language === "YAML" && key === "<<" && isObject(value))
@@ -186,6 +188,7 @@ function nodeAt(top: Node | null, path: readonly PropertyKey[]): Node | null {
 function plainWords(message: string): string {
   return message
     .replace(/ at line \d+, column \d+:[\s\S]*$/, "")
+    .replace(/^Source contains multiple documents.*/, "several documents in one file, separated by ---")
     .replace(/^Unresolved plain scalar/, "text without quotes:")
     .replace(/Flow sequence/, "the array")
     .replace(/Flow map/, "the object")

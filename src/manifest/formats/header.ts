@@ -53,12 +53,14 @@ export function isEmpty(cell: string): boolean {
 
 /**
  * A comment begins with `#` and has the row to itself. If commas split it into cells, it is recognised by `# ` and by not
- * fitting under the header. In a sheet of one column only `# ` begins a comment: `#sunset` is a prompt.
+ * fitting under the header. In a sheet of one column only `# ` begins a comment: `#sunset` is a prompt. A header may
+ * begin with a column `#` that numbers the rows.
  */
 export function isComment(record: readonly string[], columns: number): boolean {
   const first = record[0]?.trimStart() ?? "";
   if (!first.startsWith("#")) return false;
   const spaced = /^#(\s|#|$)/.test(first);
   if (isBlank(record.slice(1)) && columns > 1) return true;
+  if (columns === Number.POSITIVE_INFINITY && first.trim() === "#") return false;
   return spaced && (columns === 1 ? record.length === 1 : record.length !== columns);
 }

@@ -252,8 +252,19 @@ export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "cho
         `UPDATE problems SET hidden = 1 WHERE row IN (SELECT number FROM drafted)
            AND row NOT IN (SELECT number FROM drafted WHERE chosen)`,
       ).run();
-      hideUnread(sql, matches);
-      return sql("SELECT count(*) FROM drafted WHERE chosen AND first").value() as number;
+      const rows = sql("SELECT count(*) FROM drafted WHERE chosen AND first").value() as number;
+      const isFull = first !== null && rows >= first;
+      const last = isFull
+        ? (sql("SELECT max(number) FROM drafted WHERE chosen").value() as number)
+        : Infinity;
+      const failed = onlyFailed
+        ? new Set((sql(failedIds).all() as { id: string }[]).map(({ id }) => id))
+        : null;
+      hideUnread(
+        sql,
+        (row) => matches(row) && row.number <= last && (failed === null || failed.has(row.id ?? "")),
+      );
+      return rows;
     },
 
     reorder(order) {
@@ -292,6 +303,8 @@ const failedRows = `
   UNION
   SELECT row FROM drafted WHERE key IS NULL AND id IN (SELECT row_id FROM known WHERE state = 'failed')
 `;
+
+const failedIds = "SELECT row_id AS id FROM known WHERE state = 'failed'";
 
 function keepFirst(sql: Sql, order: string, count: number): void {
   sql(

@@ -32,6 +32,26 @@ test.each([
   expect(rows[0]?.cells).toEqual({ id: "a", prompt: "x, y; z\t!", "params.style": "poster" });
 });
 
+test("a comma before a space is no delimiter if the header has another", async () => {
+  const { columns, rows } = await read("Size (W, H, D);Price, net\n10, 20, 5;12,50\n");
+  expect(columns).toEqual(["Size (W, H, D)", "Price, net"]);
+  expect(rows[0]?.cells).toEqual({ "Size (W, H, D)": "10, 20, 5", "Price, net": "12,50" });
+  expect((await read("Name, Size\ncup, 2\n")).columns).toEqual(["Name", "Size"]);
+});
+
+test.each([",", ";", "\t"])(
+  "a column # that numbers the rows is part of the header (%j)",
+  async (delimiter) => {
+    const text = ["#,id,prompt", "1,a,x", "# a comment"].join("\n").replaceAll(",", delimiter);
+    const { columns, rows, notes } = await read(text);
+    expect(columns).toEqual(["#", "id", "prompt"]);
+    expect(rows.map(({ number, cells }) => [number, cells])).toEqual([
+      [2, { "#": "1", id: "a", prompt: "x" }],
+    ]);
+    expect(notes).toEqual(["row 3 begins with # and is a comment"]);
+  },
+);
+
 test("a sheet with one column needs no delimiter", async () => {
   expect((await read("prompt\na cup; red\n")).rows[0]?.cells).toEqual({ prompt: "a cup; red" });
 });

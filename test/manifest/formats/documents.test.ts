@@ -63,6 +63,11 @@ test("comments and a comma too many do no harm", async () => {
   });
 });
 
+test("an alias as the name of a field is refused", async () => {
+  const { problems } = (await read('[{"id": &a "x", *a : "y"}]')).source;
+  expect(problems).toMatchObject([{ got: "an alias (*name) as the name of a field" }]);
+});
+
 describe("an error names line and column, what was expected and what was found", () => {
   test.each<[string, string, object]>([
     ["a missing bracket", '[{"prompt": "p"}', { line: 1, lineColumn: 17 }],
