@@ -448,6 +448,30 @@ describe("trouble", () => {
     await second.getByRole("heading", { name: "Gallery" }).waitFor();
   });
 
+  it("a file far down in the gallery is shown as picked, too", async () => {
+    const many = Array.from({ length: 122 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
+    place.write("many.csv", ["id,model,prompt", ...many].join("\n"));
+    expect((await run(place, ["run", "many.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    await page.goto(`${new URL(link).origin}/#/gallery`);
+    await page.getByRole("button", { name: "Open r121, file 1" }).waitFor();
+    const first = page.getByRole("button", { name: "Open r0, file 1" });
+    const toTheEnd = () => page.getByRole("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
+    await expect
+      .poll(async () => {
+        await toTheEnd();
+        return first.count();
+      })
+      .toBe(1);
+    await first.click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Pick/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Picked/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("picked", { exact: true }).waitFor();
+    expect(await first.count()).toBe(1);
+    expect(complaints).toEqual([]);
+  });
+
   it("two pages see the same; a workspace that is deleted under them and a dashboard that ends are said", async () => {
     place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
     expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
