@@ -305,6 +305,28 @@ describe("decide", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("an item whose decision could not be carried out waits again, however late the command failed", async () => {
+    place.write(
+      "cups.yaml",
+      "approve: true\nrows:\n  - { id: cup, model: aurora-image-mini, prompt: a cup }\n",
+    );
+    expect(await run(place, ["run", "cups.yaml", "--yes"], { env })).toMatchObject({ code: 10 });
+    env = { ...env, BULKGEN_API_KEY: `svc_${"0".repeat(32)}` };
+    await open();
+    await page.goto(`${new URL(link).origin}/#/decide/approval`);
+    await page.getByRole("button", { name: "Make it again…" }).click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Make it again for/ })
+      .click();
+    await page.locator(".notice.failed").getByText("INVALID_API_KEY").waitFor();
+    await expect.poll(() => page.getByRole("button", { name: "Approve" }).isEnabled()).toBe(true);
+    expect(await page.getByText("rejected, made again").count()).toBe(0);
+    // What needs no key is carried out.
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("Nothing waits for approval").waitFor();
+  });
+
   it("held items are shown with what is known of their requests; one is adopted, one submitted again at its price", async () => {
     place.write("two.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\njar,aurora-image-mini,a jar\n");
     const proxy = await startProxy(

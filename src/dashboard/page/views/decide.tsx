@@ -34,7 +34,7 @@ export function DecideView({ what, standing }: { what: string; standing: Standin
           ))}
         </nav>
       </header>
-      {shown?.name === "approval" && <ApprovalDesk />}
+      {shown?.name === "approval" && <ApprovalDesk commands={standing.commands} />}
       {shown?.name === "held" && <HeldItems />}
       {shown?.name === "failed" && <FailedItems />}
     </div>
