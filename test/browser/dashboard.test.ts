@@ -374,6 +374,7 @@ describe("trouble", () => {
     await page.getByRole("button", { name: "Resume" }).waitFor();
     expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.getByRole("dialog").getByText("1 item of two is not archived.").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
     await page.getByText("cancelled").first().waitFor();
     await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
