@@ -305,6 +305,28 @@ describe("decide", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("an item whose decision could not be carried out waits again, however late the command failed", async () => {
+    place.write(
+      "cups.yaml",
+      "approve: true\nrows:\n  - { id: cup, model: aurora-image-mini, prompt: a cup }\n",
+    );
+    expect(await run(place, ["run", "cups.yaml", "--yes"], { env })).toMatchObject({ code: 10 });
+    env = { ...env, BULKGEN_API_KEY: `svc_${"0".repeat(32)}` };
+    await open();
+    await page.goto(`${new URL(link).origin}/#/decide/approval`);
+    await page.getByRole("button", { name: "Make it again…" }).click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Make it again for/ })
+      .click();
+    await page.locator(".notice.failed").getByText("INVALID_API_KEY").waitFor();
+    await expect.poll(() => page.getByRole("button", { name: "Approve" }).isEnabled()).toBe(true);
+    expect(await page.getByText("rejected, made again").count()).toBe(0);
+    // What needs no key is carried out.
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("Nothing waits for approval").waitFor();
+  });
+
   it("held items are shown with what is known of their requests; one is adopted, one submitted again at its price", async () => {
     place.write("two.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\njar,aurora-image-mini,a jar\n");
     const proxy = await startProxy(
@@ -352,6 +374,7 @@ describe("trouble", () => {
     await page.getByRole("button", { name: "Resume" }).waitFor();
     expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.getByRole("dialog").getByText("1 item of two is not archived.").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
     await page.getByText("cancelled").first().waitFor();
     await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
@@ -446,6 +469,30 @@ describe("trouble", () => {
     );
     await second.goto(link);
     await second.getByRole("heading", { name: "Gallery" }).waitFor();
+  });
+
+  it("a file far down in the gallery is shown as picked, too", async () => {
+    const many = Array.from({ length: 122 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
+    place.write("many.csv", ["id,model,prompt", ...many].join("\n"));
+    expect((await run(place, ["run", "many.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    await page.goto(`${new URL(link).origin}/#/gallery`);
+    await page.getByRole("button", { name: "Open r121, file 1" }).waitFor();
+    const first = page.getByRole("button", { name: "Open r0, file 1" });
+    const toTheEnd = () => page.getByRole("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
+    await expect
+      .poll(async () => {
+        await toTheEnd();
+        return first.count();
+      })
+      .toBe(1);
+    await first.click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Pick/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Picked/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("picked", { exact: true }).waitFor();
+    expect(await first.count()).toBe(1);
+    expect(complaints).toEqual([]);
   });
 
   it("two pages see the same; a workspace that is deleted under them and a dashboard that ends are said", async () => {

@@ -94,14 +94,13 @@ export function perform(act: Act): Promise<StartedCommand> {
   });
 }
 
-/** The same for a button without a dialog: a refusal is shown as a notice. Returns whether it was done. */
-export async function performNow(act: Act): Promise<boolean> {
+/** The same for a button without a dialog: a refusal is shown as a notice, and resolves with null. */
+export async function performNow(act: Act): Promise<StartedCommand | null> {
   try {
-    const { exit } = await perform(act);
-    return exit === null || exit === 0;
+    return await perform(act);
   } catch (error) {
     tellError(error);
-    return false;
+    return null;
   }
 }
 

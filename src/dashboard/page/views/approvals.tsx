@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ItemStory, WaitingPage } from "../../shapes.js";
+import type { ItemStory, StartedCommand, WaitingPage } from "../../shapes.js";
 import { credits, number } from "../parts/amounts.js";
 import { Icon } from "../parts/dialog.js";
 import { Empty, Waiting } from "../parts/empty.js";
@@ -14,10 +14,16 @@ import { performNow, propose, useDoing } from "../server/commands.js";
 type WaitingItem = WaitingPage["items"][number];
 type Decision = "approved" | "rejected" | "again";
 
-/** One picture after the other, large, with a key for each decision. */
-export function ApprovalDesk() {
+interface Mark {
+  decision: Decision;
+  /** The command that carries it out; null until it has been started. */
+  command: number | null;
+}
+
+/** One picture after the other, large, with a key for each decision. `commands` are those started here, with their ends. */
+export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[] }) {
   const { data, error } = useAnswer<WaitingPage>("/api/waiting?what=approval");
-  const [decided, setDecided] = useState<ReadonlyMap<number, Decision>>(new Map());
+  const [decided, setDecided] = useState<ReadonlyMap<number, Mark>>(new Map());
   const [shown, setShown] = useState<number | null>(null);
   const { proposal, waiting } = useDoing();
   const items = data?.items ?? [];
@@ -28,13 +34,21 @@ export function ApprovalDesk() {
     const to = items[index + by];
     if (to !== undefined) setShown(to.id);
   };
-  const mark = (item: WaitingItem, decision: Decision | null) =>
+  const mark = (item: WaitingItem, decision: Decision | null, command: number | null = null) =>
     setDecided((before) => {
       const after = new Map(before);
       if (decision === null) after.delete(item.id);
-      else after.set(item.id, decision);
+      else after.set(item.id, { decision, command });
       return after;
     });
+  const failed = commands.filter(({ exit }) => exit !== null && exit !== 0).map(({ id }) => id);
+  // A command that has failed has decided nothing about an item that still waits, even if it failed much later.
+  useEffect(() => {
+    setDecided((before) => {
+      const after = new Map([...before].filter(([, { command }]) => !failed.some((id) => id === command)));
+      return after.size === before.size ? before : after;
+    });
+  }, [failed.join(), decided]);
   const goOn = (item: WaitingItem) => {
     const place = items.indexOf(item);
     const next = [...items.slice(place + 1), ...items.slice(0, place)].find(({ id }) => !decided.has(id));
@@ -45,9 +59,7 @@ export function ApprovalDesk() {
     mark(current, decision);
     goOn(current);
     void performNow({ do: decision === "approved" ? "approve" : "reject", items: [current.name] }).then(
-      (isDone) => {
-        if (!isDone) mark(current, null);
-      },
+      (command) => mark(current, command === null ? null : decision, command?.id),
     );
   };
   const again = () => {
@@ -59,8 +71,8 @@ export function ApprovalDesk() {
       act: { do: "reject again", items: [current.name], price: 0 },
       price: "asked",
       verb: "Make it again",
-      onDone: () => {
-        mark(current, "again");
+      onDone: ({ id }) => {
+        mark(current, "again", id);
         goOn(current);
       },
     });
@@ -82,7 +94,7 @@ export function ApprovalDesk() {
         <p>A step with `approve` in a job file waits here until somebody has looked at what was made.</p>
       </Empty>
     );
-  const decision = decided.get(current.id) ?? null;
+  const decision = decided.get(current.id)?.decision ?? null;
   return (
     <section class="desk" aria-label="Approval">
       <div class="desk-stage">
@@ -151,7 +163,7 @@ export function ApprovalDesk() {
             <button
               type="button"
               key={item.id}
-              class={decided.get(item.id) ?? ""}
+              class={decided.get(item.id)?.decision ?? ""}
               aria-pressed={item === current}
               aria-label={visible(item.rowId)}
               onClick={() => setShown(item.id)}

@@ -34,7 +34,7 @@ export function DecideView({ what, standing }: { what: string; standing: Standin
           ))}
         </nav>
       </header>
-      {shown?.name === "approval" && <ApprovalDesk />}
+      {shown?.name === "approval" && <ApprovalDesk commands={standing.commands} />}
       {shown?.name === "held" && <HeldItems />}
       {shown?.name === "failed" && <FailedItems />}
     </div>
@@ -196,6 +196,11 @@ function FailedItems() {
 }
 
 function More({ page: { items, total } }: { page: WaitingPage }) {
-  if (total <= items.length) return null;
-  return <p class="none">{number(total - items.length)} more come up when these are decided.</p>;
+  const more = total - items.length;
+  if (more <= 0) return null;
+  return (
+    <p class="none">
+      {number(more)} more {more === 1 ? "comes" : "come"} up when these are decided.
+    </p>
+  );
 }

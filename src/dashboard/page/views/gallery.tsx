@@ -112,7 +112,13 @@ function nameOf({ itemId, number }: FileEntry): string {
 
 const pageFiles = 120;
 
-/** The files that were read so far. What is new comes to the front when the workspace has changed. */
+/** How many files are read at once when those on the page are read again. */
+const refreshedFiles = 500;
+
+/**
+ * The files that were read so far. All of them are read again when the workspace has changed: a mark may be new, and a
+ * file of an earlier row may have been archived late.
+ */
 function useFiles(text: string, run: string | null) {
   const [state, setState] = useState<{
     files: FileEntry[] | null;
@@ -124,43 +130,42 @@ function useFiles(text: string, run: string | null) {
     error: null,
   });
   const isLoading = useRef(false);
-  const path = useCallback(
-    (before: number | null) => withQuery("/api/files", { text, run, before, limit: pageFiles }),
+  const load = useCallback(
+    (before: number | null, limit: number, signal: AbortSignal) =>
+      get<FilePage>(withQuery("/api/files", { text, run, before, limit }), signal),
     [text, run],
   );
   const abort = useRef(new AbortController());
-  const failed = useCallback((error: unknown) => {
-    if (!abort.current.signal.aborted) setState((before) => ({ ...before, error: error as Error }));
-  }, []);
+  const failed = (error: unknown, signal: AbortSignal) => {
+    if (!signal.aborted) setState((before) => ({ ...before, error: error as Error }));
+  };
   useEffect(() => {
     abort.current = new AbortController();
     const { signal } = abort.current;
     setState({ files: null, older: null, error: null });
-    get<FilePage>(path(null), signal).then(
+    load(null, pageFiles, signal).then(
       (page) => setState({ files: page.files, older: page.older, error: null }),
-      (error: unknown) => {
-        if (!signal.aborted) failed(error);
-      },
+      (error: unknown) => failed(error, signal),
     );
     return () => abort.current.abort();
-  }, [path, failed]);
+  }, [load]);
   useChanges(() => {
-    get<FilePage>(path(null), abort.current.signal).then((page) => {
-      const last = page.files.at(-1)?.itemId ?? 0;
-      setState((before) => {
-        const rest = (before.files ?? []).filter(({ itemId }) => page.older !== null && itemId < last);
-        return {
-          files: [...page.files, ...rest],
-          older: rest.length > 0 ? before.older : page.older,
-          error: null,
-        };
-      });
-    }, failed);
+    const { signal } = abort.current;
+    const last = state.files?.at(-1)?.itemId ?? null;
+    const read =
+      last === null
+        ? load(null, pageFiles, signal)
+        : filesUntil(last, (before) => load(before, refreshedFiles, signal));
+    read.then(
+      (page) => setState({ files: page.files, older: page.older, error: null }),
+      (error: unknown) => failed(error, signal),
+    );
   });
   const more = () => {
     if (isLoading.current || state.older === null) return;
     isLoading.current = true;
-    get<FilePage>(path(state.older), abort.current.signal)
+    const { signal } = abort.current;
+    load(state.older, pageFiles, signal)
       .then((page) =>
         setState((before) => ({
           files: [...(before.files ?? []), ...page.files],
@@ -168,12 +173,28 @@ function useFiles(text: string, run: string | null) {
           error: null,
         })),
       )
-      .catch(failed)
+      .catch((error: unknown) => failed(error, signal))
       .finally(() => {
         isLoading.current = false;
       });
   };
   return { ...state, isAll: state.older === null, more };
+}
+
+/** The files from the newest item to this one. */
+async function filesUntil(
+  last: number,
+  load: (before: number | null) => Promise<FilePage>,
+): Promise<FilePage> {
+  const read: FileEntry[] = [];
+  let older: number | null = null;
+  do {
+    const page: FilePage = await load(older);
+    read.push(...page.files);
+    older = page.older;
+  } while (older !== null && older > last);
+  const files = read.filter(({ itemId }) => itemId >= last);
+  return { files, older: older === null && files.length === read.length ? null : last };
 }
 
 interface GridProps {

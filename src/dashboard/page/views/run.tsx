@@ -86,6 +86,7 @@ function RunActions({ run }: { run: RunDetail }) {
   const { id, job, alive, canResume, counts, state } = run;
   const failed = counts.failed ?? 0;
   const open = wantedItems(counts) - (counts.archived ?? 0);
+  const openWords = `${counted(open, "item")} of ${job} ${open === 1 ? "is" : "are"} not archived`;
   return (
     <div class="actions">
       {alive && (
@@ -111,7 +112,7 @@ function RunActions({ run }: { run: RunDetail }) {
           onClick={() =>
             propose({
               title: `Cancel run ${id}`,
-              words: `Nothing more is submitted, for good. What is paid for is ${alive ? "still collected" : "collected by Resume"}. ${counted(open, "item")} of ${job} are not archived${alive ? " yet" : ""}.`,
+              words: `Nothing more is submitted, for good. What is paid for is ${alive ? "still collected" : "collected by Resume"}. ${openWords}${alive ? " yet" : ""}.`,
               act: { do: "cancel", run: id },
               price: null,
               verb: "Cancel the run",
@@ -129,7 +130,7 @@ function RunActions({ run }: { run: RunDetail }) {
           onClick={() =>
             propose({
               title: `Resume run ${id}`,
-              words: `${counted(open, "item")} of ${job} are not archived. The run goes on where it stopped; nothing archived is paid twice.`,
+              words: `${openWords}. The run goes on where it stopped; nothing archived is paid twice.`,
               act: { do: "resume", run: id, price: 0 },
               price: "asked",
               verb: "Resume",
@@ -218,13 +219,14 @@ function Figures({ run, live, now, workspace }: FiguresProps) {
         <p class="figure">{number(run.charged)}</p>
         <p class="quiet">
           {run.pending > 0 ? `${number(run.pending)} more pending` : "nothing pending"}
+          {run.lost > 0 && ` · up to ${number(run.lost)} lost`}
           {cap !== null && ` · cap ${number(cap)}`}
         </p>
         {cap !== null && (
           <meter
             min={0}
             max={Math.max(1, cap)}
-            value={run.charged + run.pending}
+            value={run.charged + run.pending + run.lost}
             aria-label="Credits of the cap"
           />
         )}

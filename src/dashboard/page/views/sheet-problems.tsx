@@ -50,7 +50,9 @@ export function Problems({ problems, total, editable, columns, place, onPlace, o
         </button>
       )}
       {isOpen && total > shownMax && (
-        <p class="quiet">{number(total - shownMax)} more come up when these are fixed.</p>
+        <p class="quiet">
+          {number(total - shownMax)} more {total - shownMax === 1 ? "comes" : "come"} up when these are fixed.
+        </p>
       )}
     </section>
   );

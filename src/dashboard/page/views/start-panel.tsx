@@ -95,7 +95,7 @@ function startOf(
       : ` ${counted(archived, "item")} of it ${archived === 1 ? "is archived already and costs" : "are archived already and cost"} nothing.`;
   const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
   const doubt = inDoubt === 0 ? "" : ` ${doubtWords(inDoubt)}`;
-  const left = after === null ? "" : ` After it, about ${credits(after)} are left.`;
+  const left = after === null ? "" : ` After it, about ${credits(after)} ${after === 1 ? "is" : "are"} left.`;
   return {
     title: `Run ${visible(job)}`,
     words: `This makes ${counted(due, "item")} of the sheet.${rest}${time}${left}${doubt}`,
