@@ -90,6 +90,10 @@ const taken = [
   "last",
   "size",
   "default",
+] as const;
+
+/** Those that calculate. */
+const numeric = [
   "plus",
   "minus",
   "times",
@@ -103,7 +107,7 @@ const taken = [
   "at_most",
 ] as const;
 
-const filterNames: readonly string[] = [...taken, "slug", "pad", "date", "column"].toSorted();
+const filterNames: readonly string[] = [...taken, ...numeric, "slug", "pad", "date", "column"].toSorted();
 
 /**
  * Registers these filters in an engine and removes all others. `used` collects the columns that are named by values.
@@ -115,6 +119,7 @@ function useFilters(engine: Liquid, used: Set<string>): void {
   >;
   for (const name of Object.keys(engine.filters)) delete engine.filters[name];
   for (const name of taken) engine.registerFilter(name, builtIn[name] as FilterImplOptions);
+  for (const name of numeric) engine.registerFilter(name, numericFilter(name));
   for (const [name, filter] of Object.entries(own)) engine.registerFilter(name, filter);
 }
 
@@ -134,6 +139,24 @@ function slug(value: unknown): string {
 
 /** Letters without a Unicode decomposition. */
 const ligatures: Readonly<Record<string, string>> = { æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d" };
+
+/**
+ * Liquid's own filter takes any other text for 0, such as `19,90` or `5 €`. The result has no digits that come from
+ * calculating: 19.9 times 1.19 is 23.681.
+ */
+function numericFilter(name: (typeof numeric)[number]): FilterImplOptions {
+  const calculate = builtIn[name] as (this: unknown, ...numbers: unknown[]) => number;
+  const fail = (got: string) => {
+    const expected = "a number such as 19.9, with a point and no other signs";
+    return new TemplateFault({ message: `the ${name} filter needs a valid number`, expected, got });
+  };
+  return function (this: unknown, ...given: unknown[]) {
+    for (const text of given.slice(0, 2).map(textOf)) if (Number.isNaN(Number(text))) throw fail(text);
+    const result = calculate.apply(this, given);
+    if (!Number.isFinite(result)) throw fail(given.map(textOf).join(` | ${name}: `));
+    return Number.isInteger(result) ? result : Number(result.toPrecision(15));
+  };
+}
 
 const padMax = 100;
 
