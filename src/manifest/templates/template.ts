@@ -292,22 +292,30 @@ export class Templates {
     // A name made of values may be any name.
     const any = /\|\s*column\b/.test(liquid);
     const said = named.map(([root]) => String(root));
-    const names = [...new Set(any ? [...this.names.early, ...said] : said)];
+    const names = new Set(said);
+    const others = any ? [...this.names.early].filter((name) => !names.has(name)) : [];
     const tested = testedNames(liquid).filter((name) => said.includes(name.split(".")[0] ?? ""));
     return (values) => {
       try {
         for (const name of tested) refuseNo(name, values);
-        return String(this.engine.renderSync(parsed, this.scopeOf(values, names)));
+        return String(this.engine.renderSync(parsed, this.scopeOf(values, names, others)));
       } catch (error) {
         const inner = innermost(error);
-        if (inner instanceof LateName) throw inner;
+        if (inner instanceof LateName || inner instanceof TemplateFault) throw inner;
         throw new TemplateFault(this.faultOf(inner));
       }
     };
   }
 
-  private scopeOf(values: Values, names: readonly string[]): Record<string, unknown> {
+  /** Other names are read only if the template turns out to need them: their cells may have no value. */
+  private scopeOf(
+    values: Values,
+    names: Iterable<string>,
+    others: readonly string[],
+  ): Record<string, unknown> {
     const scope: Record<string, unknown> = Object.create(null);
+    for (const name of others)
+      Object.defineProperty(scope, name, { get: () => values.value(name), enumerable: true });
     for (const name of names) {
       if (name !== "params") put(scope, name, values);
       else {
@@ -430,10 +438,10 @@ function noName(name: string, names: Iterable<string>): TemplateProblem {
   const all = [...names];
   const near = nearest(name, all);
   const listed = all.slice(0, listedMax).join(", ");
+  const more = all.length > listedMax ? ` and ${all.length - listedMax} more` : "";
   return {
     message: `the template names "${name}", which is neither a column nor a variable`,
-    expected:
-      all.length <= listedMax ? `one of: ${listed}` : `one of: ${listed} and ${all.length - listedMax} more`,
+    expected: all.length === 0 ? "a param that the manifest sets" : `one of: ${listed}${more}`,
     got: name,
     ...(near === undefined ? {} : { nearest: near }),
   };

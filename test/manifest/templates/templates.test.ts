@@ -97,6 +97,13 @@ test.each([
   expect(problems).toMatchObject([{ message: `the ${filter} filter needs a valid number`, got }]);
 });
 
+test("a fault in the text of a cell that a template names is a problem of that cell", async () => {
+  const { problems } = await sheet("id,prompt,product\na,A {{ product }},50% {% off %}\n");
+  expect(problems).toMatchObject([
+    { place: { row: 2, column: "product" }, message: 'unknown template tag "off"' },
+  ]);
+});
+
 test("an empty cell is empty, also in a column with the name of a built-in variable", async () => {
   const { rows } = await sheet(
     "prompt,row,index\nseat {{ row }}-{{ index }},A,4\nseat {{ row }}-{{ index }},,\n",
