@@ -79,7 +79,6 @@ export class Items {
   private readonly later = new Map<string, number[]>();
   /** Items of a group so far, by the position of its first item; 0 if only one row asks for it. */
   private slots = new Uint32Array(1_024);
-  private readonly groups: Group[] = [];
   private readonly groupAt = new Map<number, Group>();
   private readonly more = { groups: 0, credits: noCredits };
 
@@ -230,14 +229,20 @@ export class Items {
     for (const slot of slots) take(draft, slot, chosen.get(slot) ?? (rest.next().value as Occurrence));
   }
 
-  /** Findings on rows with the same request. */
-  identical(): Finding[] {
+  /** Findings on rows with the same request. If not all rows are selected, only on those that are made. */
+  identical(isSelection: boolean): Finding[] {
     const { duplicates } = this.scope;
     if (duplicates === "error") return [];
-    const told = this.groups.map((group) => identicalRows(group, duplicates));
+    const told = [...this.groupAt].flatMap(([head, group]) => {
+      const wanted = isSelection ? this.draft.wantedIn(head) : Number.POSITIVE_INFINITY;
+      if (wanted <= (duplicates === "merge" ? 0 : 1)) return [];
+      const copies = duplicates === "merge" ? group.copies : Math.min(group.copies, wanted - 1);
+      return [identicalRows({ ...group, copies }, duplicates)];
+    });
     const { groups, credits: cost } = this.more;
     if (groups === 0) return told;
-    const each = duplicates === "merge" ? "each is made once" : `${inCredits(cost)} more than once`;
+    const each =
+      duplicates === "merge" ? "their rows share the same items" : `${inCredits(cost)} more than once`;
     const message = `${groups} more groups of identical rows; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
     return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
@@ -269,12 +274,11 @@ export class Items {
   }
 
   private begin(head: number, { price }: Counted, number: number): void {
-    if (this.groups.length >= groupsMax) {
+    if (this.groupAt.size >= groupsMax) {
       this.more.groups++;
       return;
     }
     const group = { price, numbers: [number], rows: 1, distinct: 1, copies: 0 };
-    this.groups.push(group);
     this.groupAt.set(head, group);
   }
 
@@ -346,8 +350,8 @@ function identicalRows({ price, numbers, rows, distinct, copies }: Group, duplic
     kind: "identical_rows",
     message:
       duplicates === "merge"
-        ? `${same}; it is made once`
-        : `${same}; each is made and paid for (${inCredits(cost)} more than once; --duplicates merge makes it once)`,
+        ? `${same}; they share the same items`
+        : `${same}; each is made and paid for (${inCredits(cost)} more than once; --duplicates merge avoids that)`,
     rows: numbers,
     copies,
     credits: duplicates === "merge" ? noCredits : cost,

@@ -281,7 +281,7 @@ function concluded(
       ...warningsOf(me, money, requests),
       ...diskWarning(files, input.roomBytes ?? null),
       ...missingWarning(missing, input.onMissing ?? "report"),
-      ...planning.items.identical(),
+      ...planning.items.identical(selection !== null),
       ...unusedParamColumns(unusedColumns, usedModels),
     ],
     notes,

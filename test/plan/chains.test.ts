@@ -147,7 +147,7 @@ steps:
       ["c", 2],
     ]);
     expect(kept.warnings.map(({ message }) => message)).toEqual([
-      "rows 3, 4 are identical; each is made and paid for (20 credits more than once; --duplicates merge makes it once)",
+      "rows 3, 4 are identical; each is made and paid for (20 credits more than once; --duplicates merge avoids that)",
     ]);
     const merged = await planOf(sheet, { duplicates: "merge" });
     expect(merged.items.map(({ rowId }) => rowId)).toEqual(["a", "b"]);

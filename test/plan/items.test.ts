@@ -289,7 +289,7 @@ describe("identical rows are told", () => {
 
   test("with the first eight of them", async () => {
     const cost = (credits: number) =>
-      `are identical; each is made and paid for (${credits} credits more than once; --duplicates merge makes it once)`;
+      `are identical; each is made and paid for (${credits} credits more than once; --duplicates merge avoids that)`;
     expect(await told(rows(8))).toEqual([`rows 2, 3, 4, 5, 6, 7, 8, 9 ${cost(28)}`]);
     expect(await told(rows(10))).toEqual([`rows 2, 3, 4, 5, 6, 7, 8, 9 and 2 more ${cost(36)}`]);
   });
@@ -306,13 +306,13 @@ describe("identical rows are told", () => {
     const merged = await planOf(`model,prompt\n${groups(102)}`, { duplicates: "merge" });
     expect(merged.warnings.at(-1)).toEqual({
       kind: "identical_rows",
-      message: "2 more groups of identical rows; each is made once",
+      message: "2 more groups of identical rows; their rows share the same items",
       rows: [],
       copies: 0,
       credits: 0,
     });
     expect(merged.warnings[0]).toMatchObject({
-      message: "rows 2, 3 are identical; it is made once",
+      message: "rows 2, 3 are identical; they share the same items",
       copies: 1,
       credits: 0,
     });
@@ -384,7 +384,7 @@ describe("identical rows that take the output of another item", () => {
     `id,model,prompt,image_url,output,repeat\ncup,paint,c,,,1\n${rows.map((row) => `${row}\n`).join("")}`;
   const three = sheet("c,edit,x,@cup,,1", "d,edit,x,@cup,out/d,1", ",edit,x,@cup,,1");
   const warning = (rows: string, cost: number) =>
-    `rows ${rows} are identical; each is made and paid for (${cost} credits more than once; --duplicates merge makes it once)`;
+    `rows ${rows} are identical; each is made and paid for (${cost} credits more than once; --duplicates merge avoids that)`;
 
   test("keep their ids and names, and each has a key of its own", async () => {
     const { items, warnings } = await planOf(three);

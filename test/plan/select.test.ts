@@ -161,7 +161,20 @@ describe("identical rows", () => {
     const [a, b, c] = plan.sheet.rows;
     expect(c?.keys.slice(0, 2)).toEqual(a?.keys);
     expect([a?.keys.length, b?.keys.length, c?.keys.length]).toEqual([2, 1, 3]);
-    expect(plan.warnings[0]?.message).toBe("rows 2, 4 are identical; it is made once");
+    expect(plan.warnings[0]?.message).toBe("rows 2, 4 are identical; they share the same items");
+  });
+
+  test("are told with a selection only if it makes several of them", async () => {
+    const five = "id,model,prompt\na,paint,z\nb,paint,x\nc,paint,x\nd,paint,x\n";
+    const cost = async (first: number, duplicates: "keep" | "merge" = "keep") =>
+      (await planOf(five, { duplicates, selection: { ...allRows, first } })).warnings.map((each) =>
+        each.kind === "identical_rows" ? [each.rows, each.copies] : [],
+      );
+    expect([await cost(1), await cost(2)]).toEqual([[], []]);
+    expect(await cost(3)).toEqual([[[3, 4, 5], 1]]);
+    expect(await cost(4)).toEqual([[[3, 4, 5], 2]]);
+    expect(await cost(1, "merge")).toEqual([]);
+    expect(await cost(2, "merge")).toHaveLength(1);
   });
 
   test("are problems where that is asked for, and only the first is made", async () => {

@@ -26,6 +26,8 @@ export interface Draft {
   groups(): Iterable<number>;
   /** The group of that first item. */
   group(head: number): DraftSlot[];
+  /** How many items of the group are wanted. */
+  wantedIn(head: number): number;
   /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
   knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
   /** The position of the item of this key. */

@@ -131,7 +131,10 @@ class Reading {
     if (within.length > 0 && ++this.repeated > repeatedMax) {
       throw new NotPlain(`aliases that repeat more than ${repeatedMax} values`, start);
     }
-    const { anchor } = node as { anchor?: string };
+    const { anchor, tag = "" } = node as { anchor?: string; tag?: string };
+    // YAML would read `!red cup` as `cup`.
+    if (tag.startsWith("!"))
+      throw new NotPlain(`a text that begins with ${tag}, which needs quotes around it`, start);
     if (anchor !== undefined && within.length === 0) this.anchors.set(anchor, node);
     if (isSeq(node)) return node.items.map((item) => this.plainOf(item, within));
     if (isMap(node)) {
@@ -185,10 +188,39 @@ function nodeAt(top: Node | null, path: readonly PropertyKey[]): Node | null {
   return found;
 }
 
+/** The parser's words for the slips of people, and what to write instead. */
+const slips: readonly [RegExp, string][] = [
+  [/^Source contains multiple documents/, "several documents in one file, separated by ---"],
+  [/^Nested mappings are not allowed/, 'a text with ": " in it, which needs quotes around it'],
+  [
+    /^Plain value cannot start with (?:reserved|directive indicator) character (\S)/,
+    "a text that begins with $1, which needs quotes around it",
+  ],
+  [/^Unexpected block-seq-ind on same line/, "a text that begins with -, which needs quotes around it"],
+  [
+    /^Unexpected scalar at node end/,
+    "text behind a value; put quotes around all of it, and a backslash before each quote inside",
+  ],
+  [
+    /^Block scalar header includes|^Not a YAML token/,
+    "text on the line of a | or >; begin it on the next line",
+  ],
+  [
+    /^Implicit map keys need to be followed by map values/,
+    "a line that is no field; the lines of a text are indented further than its field",
+  ],
+  [/^Sequence item without - indicator/, "a line that is indented less than the fields above it"],
+  [/^Map keys must be unique/, "two fields of one name"],
+  [/^Unexpected (?:double|single)-quoted-scalar token/, "a text where a comma should be"],
+];
+
 function plainWords(message: string): string {
-  return message
-    .replace(/ at line \d+, column \d+:[\s\S]*$/, "")
-    .replace(/^Source contains multiple documents.*/, "several documents in one file, separated by ---")
+  const text = message.replace(/ at line \d+, column \d+:[\s\S]*$/, "");
+  for (const [slip, words] of slips) {
+    const found = slip.exec(text);
+    if (found) return words.replace("$1", () => found[1] ?? "");
+  }
+  return text
     .replace(/^Unresolved plain scalar/, "text without quotes:")
     .replace(/Flow sequence/, "the array")
     .replace(/Flow map/, "the object")

@@ -238,7 +238,11 @@ function at(plain: Plain | undefined, path: readonly PropertyKey[]): Plain | und
 function described(value: Plain | undefined): string {
   if (value === undefined || value === null) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : `a list of ${value.length}`;
-  return typeof value === "object" ? "an object" : `"${value}"`;
+  if (typeof value !== "object") return `"${value}"`;
+  // So YAML reads `{{ product }}` without quotes.
+  return Object.hasOwn(value, "")
+    ? "an object; a text that begins with {{ needs quotes around it"
+    : "an object";
 }
 
 /** A whole manifest in JSON or YAML: `bulkgen schema manifest` prints it for editors. */

@@ -152,7 +152,10 @@ export class Scope implements Values {
     if (known !== undefined) return known;
     if (open.includes(name)) throw new TemplateFault(circle([...open, name]));
     const template = this.shared.templates.compile(value);
-    if (typeof template !== "function") throw new TemplateFault(template);
+    if (typeof template !== "function") {
+      const cell = Object.hasOwn(this.named.cells, name) ? name : null;
+      throw new TemplateFault(template, false, cell);
+    }
     open.push(name);
     try {
       const text = template(this);

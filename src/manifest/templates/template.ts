@@ -90,6 +90,10 @@ const taken = [
   "last",
   "size",
   "default",
+] as const;
+
+/** Those that calculate. */
+const numeric = [
   "plus",
   "minus",
   "times",
@@ -103,7 +107,7 @@ const taken = [
   "at_most",
 ] as const;
 
-const filterNames: readonly string[] = [...taken, "slug", "pad", "date", "column"].toSorted();
+const filterNames: readonly string[] = [...taken, ...numeric, "slug", "pad", "date", "column"].toSorted();
 
 /**
  * Registers these filters in an engine and removes all others. `used` collects the columns that are named by values.
@@ -115,6 +119,7 @@ function useFilters(engine: Liquid, used: Set<string>): void {
   >;
   for (const name of Object.keys(engine.filters)) delete engine.filters[name];
   for (const name of taken) engine.registerFilter(name, builtIn[name] as FilterImplOptions);
+  for (const name of numeric) engine.registerFilter(name, numericFilter(name));
   for (const [name, filter] of Object.entries(own)) engine.registerFilter(name, filter);
 }
 
@@ -134,6 +139,24 @@ function slug(value: unknown): string {
 
 /** Letters without a Unicode decomposition. */
 const ligatures: Readonly<Record<string, string>> = { æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d" };
+
+/**
+ * Liquid's own filter takes any other text for 0, such as `19,90` or `5 €`. The result has no digits that come from
+ * calculating: 19.9 times 1.19 is 23.681.
+ */
+function numericFilter(name: (typeof numeric)[number]): FilterImplOptions {
+  const calculate = builtIn[name] as (this: unknown, ...numbers: unknown[]) => number;
+  const fail = (got: string) => {
+    const expected = "a number such as 19.9, with a point and no other signs";
+    return new TemplateFault({ message: `the ${name} filter needs a valid number`, expected, got });
+  };
+  return function (this: unknown, ...given: unknown[]) {
+    for (const text of given.slice(0, 2).map(textOf)) if (Number.isNaN(Number(text))) throw fail(text);
+    const result = calculate.apply(this, given);
+    if (!Number.isFinite(result)) throw fail(given.map(textOf).join(` | ${name}: `));
+    return Number.isInteger(result) ? result : Number(result.toPrecision(15));
+  };
+}
 
 const padMax = 100;
 
@@ -269,22 +292,30 @@ export class Templates {
     // A name made of values may be any name.
     const any = /\|\s*column\b/.test(liquid);
     const said = named.map(([root]) => String(root));
-    const names = [...new Set(any ? [...this.names.early, ...said] : said)];
+    const names = new Set(said);
+    const others = any ? [...this.names.early].filter((name) => !names.has(name)) : [];
     const tested = testedNames(liquid).filter((name) => said.includes(name.split(".")[0] ?? ""));
     return (values) => {
       try {
         for (const name of tested) refuseNo(name, values);
-        return String(this.engine.renderSync(parsed, this.scopeOf(values, names)));
+        return String(this.engine.renderSync(parsed, this.scopeOf(values, names, others)));
       } catch (error) {
         const inner = innermost(error);
-        if (inner instanceof LateName) throw inner;
+        if (inner instanceof LateName || inner instanceof TemplateFault) throw inner;
         throw new TemplateFault(this.faultOf(inner));
       }
     };
   }
 
-  private scopeOf(values: Values, names: readonly string[]): Record<string, unknown> {
+  /** Other names are read only if the template turns out to need them: their cells may have no value. */
+  private scopeOf(
+    values: Values,
+    names: Iterable<string>,
+    others: readonly string[],
+  ): Record<string, unknown> {
     const scope: Record<string, unknown> = Object.create(null);
+    for (const name of others)
+      Object.defineProperty(scope, name, { get: () => values.value(name), enumerable: true });
     for (const name of names) {
       if (name !== "params") put(scope, name, values);
       else {
@@ -407,10 +438,10 @@ function noName(name: string, names: Iterable<string>): TemplateProblem {
   const all = [...names];
   const near = nearest(name, all);
   const listed = all.slice(0, listedMax).join(", ");
+  const more = all.length > listedMax ? ` and ${all.length - listedMax} more` : "";
   return {
     message: `the template names "${name}", which is neither a column nor a variable`,
-    expected:
-      all.length <= listedMax ? `one of: ${listed}` : `one of: ${listed} and ${all.length - listedMax} more`,
+    expected: all.length === 0 ? "a param that the manifest sets" : `one of: ${listed}${more}`,
     got: name,
     ...(near === undefined ? {} : { nearest: near }),
   };

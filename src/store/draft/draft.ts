@@ -82,12 +82,18 @@ function draftGroups(
   sql: Sql,
   { tally }: DraftProgress,
   problems: Problems,
-): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
+): Pick<Draft, "groups" | "wantedIn" | "rename" | "refuseWithout"> {
   return {
     *groups() {
-      db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
+      indexHeads(db);
       const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL");
       for (let head = next.value(-1); head !== null; head = next.value(head)) yield head as number;
+    },
+
+    wantedIn(head) {
+      indexHeads(db);
+      const wanted = "key IS NOT NULL AND wanted AND (position = @head OR head = @head)";
+      return sql(`SELECT count(*) FROM drafted WHERE ${wanted}`).value({ head }) as number;
     },
 
     rename(position, { key, occurrence, rowId, name }) {
@@ -112,6 +118,10 @@ function draftGroups(
       }
     },
   };
+}
+
+function indexHeads(db: Sqlite): void {
+  db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
 }
 
 interface Without {

@@ -63,6 +63,30 @@ test("comments and a comma too many do no harm", async () => {
   });
 });
 
+test.each([
+  ["A cup: blue", 'a text with ": " in it, which needs quotes around it'],
+  ["@prompts/x.txt", "a text that begins with @, which needs quotes around it"],
+  ["%off", "a text that begins with %, which needs quotes around it"],
+  ["- a cup", "a text that begins with -, which needs quotes around it"],
+  ["!red cup", "a text that begins with !red, which needs quotes around it"],
+  ["{{ product }}", "an object; a text that begins with {{ needs quotes around it"],
+  [
+    "{{ product }} on oak",
+    "text behind a value; put quotes around all of it, and a backslash before each quote inside",
+  ],
+  [
+    "'it's a cup'",
+    "text behind a value; put quotes around all of it, and a backslash before each quote inside",
+  ],
+  ["> a cup", "text on the line of a | or >; begin it on the next line"],
+  ["a\n  b", "a line that is no field; the lines of a text are indented further than its field"],
+  ["a\n model: b", "a line that is indented less than the fields above it"],
+  ["a\n  prompt: b", "two fields of one name"],
+])("a slip of a person who writes YAML is told in words: %s", async (prompt, got) => {
+  const { source } = readDocument("rows.yaml", `- id: a\n  prompt: ${prompt}\n`, "YAML");
+  expect((await wholeSource(source)).problems).toMatchObject([{ got }]);
+});
+
 test("an alias as the name of a field is refused", async () => {
   const { problems } = (await read('[{"id": &a "x", *a : "y"}]')).source;
   expect(problems).toMatchObject([{ got: "an alias (*name) as the name of a field" }]);

@@ -209,6 +209,20 @@ test("a cell that shows a value which the file does not have is a problem where 
   ]);
 });
 
+test("a template with filters needs only the cells that it names, and the problem names theirs", async () => {
+  const lost = (place: string) => `<c r="${place}" t="e"><v>#REF!</v></c>`;
+  const path = await dataWorkbook(
+    `${header("id", "prompt", "product", "lang", "name_en", "notes")}
+    <row r="2">${text("A2", "a")}${text("B2", "{{ product | upcase }}")}${lost("C2")}</row>
+    <row r="3">${text("A3", "b")}${text("B3", "{{ name_{{lang}} }}")}${text("D3", "en")}${text("E3", "cup")}${lost("F3")}</row>`,
+  );
+  const { problems, rows } = await readManifest(path, { sheet: "Data" });
+  expect(rows.map(({ prompt }) => prompt)).toEqual(["cup"]);
+  expect(problems.map(({ place: { row, column }, got }) => [row, column, got])).toEqual([
+    [2, "product", "#REF!"],
+  ]);
+});
+
 test("rows and a first sheet that the spreadsheet hides are read, and a note says so", async () => {
   const rows = (hidden: string) =>
     `${header("id")}<row r="2" ${hidden}>${text("A2", "a")}</row><row r="3">${text("A3", "b")}</row>

@@ -35,6 +35,7 @@ describe("a template", () => {
     ["writes a date as wished", '{{ day | date: "%d.%m.%Y" }}', "05.04.2026"],
     ["knows the day it is read", "{{ today }}", today],
     ["reckons", "{{ price | times: 2 | plus: 1 }}", "25"],
+    ["reckons as a person does", '{{ 19.9 | times: 1.19 }} {{ "" | plus: 1 }}', "23.681 1"],
     ["keeps what is raw", "{% raw %}{{ product }}{% endraw %}", "{{ product }}"],
     ["leaves single braces alone", "{ product } %}", "{ product } %}"],
   ])("%s", async (_name, template, text) => {
@@ -84,6 +85,23 @@ describe("a template", () => {
     expect(notes).toEqual([]);
     expect(rows[0]?.columns).toEqual({ id: "a", prompt: "a {{ colour }} cup", colour: "blue" });
   });
+});
+
+test.each([
+  ["19,90", "{{ price | times: 2 }}", "times", "19,90"],
+  ["5 €", "{{ price | round }}", "round", "5 €"],
+  ["12", '{{ price | plus: "1,5" }}', "plus", "1,5"],
+  ["12", "{{ price | divided_by: 0 }}", "divided_by", "12 | divided_by: 0"],
+])("a text that is no number is not taken for 0: %s in %s", async (price, prompt, filter, got) => {
+  const { problems } = await sheet(`prompt,price\n"${prompt.replaceAll('"', '""')}","${price}"\n`);
+  expect(problems).toMatchObject([{ message: `the ${filter} filter needs a valid number`, got }]);
+});
+
+test("a fault in the text of a cell that a template names is a problem of that cell", async () => {
+  const { problems } = await sheet("id,prompt,product\na,A {{ product }},50% {% off %}\n");
+  expect(problems).toMatchObject([
+    { place: { row: 2, column: "product" }, message: 'unknown template tag "off"' },
+  ]);
 });
 
 test("an empty cell is empty, also in a column with the name of a built-in variable", async () => {
