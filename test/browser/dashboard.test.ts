@@ -146,6 +146,26 @@ describe("start work", () => {
     expect(place.read("sheets/autumn.csv")).toBe(others);
   });
 
+  it("a sheet that another program has changed is not run before it is shown as it is now", async () => {
+    const sheet = rows.replace("imge", "image");
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", sheet);
+    const runButton = page.getByRole("button", { name: "Run…" });
+    await expect.poll(() => runButton.isEnabled()).toBe(true);
+    place.write("sheets/autumn.csv", sheet.replace("a stoneware cup", "a glass cup"));
+    await runButton.click();
+    await page.locator(".notice.failed").getByText("has changed since this page read it").waitFor();
+    await page.getByRole("gridcell", { name: "a glass cup" }).waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await runButton.click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Run for/ })
+      .waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it("a sheet that is dropped once more is read anew, and replaces another one after a question", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();
@@ -238,6 +258,46 @@ describe("start work", () => {
     await plays("audio");
     expect(await serious()).toEqual([]);
     expect(complaints).toEqual([]);
+  });
+
+  it("in a sheet with empty rows, keys and problems lead to the cell that is meant, and it can be changed", async () => {
+    const many = Array.from({ length: 400 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
+    many[350] = many[350]?.replace("mini", "mimi") ?? "";
+    const text = many.map((row, index) => (index % 4 === 0 ? `\n${row}` : row)).join("\n");
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("gaps.csv", `id,model,prompt\n${text}`);
+    await page.getByRole("grid").focus();
+    await page.keyboard.press("Control+End");
+    const current = page.locator("[role=gridcell][aria-selected=true]");
+    await expect.poll(() => current.allInnerTexts()).toEqual(["picture 399"]);
+    await page.keyboard.type("the last one");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => place.read("sheets/gaps.csv")).toContain("r399,aurora-image-mini,the last one");
+    await page.keyboard.press("Control+Home");
+    await page.getByRole("button", { name: /row 440 · model/ }).click();
+    await expect.poll(() => current.allInnerTexts()).toEqual(["aurora-image-mimi"]);
+    expect(
+      await current.evaluate((cell) => {
+        const { top, bottom } = cell.getBoundingClientRect();
+        const sheet = cell.closest(".sheet")?.getBoundingClientRect();
+        return sheet !== undefined && top >= sheet.top && bottom <= sheet.bottom;
+      }),
+    ).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  it("a wrong value in more rows than are told of is not said to be corrected in all of them", async () => {
+    const lines = (count: number) =>
+      Array.from({ length: count }, (_, index) => `r${index},aurora-imge-mini,picture ${index}\n`).join("");
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("some.csv", `id,model,prompt\n${lines(3)}`);
+    await page.getByRole("button", { name: "Use aurora-image-mini in all 3 rows alike" }).first().waitFor();
+    await page.getByRole("link", { name: "Start", exact: true }).first().click();
+    await drop("many.csv", `id,model,prompt\n${lines(2_001)}`);
+    await page.getByRole("button", { name: "Use aurora-image-mini in 2,000 rows alike" }).first().click();
+    await expect.poll(() => place.read("sheets/many.csv").match(/imge/g)).toHaveLength(1);
   });
 
   it("100,000 rows are dropped, of which the page holds a screenful", async () => {
@@ -395,6 +455,18 @@ describe("trouble", () => {
     expect(await page.getByText("Everything in it is archived").count()).toBe(0);
   });
 
+  it("where requests are limited, the page says how many of them a check of the sheet uses", async () => {
+    const limited = await startSandbox("--plan", "Starter");
+    ({ env } = limited);
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await open();
+    await page.goto(`${new URL(link).origin}/#/sheet/one.csv`);
+    await page
+      .getByText("plan Starter: 30 requests a minute, 1,000 a day; each check of the sheet uses 2 of them")
+      .waitFor();
+    await limited.tasks();
+  });
+
   it("where nothing limits requests, no number of them is shown for a run in progress", async () => {
     const slow = await startSandbox("--task-ms", "600000");
     place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
@@ -488,7 +560,10 @@ describe("trouble", () => {
       .toBe(1);
     await first.click();
     await page.getByRole("dialog").getByRole("button", { name: /^Pick/ }).click();
-    await page.getByRole("dialog").getByRole("button", { name: /^Picked/ }).waitFor();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Picked/ })
+      .waitFor();
     await page.keyboard.press("Escape");
     await page.getByText("picked", { exact: true }).waitFor();
     expect(await first.count()).toBe(1);

@@ -145,9 +145,10 @@ export interface BrowsedAttempt {
 export interface BrowsedFile {
   itemId: number;
   number: number;
-  /** The item's key, and the run that it is in. */
+  /** The item's key, the run that it is in, and its task. */
   key: string;
   itemRunId: number | null;
+  taskId: string | null;
   /** The run whose folder has it. */
   runId: number;
   job: string;
