@@ -44,12 +44,13 @@ export async function runPage({ browser, alive }: Reading, before: number | null
 }
 
 function runEntry(run: BrowsedRun, alive: number | null): RunEntry {
-  const { options: text, manifest: _, outFolder: __, charged, pending, ...rest } = run;
+  const { options: text, manifest: _, outFolder: __, charged, pending, lost, ...rest } = run;
   const options = JSON.parse(text) as RunOptions;
   return {
     ...rest,
     charged: toNumber(charged),
     pending: toNumber(pending),
+    lost: toNumber(lost),
     alive: alive === run.id,
     cap: options.maxCredits === null ? null : toNumber(options.maxCredits),
     forecast: options.forecast ?? null,

@@ -88,10 +88,12 @@ export interface RunPage {
 }
 
 export interface RunEntry
-  extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending"> {
+  extends Omit<BrowsedRun, "options" | "manifest" | "outFolder" | "charged" | "pending" | "lost"> {
   charged: number;
   /** Credits of tasks that are not finished, and of requests without an answer. */
   pending: number;
+  /** At most this was charged for requests whose items were submitted again or skipped. */
+  lost: number;
   /** A process works on it now. */
   alive: boolean;
   cap: number | null;

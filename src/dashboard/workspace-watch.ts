@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.js";
-import { toNumber } from "../core/money.js";
+import { sumOf, toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import { fileLockOwner, type LockOwner } from "../job/workspace/lock.js";
 import { type Opened, openNews, openQuota } from "../job/workspace/state.js";
@@ -127,7 +127,7 @@ export class WorkspaceWatch {
       host: owner.host,
       since: Math.max(owner.since, run.startedAt),
       counts: run.counts,
-      spent: toNumber(run.charged) + toNumber(run.pending),
+      spent: toNumber(sumOf([run.charged, run.pending, run.lost])),
       cap: maxCredits === null ? null : toNumber(maxCredits),
       forecastMs: forecast?.ms ?? null,
       quota: { minute: window("minute"), day: window("day"), blockedUntil: read?.blockedUntil ?? null },

@@ -438,6 +438,7 @@ describe("decide", () => {
     expect(await get<Standing>("/api/standing")).toMatchObject({
       waiting: { approval: 1, held: 0, failed: 0 },
     });
+    expect((await get<RunPage>("/api/runs")).runs).toMatchObject([{ exit: "held", awaiting: 1 }]);
     const { items } = await get<WaitingPage>("/api/waiting?what=approval");
     const [draft] = items;
     expect(draft).toMatchObject({ rowId: "cup-draft", approval: "waiting" });
@@ -498,6 +499,19 @@ describe("decide", () => {
     expect(offer).toMatchObject({ total: 2, note: expect.stringContaining("charged before") });
     expect(await act({ do: "resubmit", items: [name], price: offer.total })).toMatchObject({ exit: 0 });
     expect(service.made).toHaveLength(2);
+  });
+
+  test("the credits of a lost request are not pending once its item is skipped, and nothing waits any more", async () => {
+    const { act, get, place } = await openDashboard({
+      script: ({ what, before }) => (what === "POST generate" && before === 0 ? "serve and cut" : "serve"),
+    });
+    place.write("two.csv", "id,model,prompt\ncup,plain-image,a cup\njar,plain-image,a jar\n");
+    expect(await act({ do: "start", choices: { file: "two.csv" }, price: 4 })).toMatchObject({ exit: 10 });
+    const facts = { charged: 2, awaiting: 0 };
+    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({ ...facts, pending: 2, lost: 0 });
+    const { items } = await get<WaitingPage>("/api/waiting?what=held");
+    expect(await act({ do: "skip", items: [String(items[0]?.name)] })).toMatchObject({ exit: 0 });
+    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({ ...facts, pending: 0, lost: 2 });
   });
 
   test("a task is adopted at the price of the items that its run submits with it, and refused at a lower one", async () => {

@@ -48,13 +48,31 @@ describe("how a run stands", () => {
       "waits for you",
     ],
     [
+      "has an item to approve",
+      { exit: "held", counts: { archived: 2, failed: 1 }, awaiting: 1 },
+      "waits for you",
+    ],
+    ["has all its items approved by now", { exit: "held", counts: { archived: 2 } }, "finished"],
+    [
+      "has its held item skipped by now, and one that failed",
+      { exit: "held", counts: { archived: 2, failed: 1, dropped: 1 } },
+      "finished, some failed",
+    ],
+    [
       "has none of its items any more",
       { exit: "held", endedAt: "2026-11-26T19:44:00.000Z", counts: { archived: 0 } },
       "finished",
     ],
     ["ended for want of credits", { exit: "credits" }, "stopped: credits"],
   ] as const)("a run that %s", (_, facts, words) => {
-    const usual = { state: "interrupted", alive: false, exit: null, endedAt: null, counts: {} } as const;
+    const usual = {
+      state: "interrupted",
+      alive: false,
+      exit: null,
+      endedAt: null,
+      counts: {},
+      awaiting: 0,
+    } as const;
     expect(runStateWords({ ...usual, ...facts } as never)).toBe(words);
   });
 });

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
+import { minus } from "../../core/money.js";
 import type { Amount } from "../../core/ports/accounts.js";
 import { openSqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
@@ -20,12 +21,17 @@ import type {
   WantedItems,
 } from "./pages.js";
 
+/** Few requests are lost, and only these are looked through: the sign keeps SQLite from reading all attempts of a run. */
 const runColumns = `
   SELECT r.id, j.name AS job, r.state, r.manifest, r.origin, r.account_id AS accountId, r.edition, r.out_folder AS outFolder,
     r.options, r.started_at AS startedAt, r.ended_at AS endedAt, r.exit, r.ending, r.requests,
     (SELECT json_group_array(json_object('state', state, 'items', items)) FROM run_states s WHERE s.run_id = r.id) AS counts,
     (SELECT coalesce(sum(charged), 0) FROM run_spending s WHERE s.run_id = r.id) AS charged,
-    (SELECT coalesce(sum(pending), 0) FROM run_spending s WHERE s.run_id = r.id) AS pending
+    (SELECT coalesce(sum(pending), 0) FROM run_spending s WHERE s.run_id = r.id) AS pending,
+    (SELECT coalesce(sum(a.price), 0) FROM attempts a JOIN items i ON i.id = a.item_id
+     WHERE +a.run_id = r.id AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
+       AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))) AS lost,
+    (SELECT count(*) FROM items i WHERE i.run_id = r.id AND i.approval = 'waiting' AND i.state = 'archived') AS awaiting
   FROM runs r JOIN jobs j ON j.id = r.job_id`;
 
 const itemColumns = `
@@ -59,13 +65,15 @@ const fileColumns = `
 /** The browser of a workspace in an open database of either kind; stored paths are relative to its folder `root`. */
 export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: string): Browser {
   const asRun = (row: object) => {
-    const { counts, ending, outFolder, manifest, ...rest } = row as BrowsedRun & {
+    const { counts, ending, outFolder, manifest, pending, lost, ...rest } = row as BrowsedRun & {
       counts: unknown;
       ending: unknown;
     };
     const states = JSON.parse(String(counts ?? "[]")) as { state: ItemState; items: number }[];
     return {
       ...rest,
+      pending: minus(pending, lost),
+      lost,
       manifest: toldPath(root, manifest),
       outFolder: toldPath(root, outFolder),
       counts: Object.fromEntries(states.map(({ state, items }) => [state, items])),

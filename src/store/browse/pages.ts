@@ -54,6 +54,10 @@ export interface BrowsedRun {
   counts: Partial<Record<ItemState, number>>;
   charged: Credits;
   pending: Credits;
+  /** At most this was charged for requests whose items were submitted again or skipped. */
+  lost: Credits;
+  /** Items that wait for approval. */
+  awaiting: number;
 }
 
 export interface WantedItems {

@@ -5,8 +5,9 @@ import { duration } from "../../../text/amounts.js";
 import type { LiveRun, RunEntry } from "../../shapes.js";
 import { clockTime } from "./amounts.js";
 
+const someFailed = "finished, some failed";
 const endings: Partial<Record<ExitName, string>> = {
-  failed: "finished, some failed",
+  failed: someFailed,
   held: "stopped, some held",
   credits: "stopped: credits",
   cap: "stopped: cap",
@@ -17,12 +18,16 @@ const endings: Partial<Record<ExitName, string>> = {
 
 /** How a run stands. One that says it is running while no process works on it has been broken off. */
 export function runStateWords(entry: RunEntry): string {
-  const { state, alive, exit, counts } = entry;
+  const { state, alive, exit, counts, awaiting } = entry;
   if (alive) return "in progress";
   if (state === "running") return "broken off";
   if (state === "cancelled" || state === "paused") return state;
-  // For an approval, or for a decision about blocked items: the entry does not say which.
-  if (exit === "held" && (counts.held ?? 0) === 0) return isFollowed(entry) ? "finished" : "waits for you";
+  // It ended for an approval, or for a decision that may have been made since.
+  if (exit === "held" && (counts.held ?? 0) === 0) {
+    const { archived = 0, failed = 0 } = counts;
+    if (awaiting > 0 || wantedItems(counts) > archived + failed) return "waits for you";
+    return failed > 0 ? someFailed : "finished";
+  }
   return endings[exit as ExitName] ?? state;
 }
 

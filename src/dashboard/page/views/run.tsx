@@ -219,13 +219,14 @@ function Figures({ run, live, now, workspace }: FiguresProps) {
         <p class="figure">{number(run.charged)}</p>
         <p class="quiet">
           {run.pending > 0 ? `${number(run.pending)} more pending` : "nothing pending"}
+          {run.lost > 0 && ` · up to ${number(run.lost)} lost`}
           {cap !== null && ` · cap ${number(cap)}`}
         </p>
         {cap !== null && (
           <meter
             min={0}
             max={Math.max(1, cap)}
-            value={run.charged + run.pending}
+            value={run.charged + run.pending + run.lost}
             aria-label="Credits of the cap"
           />
         )}

@@ -171,7 +171,7 @@ function AccountCharts({
 }
 
 function RunRow({ run, now }: { run: RunEntry; now: number }) {
-  const { id, job, counts, charged, pending, startedAt, endedAt, alive, schedule, edition } = run;
+  const { id, job, counts, charged, pending, lost, startedAt, endedAt, alive, schedule, edition } = run;
   return (
     <li>
       <a class="run" href={link("runs", id)}>
@@ -208,6 +208,7 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
         <span class="run-facts">
           <span>{credits(charged)}</span>
           {pending > 0 && <span class="quiet">{number(pending)} pending</span>}
+          {lost > 0 && <span class="quiet">up to {number(lost)} lost</span>}
         </span>
         <span class="run-facts">
           <span class={`run-state ${alive ? "alive" : run.state}`}>{runStateWords(run)}</span>
