@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
 import type { BrowsedFile, Browser } from "../store/browse/pages.js";
@@ -40,11 +41,9 @@ export class Zips {
     archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
     const names = new Set<string>();
     for (const file of zip.files) {
-      const name = `${safeName(file.job)}/${file.file}`;
-      // Media are compressed already. Two runs may have the job's files in two folders.
-      if (!names.has(name))
-        archive.addFile(existing(file), name, { compress: false, mtime: new Date(file.savedAt) });
-      names.add(name);
+      const name = freeName(`${safeName(file.job)}/${file.file}`, names);
+      // Media are compressed already.
+      archive.addFile(existing(file), name, { compress: false, mtime: new Date(file.savedAt) });
     }
     archive.end();
     const body = Readable.toWeb(archive.outputStream as Readable) as ReadableStream;
@@ -56,6 +55,15 @@ export class Zips {
       },
     });
   }
+}
+
+/** Two runs may have files of one name in two folders. Names that differ in case alone are one file on many disks. */
+function freeName(name: string, taken: Set<string>): string {
+  const { dir, name: stem, ext } = posix.parse(name);
+  let free = name;
+  for (let number = 2; taken.has(free.toLowerCase()); number++) free = `${dir}/${stem} (${number})${ext}`;
+  taken.add(free.toLowerCase());
+  return free;
 }
 
 async function filesNamed(

@@ -645,4 +645,23 @@ describe("look back", () => {
       "there are no files to pack",
     );
   });
+
+  test("files of one name in the folders of two runs are both in the ZIP", async () => {
+    const { get, post, ask, place, service } = await openDashboard();
+    const { env } = service;
+    for (const [out, prompt] of Object.entries({
+      drafts: "a cup",
+      finals: "a red cup",
+      more: "a blue cup",
+    })) {
+      place.write("cups.csv", `id,model,prompt\ncup,plain-image,${prompt}\n`);
+      expect((await run(place, ["run", "cups.csv", "--yes", "--out", out], { env })).code).toBe(0);
+    }
+    const { files } = await get<FilePage>("/api/files");
+    const { src } = await post<ZipReady>("/api/zip", {
+      files: files.map(({ itemId, number }) => ({ item: itemId, number })),
+    });
+    const packed = unzip(Buffer.from(await (await ask(src)).arrayBuffer()));
+    expect([...packed.keys()]).toEqual(["cups/cup.png", "cups/cup (2).png", "cups/cup (3).png"]);
+  });
 });
