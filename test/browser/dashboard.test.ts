@@ -240,6 +240,33 @@ describe("start work", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("in a sheet with empty rows, keys and problems lead to the cell that is meant, and it can be changed", async () => {
+    const many = Array.from({ length: 400 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
+    many[350] = many[350]?.replace("mini", "mimi") ?? "";
+    const text = many.map((row, index) => (index % 4 === 0 ? `\n${row}` : row)).join("\n");
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("gaps.csv", `id,model,prompt\n${text}`);
+    await page.getByRole("grid").focus();
+    await page.keyboard.press("Control+End");
+    const current = page.locator("[role=gridcell][aria-selected=true]");
+    await expect.poll(() => current.allInnerTexts()).toEqual(["picture 399"]);
+    await page.keyboard.type("the last one");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => place.read("sheets/gaps.csv")).toContain("r399,aurora-image-mini,the last one");
+    await page.keyboard.press("Control+Home");
+    await page.getByRole("button", { name: /row 440 · model/ }).click();
+    await expect.poll(() => current.allInnerTexts()).toEqual(["aurora-image-mimi"]);
+    expect(
+      await current.evaluate((cell) => {
+        const { top, bottom } = cell.getBoundingClientRect();
+        const sheet = cell.closest(".sheet")?.getBoundingClientRect();
+        return sheet !== undefined && top >= sheet.top && bottom <= sheet.bottom;
+      }),
+    ).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
   it("100,000 rows are dropped, of which the page holds a screenful", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();
@@ -488,7 +515,10 @@ describe("trouble", () => {
       .toBe(1);
     await first.click();
     await page.getByRole("dialog").getByRole("button", { name: /^Pick/ }).click();
-    await page.getByRole("dialog").getByRole("button", { name: /^Picked/ }).waitFor();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Picked/ })
+      .waitFor();
     await page.keyboard.press("Escape");
     await page.getByText("picked", { exact: true }).waitFor();
     expect(await first.count()).toBe(1);

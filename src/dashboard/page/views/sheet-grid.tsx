@@ -64,15 +64,27 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
   const pressedOn = useRef<CellPlace | null>(null);
   const firstNumber = rows.row(0)?.number ?? 2;
   const numberWidth = 28 + 8 * number(total + firstNumber).length;
-  const index = place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total);
-  const column = place === null ? -1 : columns.indexOf(place.column);
+  /**
+   * A cell that was moved to, from the current one, before its row was loaded: its number is not known, because the file
+   * may have empty rows.
+   */
+  const [moved, setMoved] = useState<{ from: CellPlace | null; index: number; column: string } | null>(null);
+  const goal = moved?.from === place ? moved : null;
+  const index = goal?.index ?? (place === null ? -1 : indexOf(place.row, firstNumber, rows.row, total));
+  const column = columns.indexOf((goal ?? place)?.column ?? "");
+  const reached = rows.row(index);
+  /** The row of the current cell, once it is loaded. */
+  const current = goal === null && reached?.number === place?.row ? reached : undefined;
   const widths = useWidths(columns, rows.row, rows.total !== null);
   const template = {
     gridTemplateColumns: `${numberWidth}px ${widths.map((width) => `minmax(${width}px, ${width}fr)`).join(" ")}`,
   };
   const width = numberWidth + widths.reduce((sum, each) => sum + each, 0);
 
-  // Brings the current cell into view.
+  useEffect(() => {
+    if (goal !== null && reached !== undefined) onPlace({ row: reached.number, column: goal.column });
+  });
+  // Brings the current cell into view, also when its place is known better.
   useEffect(() => {
     const element = scroller.current;
     if (element === null || index < 0) return;
@@ -85,7 +97,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
     if (left < element.scrollLeft) element.scrollLeft = left;
     else if (right > element.scrollLeft + element.clientWidth - numberWidth)
       element.scrollLeft = right - element.clientWidth + numberWidth;
-  }, [place]);
+  }, [place, index, column]);
 
   const valueAt = (row: Row, at: number): string => {
     const name = columns[at] ?? "";
@@ -94,17 +106,17 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
   const move = (rowBy: number, columnBy: number) => {
     const to = Math.min(total - 1, Math.max(0, (index < 0 ? 0 : index) + rowBy));
     const at = Math.min(columns.length - 1, Math.max(0, (column < 0 ? 0 : column) + columnBy));
-    onPlace({ row: rows.row(to)?.number ?? firstNumber + to, column: columns[at] ?? "" });
+    const row = rows.row(to);
+    if (row === undefined) setMoved({ from: place, index: to, column: columns[at] ?? "" });
+    else onPlace({ row: row.number, column: columns[at] ?? "" });
   };
   const edit = (typed: string | null) => {
-    const row = rows.row(index);
-    if (!editable || place === null || row === undefined || column < 0) return;
-    setEditing({ place, value: typed ?? valueAt(row, column) });
+    if (!editable || place === null || current === undefined || column < 0) return;
+    setEditing({ place, value: typed ?? valueAt(current, column) });
   };
   const commit = (value: string, rowBy: number, columnBy: number) => {
     if (editing === null) return;
-    const row = rows.row(index);
-    if (row === undefined || valueAt(row, column) !== value)
+    if (current === undefined || valueAt(current, column) !== value)
       onEdit(editing.place.row, editing.place.column, value);
     setEditing(null);
     if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);
@@ -132,8 +144,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
       event.preventDefault();
       edit(null);
     } else if (event.key === "Delete" || event.key === "Backspace") {
-      const row = rows.row(index);
-      if (editable && place !== null && row !== undefined && valueAt(row, column) !== "")
+      if (editable && place !== null && current !== undefined && valueAt(current, column) !== "")
         onEdit(place.row, place.column, "");
     } else if (event.key.length === 1 && !far && !event.altKey) {
       event.preventDefault();
