@@ -422,6 +422,18 @@ describe("trouble", () => {
     expect(await page.getByText("Everything in it is archived").count()).toBe(0);
   });
 
+  it("where requests are limited, the page says how many of them a check of the sheet uses", async () => {
+    const limited = await startSandbox("--plan", "Starter");
+    ({ env } = limited);
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await open();
+    await page.goto(`${new URL(link).origin}/#/sheet/one.csv`);
+    await page
+      .getByText("plan Starter: 30 requests a minute, 1,000 a day; each check of the sheet uses 2 of them")
+      .waitFor();
+    await limited.tasks();
+  });
+
   it("where nothing limits requests, no number of them is shown for a run in progress", async () => {
     const slow = await startSandbox("--task-ms", "600000");
     place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");

@@ -10,6 +10,8 @@ export interface Checked {
 }
 
 const settleMs = 400;
+/** Each plan is two requests: where these are limited, changes that follow each other are planned together. */
+const limitedSettleMs = 2_000;
 
 /**
  * Plans the sheet as it would be started, and plans again after each change once typing stops. One plan is made at a
@@ -19,6 +21,7 @@ export function useCheck(choices: StartChoices, version: number): Checked {
   const [state, setState] = useState<Checked>({ check: null, error: null, isBusy: true });
   const wanted = useRef({ choices, isNew: true, isGone: false });
   const isRunning = useRef(false);
+  const waitMs = useRef(settleMs);
   const run = useCallback(async () => {
     if (isRunning.current) return;
     isRunning.current = true;
@@ -28,6 +31,8 @@ export function useCheck(choices: StartChoices, version: number): Checked {
         (check) => ({ check, error: null }),
         (error: unknown) => ({ check: null, error: error instanceof Error ? error.message : String(error) }),
       );
+      if (found.check !== null)
+        waitMs.current = found.check.requests.perMinute === null ? settleMs : limitedSettleMs;
       setState({ ...found, isBusy: wanted.current.isNew });
     }
     isRunning.current = false;
@@ -35,7 +40,7 @@ export function useCheck(choices: StartChoices, version: number): Checked {
   // Another version of the sheet is checked again.
   useEffect(() => {
     setState((before) => ({ ...before, isBusy: true }));
-    return after(settleMs, () => {
+    return after(waitMs.current, () => {
       wanted.current = { choices, isNew: true, isGone: false };
       void run();
     });

@@ -140,6 +140,7 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
           plan {requests.plan}
           {requests.perMinute !== null && `: ${number(requests.perMinute)} requests a minute`}
           {requests.perDay !== null && `, ${number(requests.perDay)} a day`}
+          {requests.perMinute !== null && "; each check of the sheet uses 2 of them"}
         </p>
       )}
       {blockers.map((text) => (
