@@ -146,6 +146,26 @@ describe("start work", () => {
     expect(place.read("sheets/autumn.csv")).toBe(others);
   });
 
+  it("a sheet that another program has changed is not run before it is shown as it is now", async () => {
+    const sheet = rows.replace("imge", "image");
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", sheet);
+    const runButton = page.getByRole("button", { name: "Run…" });
+    await expect.poll(() => runButton.isEnabled()).toBe(true);
+    place.write("sheets/autumn.csv", sheet.replace("a stoneware cup", "a glass cup"));
+    await runButton.click();
+    await page.locator(".notice.failed").getByText("has changed since this page read it").waitFor();
+    await page.getByRole("gridcell", { name: "a glass cup" }).waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await runButton.click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /^Run for/ })
+      .waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it("a sheet that is dropped once more is read anew, and replaces another one after a question", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();

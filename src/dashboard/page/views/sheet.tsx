@@ -14,7 +14,7 @@ import { Words } from "../parts/words.js";
 import { link, readdress } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { useCheck } from "../server/check.js";
-import { post, withQuery } from "../server/client.js";
+import { get, post, withQuery } from "../server/client.js";
 import { tellError } from "../server/commands.js";
 import { type CellPlace, cellKey, SheetGrid } from "./sheet-grid.js";
 import { Problems } from "./sheet-problems.js";
@@ -67,7 +67,11 @@ interface OpenProps {
 
 /** The rows of a sheet with their problems, its cost, and its settings. */
 function OpenSheet({ choices, setChoices, onSheet, onCopy, onRefused, standing }: OpenProps) {
-  const { sheet, error, named, edits, version, change } = useSavedChanges(choices, onCopy, onRefused);
+  const { sheet, error, named, edits, version, isSaving, change } = useSavedChanges(
+    choices,
+    onCopy,
+    onRefused,
+  );
   const models = useAnswer<ModelEntry[]>("/api/models", null);
   const [place, setPlace] = useState<CellPlace | null>(null);
   const checked = useCheck(choices, version);
@@ -75,6 +79,18 @@ function OpenSheet({ choices, setChoices, onSheet, onCopy, onRefused, standing }
   const byCell = useMemo(() => placed(problems), [problems]);
   if (sheet === null) return <Waiting error={error} />;
   const knownModels = models.data ?? [];
+  /** What is run is the file, so somebody who agrees to its price must have seen it as it is. */
+  const isAsShown = async () => {
+    try {
+      const query = { file: sheet.file, sheet: named };
+      if ((await get<DroppedSheet>(withQuery("/api/sheet", query))).version === sheet.version) return true;
+      tellError(new Error(`${sheet.file} has changed since this page read it. It is shown as it is now.`));
+      onRefused();
+    } catch (reason) {
+      tellError(reason);
+    }
+    return false;
+  };
   return (
     <div class="view sheet-view">
       <p class="trail">
@@ -147,7 +163,8 @@ function OpenSheet({ choices, setChoices, onSheet, onCopy, onRefused, standing }
         <StartPanel
           choices={choices}
           setChoices={setChoices}
-          checked={checked}
+          checked={{ ...checked, isBusy: checked.isBusy || isSaving }}
+          isAsShown={isAsShown}
           models={knownModels}
           running={standing.running}
         />
@@ -163,6 +180,7 @@ function useSavedChanges(choices: StartChoices, onCopy: (file: string) => void, 
   const [saved, setSaved] = useState<DroppedSheet | null>(null);
   const [edits, setEdits] = useState<ReadonlyMap<string, string>>(new Map());
   const [version, setVersion] = useState(0);
+  const [isSaving, setSaving] = useState(false);
   /** The sheet as the last change has left it, and the changes that wait. */
   const saving = useRef({ last: data, waiting: 0, isRefused: false, done: Promise.resolve() });
   const sheet = saved ?? data;
@@ -183,6 +201,7 @@ function useSavedChanges(choices: StartChoices, onCopy: (file: string) => void, 
     const { last, waiting, isRefused } = saving.current;
     saving.current.waiting = waiting - 1;
     if (waiting > 1) return;
+    setSaving(false);
     setSaved(last);
     setVersion((number) => number + 1);
     if (last !== null && last.file !== asked.file) onCopy(last.file);
@@ -194,10 +213,12 @@ function useSavedChanges(choices: StartChoices, onCopy: (file: string) => void, 
       for (const { row, column, value } of changes) next.set(cellKey(row, column), value);
       return next;
     });
+    setSaving(true);
     saving.current.waiting++;
     saving.current.done = saving.current.done.then(() => save(changes)).then(ended);
   };
-  return { sheet, error, named: sheet?.file === asked.file ? asked.sheet : null, edits, version, change };
+  const named = sheet?.file === asked.file ? asked.sheet : null;
+  return { sheet, error, named, edits, version, isSaving, change };
 }
 
 function problemWords(count: number): string {

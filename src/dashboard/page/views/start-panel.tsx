@@ -14,27 +14,25 @@ interface PanelProps {
   choices: StartChoices;
   setChoices: (choices: StartChoices) => void;
   checked: Checked;
+  /** Whether the sheet is still the one that is shown; otherwise it says so, and shows it anew. */
+  isAsShown: () => Promise<boolean>;
   models: readonly ModelEntry[];
   running: LiveRun | null;
 }
 
 /** What is set for the run, what it costs, and the buttons that start it. */
-export function StartPanel({ choices, setChoices, checked, models, running }: PanelProps) {
+export function StartPanel({ choices, setChoices, checked, isAsShown, models, running }: PanelProps) {
   const [isScheduling, setScheduling] = useState(false);
   const { check, error, isBusy } = checked;
   const canStart = check?.ready === true && !isBusy && running === null;
+  const start = async () => {
+    if (check !== null && (await isAsShown())) propose(startOf(choices, check));
+  };
   return (
     <aside class="panel start-panel" aria-label="Start this sheet">
       <Price checked={checked} />
       <div class="start-actions">
-        <button
-          type="button"
-          class="main"
-          disabled={!canStart}
-          onClick={() => {
-            if (check !== null) propose(startOf(choices, check));
-          }}
-        >
+        <button type="button" class="main" disabled={!canStart} onClick={() => void start()}>
           Run…
         </button>
         <button type="button" disabled={error !== null} onClick={() => setScheduling(true)}>
