@@ -107,10 +107,16 @@ function thumbnailOf(src: string | null, mime: string | null): string | null {
   return src !== null && mime?.startsWith("image/") === true ? `${src}?small` : null;
 }
 
-/** The run and the item's short key: row ids may be the same in several runs. */
-function nameOf({ runId, key }: Pick<BrowsedItem, "runId" | "key">): string {
+/**
+ * The run and the item's short key: row ids may be the same in several runs. An item that is in no run any more is named
+ * by its task, because an item of another job may have the same key.
+ */
+function nameOf(
+  { runId, key }: Pick<BrowsedItem, "runId" | "key">,
+  taskId: string | null | undefined,
+): string {
   const short = key.slice(key.indexOf(":") + 1).slice(0, 10);
-  return runId === null ? short : `${runId}:${short}`;
+  return runId === null ? (taskId ?? short) : `${runId}:${short}`;
 }
 
 export async function itemStory(reading: Reading, id: number): Promise<ItemStory> {
@@ -127,7 +133,7 @@ export async function itemStory(reading: Reading, id: number): Promise<ItemStory
     })),
     files: files.map((file) => fileEntry(reading, file)),
     evidence: evidenceOf(item, attempts.at(-1)),
-    name: nameOf(item),
+    name: nameOf(item, attempts.findLast((attempt) => attempt.taskId !== null)?.taskId),
   };
 }
 
@@ -137,9 +143,17 @@ function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): Evid
   return { sentAt, status, bodySha256, taskId, externalTaskId };
 }
 
-function fileEntry({ guard }: Reading, { outFolder: _, key, itemRunId, ...file }: BrowsedFile): FileEntry {
+function fileEntry(
+  { guard }: Reading,
+  { outFolder: _, key, itemRunId, taskId, ...file }: BrowsedFile,
+): FileEntry {
   const src = guard.fileAddress(file.itemId, file.number);
-  return { ...file, src, thumbnail: thumbnailOf(src, file.mime), name: nameOf({ key, runId: itemRunId }) };
+  return {
+    ...file,
+    src,
+    thumbnail: thumbnailOf(src, file.mime),
+    name: nameOf({ key, runId: itemRunId }, taskId),
+  };
 }
 
 export async function filePage(
@@ -163,7 +177,7 @@ export async function waitingPage(reading: Reading, what: WaitingKind): Promise<
   for (const item of items) {
     const story = what === "held" ? await reading.browser.story(item.id) : null;
     const evidence = evidenceOf(item, story?.attempts.at(-1));
-    entries.push({ ...itemEntry(reading, item), evidence, name: nameOf(item) });
+    entries.push({ ...itemEntry(reading, item), evidence, name: nameOf(item, evidence?.taskId) });
   }
   return { total, items: entries };
 }

@@ -162,7 +162,7 @@ export interface ItemStory extends Omit<BrowsedStory, "item" | "files" | "attemp
   name: string;
 }
 
-export interface FileEntry extends Omit<BrowsedFile, "outFolder" | "key" | "itemRunId"> {
+export interface FileEntry extends Omit<BrowsedFile, "outFolder" | "key" | "itemRunId" | "taskId"> {
   src: string;
   /** A small picture of it; null if it has none. */
   thumbnail: string | null;

@@ -473,6 +473,29 @@ describe("decide", () => {
     expect(service.made.map(({ prompt }) => prompt)).toEqual(["a cup", "a jar", "a jar"]);
   });
 
+  test("an earlier version and a variant are named so that the same row of another job is not meant", async () => {
+    const { get, act, place, service } = await openDashboard();
+    const make = async (job: string, prompt: string, ids: readonly string[]) => {
+      const lines = ids.map((id) => `${id},plain-image,${id === "cup" ? prompt : `a ${id}`}\n`);
+      place.write(`${job}.csv`, `id,model,prompt\n${lines.join("")}`);
+      expect((await run(place, ["run", `${job}.csv`, "--yes"], { env: service.env })).code).toBe(0);
+    };
+    const all = async () => (await get<FilePage>("/api/files")).files;
+    await make("one", "a cup", ["cup"]);
+    await make("two", "a cup", ["cup", "jar", "mug"]);
+    for (const { name } of (await all()).filter(({ rowId }) => rowId === "cup"))
+      expect(await act({ do: "redo", items: [name], price: 2 })).toMatchObject({ exit: 0 });
+    await make("one", "a red cup", ["cup"]);
+    const files = await all();
+    expect(files).toHaveLength(7);
+    for (const { itemId, name } of files) {
+      expect((await get<ItemStory>(`/api/items/${itemId}`)).name).toBe(name);
+      await act({ do: "pick", items: [name] });
+      expect((await all()).filter(({ picked }) => picked).map((file) => file.itemId)).toEqual([itemId]);
+      await act({ do: "unpick", items: [name] });
+    }
+  });
+
   test("a pick is kept, and taken back", async () => {
     const { act, get } = await madeTwo();
     const name = String((await get<FilePage>("/api/files")).files[0]?.name);

@@ -50,13 +50,16 @@ const waitingWhere: Readonly<Record<WaitingKind, string>> = {
   approval: "i.approval = 'waiting' AND i.state = 'archived' AND i.run_id IS NOT NULL",
 };
 
+const ofNewestTask = (column: "run_id" | "task_id") =>
+  `(SELECT a.${column} FROM attempts a WHERE a.item_id = i.id AND a.task_id IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
+
 /** The run that paid for an item. */
 const paidIn = `coalesce(
-  (SELECT a.run_id FROM attempts a WHERE a.item_id = i.id AND a.task_id IS NOT NULL ORDER BY a.number DESC LIMIT 1),
+  ${ofNewestTask("run_id")},
   i.run_id, (SELECT max(id) FROM runs WHERE job_id = i.job_id))`;
 
 const fileColumns = `
-  SELECT o.item_id AS itemId, o.number, i.key, i.run_id AS itemRunId, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
+  SELECT o.item_id AS itemId, o.number, i.key, i.run_id AS itemRunId, ${ofNewestTask("task_id")} AS taskId, r.id AS runId, j.name AS job, i.row_id AS rowId, i.model, i.prompt, o.file,
     o.out_folder AS outFolder, o.bucket, o.bytes, o.sha256, o.mime, o.saved_at AS savedAt, i.approval,
     EXISTS (SELECT 1 FROM picks p WHERE p.item_id = i.id) AS picked
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id JOIN runs r ON r.id = ${paidIn}

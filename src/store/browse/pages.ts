@@ -148,6 +148,8 @@ export interface BrowsedFile {
   /** The item's key, and the run that it is in. */
   key: string;
   itemRunId: number | null;
+  /** The task that made it; null for a file that was made elsewhere. */
+  taskId: string | null;
   /** The run whose folder has it. */
   runId: number;
   job: string;
