@@ -287,6 +287,19 @@ describe("start work", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("a wrong value in more rows than are told of is not said to be corrected in all of them", async () => {
+    const lines = (count: number) =>
+      Array.from({ length: count }, (_, index) => `r${index},aurora-imge-mini,picture ${index}\n`).join("");
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("some.csv", `id,model,prompt\n${lines(3)}`);
+    await page.getByRole("button", { name: "Use aurora-image-mini in all 3 rows alike" }).first().waitFor();
+    await page.getByRole("link", { name: "Start", exact: true }).first().click();
+    await drop("many.csv", `id,model,prompt\n${lines(2_001)}`);
+    await page.getByRole("button", { name: "Use aurora-image-mini in 2,000 rows alike" }).first().click();
+    await expect.poll(() => place.read("sheets/many.csv").match(/imge/g)).toHaveLength(1);
+  });
+
   it("100,000 rows are dropped, of which the page holds a screenful", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();

@@ -147,7 +147,13 @@ function FailedItems() {
       </Empty>
     );
   const runs = new Map<number | null, WaitingPage["items"]>();
-  for (const item of data.items) runs.set(item.runId, [...(runs.get(item.runId) ?? []), item]);
+  for (const item of data.items) {
+    const ofRun = runs.get(item.runId);
+    if (ofRun === undefined) runs.set(item.runId, [item]);
+    else ofRun.push(item);
+  }
+  // The runs follow each other, so only the last of them may have more.
+  const cutRun = data.total > data.items.length ? data.items.at(-1)?.runId : undefined;
   return (
     <>
       {[...runs].map(([run, items]) => (
@@ -161,7 +167,10 @@ function FailedItems() {
                   <Words text={items[0]?.job ?? ""} /> run {run}
                 </a>
               )}{" "}
-              <span class="quiet">{counted(items.length, "failed item")}</span>
+              <span class="quiet">
+                {run === cutRun && "the first "}
+                {counted(items.length, "failed item")}
+              </span>
             </h2>
             {run !== null && (
               <RetryButton run={run} failed={data.total > data.items.length ? null : items.length} />

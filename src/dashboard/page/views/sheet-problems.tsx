@@ -36,6 +36,7 @@ export function Problems({ problems, total, editable, columns, place, onPlace, o
             key={`${problem.row} ${problem.column} ${problem.id} ${problem.line} ${problem.message}`}
             problem={problem}
             alike={alike(problem, problems)}
+            areAll={total === problems.length}
             isHere={isHere(problem)}
             editable={editable}
             onPlace={onPlace}
@@ -69,6 +70,8 @@ function alike(problem: SheetProblem, problems: readonly SheetProblem[]): SheetP
 interface ProblemProps {
   problem: SheetProblem;
   alike: SheetProblem[];
+  /** No more problems than these are known, so those alike are all. */
+  areAll: boolean;
   isHere: boolean;
   isColumn: boolean;
   editable: boolean;
@@ -82,7 +85,7 @@ function cutText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most)}…`;
 }
 
-function Problem({ problem, alike, isHere, isColumn, editable, onPlace, onFix }: ProblemProps) {
+function Problem({ problem, alike, areAll, isHere, isColumn, editable, onPlace, onFix }: ProblemProps) {
   const { row, column, id, line, message, expected, got, fixes } = problem;
   const canFix = editable && row !== null && column !== null && fixes.length > 0;
   const fix = (value: string, all: boolean) => {
@@ -137,7 +140,8 @@ function Problem({ problem, alike, isHere, isColumn, editable, onPlace, onFix }:
           )}
           {alike.length > 1 && best !== undefined && (
             <button type="button" class="chip" onClick={() => fix(best, true)}>
-              Use {visible(best)} in all {number(alike.length)} rows alike
+              Use {visible(best)} in {areAll && "all "}
+              {number(alike.length)} rows alike
             </button>
           )}
         </div>
