@@ -132,6 +132,30 @@ describe("start work", () => {
     await page.getByRole("gridcell", { name: "Autumn is over" }).waitFor();
   });
 
+  it("a change that is saved after its view was left does not change the address of another view", async () => {
+    place.write("mine.csv", rows);
+    await open();
+    let save: (() => void) | undefined;
+    await page.route("**/api/sheet/cells*", async (route) => {
+      await new Promise<void>((resolve) => {
+        save = resolve;
+      });
+      await route.continue();
+    });
+    await page.goto(`${new URL(link).origin}/#/sheet/mine.csv`);
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).click();
+    await page.keyboard.type("a red cup");
+    await page.getByRole("link", { name: "Schedules", exact: true }).click();
+    await page.getByText("Nothing is scheduled").waitFor();
+    const saved = page.waitForResponse("**/api/sheet/cells*");
+    await expect.poll(() => save !== undefined).toBe(true);
+    save?.();
+    await (await saved).finished();
+    expect(place.read("sheets/mine.csv")).toContain("a red cup");
+    await page.reload();
+    await page.getByText("Nothing is scheduled").waitFor();
+  });
+
   it("a sheet that another program has changed is shown as it is now, and stays so", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();
