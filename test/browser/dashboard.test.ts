@@ -567,6 +567,33 @@ describe("trouble", () => {
     await second.getByRole("heading", { name: "Gallery" }).waitFor();
   });
 
+  it("an act that is carried out does not close the question about the next one", async () => {
+    place.write("two.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\njar,aurora-image-mini,a jar\n");
+    expect((await run(place, ["run", "two.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    let release: (() => void) | undefined;
+    await page.route("**/api/act", async (route) => {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await route.continue();
+    });
+    const dialog = page.getByRole("dialog");
+    const ask = async (item: number) => {
+      await page.goto(`${new URL(link).origin}/#/items/${item}`);
+      await page.getByRole("button", { name: "Make it again…" }).click();
+      return dialog.getByRole("button", { name: /^Make it again for/ });
+    };
+    await (await ask(1)).click();
+    await dialog.getByText("Working…").waitFor();
+    await page.keyboard.press("Escape");
+    await (await ask(2)).waitFor();
+    await expect.poll(() => release !== undefined).toBe(true);
+    release?.();
+    await page.getByRole("region", { name: "Notices" }).getByText("bulkgen redo").waitFor();
+    await dialog.getByRole("heading", { name: "Make jar again" }).waitFor();
+  });
+
   it("a file far down in the gallery is shown as picked, too", async () => {
     const many = Array.from({ length: 122 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
     place.write("many.csv", ["id,model,prompt", ...many].join("\n"));
