@@ -63,6 +63,8 @@ export interface WorkspaceRun
   charged: number;
   /** In flight, at the service, unknown or held: charged, or possibly charged, in credits. */
   pending: number;
+  /** At most this was charged for requests whose items were submitted again or skipped, in credits. */
+  lost: number;
 }
 
 export interface WorkspaceItem extends Omit<BrowsedItem, "price" | "picked"> {
@@ -210,6 +212,7 @@ function shownRun(run: BrowsedRun): WorkspaceRun {
     endedAt: run.endedAt === null ? null : iso(run.endedAt),
     charged: toNumber(run.charged),
     pending: toNumber(run.pending),
+    lost: toNumber(run.lost),
   };
 }
 

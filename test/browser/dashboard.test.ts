@@ -132,6 +132,30 @@ describe("start work", () => {
     await page.getByRole("gridcell", { name: "Autumn is over" }).waitFor();
   });
 
+  it("a change that is saved after its view was left does not change the address of another view", async () => {
+    place.write("mine.csv", rows);
+    await open();
+    let save: (() => void) | undefined;
+    await page.route("**/api/sheet/cells*", async (route) => {
+      await new Promise<void>((resolve) => {
+        save = resolve;
+      });
+      await route.continue();
+    });
+    await page.goto(`${new URL(link).origin}/#/sheet/mine.csv`);
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).click();
+    await page.keyboard.type("a red cup");
+    await page.getByRole("link", { name: "Schedules", exact: true }).click();
+    await page.getByText("Nothing is scheduled").waitFor();
+    const saved = page.waitForResponse("**/api/sheet/cells*");
+    await expect.poll(() => save !== undefined).toBe(true);
+    save?.();
+    await (await saved).finished();
+    expect(place.read("sheets/mine.csv")).toContain("a red cup");
+    await page.reload();
+    await page.getByText("Nothing is scheduled").waitFor();
+  });
+
   it("a sheet that another program has changed is shown as it is now, and stays so", async () => {
     await open();
     await page.getByRole("link", { name: "Start", exact: true }).click();
@@ -541,6 +565,33 @@ describe("trouble", () => {
     );
     await second.goto(link);
     await second.getByRole("heading", { name: "Gallery" }).waitFor();
+  });
+
+  it("an act that is carried out does not close the question about the next one", async () => {
+    place.write("two.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\njar,aurora-image-mini,a jar\n");
+    expect((await run(place, ["run", "two.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    let release: (() => void) | undefined;
+    await page.route("**/api/act", async (route) => {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await route.continue();
+    });
+    const dialog = page.getByRole("dialog");
+    const ask = async (item: number) => {
+      await page.goto(`${new URL(link).origin}/#/items/${item}`);
+      await page.getByRole("button", { name: "Make it again…" }).click();
+      return dialog.getByRole("button", { name: /^Make it again for/ });
+    };
+    await (await ask(1)).click();
+    await dialog.getByText("Working…").waitFor();
+    await page.keyboard.press("Escape");
+    await (await ask(2)).waitFor();
+    await expect.poll(() => release !== undefined).toBe(true);
+    release?.();
+    await page.getByRole("region", { name: "Notices" }).getByText("bulkgen redo").waitFor();
+    await dialog.getByRole("heading", { name: "Make jar again" }).waitFor();
   });
 
   it("a file far down in the gallery is shown as picked, too", async () => {

@@ -148,6 +148,7 @@ export interface BrowsedFile {
   /** The item's key, the run that it is in, and its task. */
   key: string;
   itemRunId: number | null;
+  /** The task that made it; null for a file that was made elsewhere. */
   taskId: string | null;
   /** The run whose folder has it. */
   runId: number;

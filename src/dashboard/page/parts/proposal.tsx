@@ -23,16 +23,17 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
     setError(null);
     try {
       const command = await perform(total !== null && "price" in act ? { ...act, price: total } : act);
-      withdraw();
+      withdraw(proposal);
       onDone?.(command);
     } catch (reason) {
       setError(messageOf(reason));
       setBusy(false);
     }
   };
+  const back = () => withdraw(proposal);
   const isReady = !isBusy && (given !== "asked" || price !== null);
   return (
-    <Dialog title={title} onClose={withdraw}>
+    <Dialog title={title} onClose={back}>
       <p dir="auto">{visible(words)}</p>
       {given === "asked" && price === null && error === null && <p class="quiet">Asking for the price…</p>}
       {price !== null && price.items.length + price.rest.items > 0 && <PriceTable price={price} />}
@@ -47,7 +48,7 @@ export function ProposalDialog({ proposal }: { proposal: Proposal }) {
         </p>
       )}
       <footer>
-        <button type="button" data-first onClick={withdraw}>
+        <button type="button" data-first onClick={back}>
           Back
         </button>
         <button

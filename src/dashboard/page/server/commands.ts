@@ -62,8 +62,9 @@ export function propose(proposal: Proposal): void {
   change({ proposal });
 }
 
-export function withdraw(): void {
-  change({ proposal: null });
+/** Another proposal, which was made since, stays. */
+export function withdraw(proposal: Proposal): void {
+  if (doing.proposal === proposal) change({ proposal: null });
 }
 
 /** A command that still runs is shown again when it has ended. */

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type {
   CellChange,
   DroppedSheet,
@@ -184,6 +184,13 @@ function useSavedChanges(choices: StartChoices, onCopy: (file: string) => void, 
   /** The sheet as the last change has left it, and the changes that wait. */
   const saving = useRef({ last: data, waiting: 0, isRefused: false, done: Promise.resolve() });
   const sheet = saved ?? data;
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
   const save = async (changes: CellChange[]) => {
     const { last, isRefused } = saving.current;
     const known = last ?? data;
@@ -200,7 +207,7 @@ function useSavedChanges(choices: StartChoices, onCopy: (file: string) => void, 
   const ended = () => {
     const { last, waiting, isRefused } = saving.current;
     saving.current.waiting = waiting - 1;
-    if (waiting > 1) return;
+    if (waiting > 1 || isGone.current) return;
     setSaving(false);
     setSaved(last);
     setVersion((number) => number + 1);
