@@ -145,7 +145,7 @@ export interface BrowsedAttempt {
 export interface BrowsedFile {
   itemId: number;
   number: number;
-  /** The item's key, the run that it is in, and its task. */
+  /** The item's key, and the run that it is in. */
   key: string;
   itemRunId: number | null;
   /** The task that made it; null for a file that was made elsewhere. */
