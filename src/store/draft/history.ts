@@ -51,6 +51,7 @@ export function draftHistory(
            AND row_id NOT IN (SELECT id FROM wrong_ids)`,
       ).run();
       findChanges(sql, fields);
+      db.exec("CREATE INDEX IF NOT EXISTS changes_old ON changes (old_key)");
     },
 
     comparison: () => comparison(db),
