@@ -35,7 +35,7 @@ export function openDraft(): Draft {
     ...draftGroups(db, sql, progress, problems),
     ...draftLinks(db, sql, progress),
     ...draftHistory(db, sql, progress),
-    ...draftChoice(sql, progress),
+    ...draftChoice(db, sql, progress),
     ...draftReading(db, sql, progress),
     longestChain: (msOf) => longestChain(db, msOf),
     steps: (depthMax) => draftSteps(db, depthMax),

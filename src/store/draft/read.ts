@@ -239,7 +239,11 @@ function* sheetRows(db: Sqlite): Generator<SheetRow> {
 }
 
 /** Which rows of a plan are selected, and the order of their items. */
-export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "choose" | "reorder"> {
+export function draftChoice(
+  db: Sqlite,
+  sql: Sql,
+  progress: DraftProgress,
+): Pick<Draft, "choose" | "reorder"> {
   return {
     choose({ onlyFailed, sample, first, matches }) {
       progress.tally.spoil();
@@ -247,7 +251,7 @@ export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "cho
       if (sample !== null) keepFirst(sql, "lot, number", sample);
       if (first !== null) keepFirst(sql, "row", first);
       sql("UPDATE drafted SET wanted = chosen").run();
-      shareItems(sql);
+      shareItems(db, sql);
       sql(
         `UPDATE problems SET hidden = 1 WHERE row IN (SELECT number FROM drafted)
            AND row NOT IN (SELECT number FROM drafted WHERE chosen)`,
@@ -314,7 +318,8 @@ function keepFirst(sql: Sql, order: string, count: number): void {
 }
 
 /** A row that shares the items of another row selects them whether or not that other row is selected. */
-function shareItems(sql: Sql): void {
+function shareItems(db: Sqlite, sql: Sql): void {
+  db.exec("CREATE INDEX IF NOT EXISTS drafted_shared ON drafted (shared) WHERE shared IS NOT NULL");
   sql(
     `UPDATE drafted SET wanted = 1 WHERE NOT wanted AND key IS NOT NULL AND EXISTS (
        SELECT 1 FROM drafted sharing WHERE sharing.chosen AND sharing.shares IS NOT NULL
