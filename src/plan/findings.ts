@@ -177,7 +177,7 @@ export class Notes {
       ...this.inputs.lines(),
       ...left.map(
         ([key, models]) =>
-          `the default ${key} is left out for ${[...models].join(", ")}, which does not accept it`,
+          `the default ${key} is left out for ${[...models].join(", ")}, which ${models.size === 1 ? "does" : "do"} not accept it`,
       ),
       ...this.repaired.lines(),
     ];

@@ -108,7 +108,9 @@ function twinProblem(row: Row, id: string, earlier: number): Problem {
     message: same
       ? `several items of row ${row.number} have the same id`
       : `rows ${earlier} and ${row.number} have the same id`,
-    expected: same ? "an id template that differs for each item, or no template" : "a unique id, or none",
+    expected: same
+      ? "an id template or values of the matrix that differ for each item"
+      : "a unique id, or none",
     got: id,
   };
 }

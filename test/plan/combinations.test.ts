@@ -97,7 +97,7 @@ test("an id template that gives several combinations one id is a problem that sa
     {
       place: { row: 1, column: "id" },
       message: "several items of row 1 have the same id",
-      expected: "an id template that differs for each item, or no template",
+      expected: "an id template or values of the matrix that differ for each item",
       got: "cup 1",
     },
   ]);

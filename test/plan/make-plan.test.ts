@@ -159,7 +159,7 @@ test("a default that one model takes and another does not is left out for that o
   const { items, notes, problems } = await plan(await openManifest(file));
   expect(problems).toEqual([]);
   expect(items.map(({ params }) => params)).toEqual([{}, {}, { mood: "warm" }]);
-  expect(notes).toEqual(["the default mood is left out for edit, animate, which does not accept it"]);
+  expect(notes).toEqual(["the default mood is left out for edit, animate, which do not accept it"]);
 });
 
 test("a default is no problem beside a row whose model does not exist", async () => {
