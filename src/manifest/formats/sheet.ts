@@ -166,7 +166,7 @@ export class SheetReader {
     const cells: Record<string, string> = {};
     for (let index = 0; index < header.length; index++) {
       const cell = record[index] as string;
-      if (!isEmpty(cell)) cells[header[index] as string] = fromSpreadsheetText(cell);
+      if (!isEmpty(cell)) cells[header[index] as string] = cellText(cell);
     }
     return cells;
   }
@@ -174,10 +174,17 @@ export class SheetReader {
 
 const splitBy: Readonly<Record<string, string>> = { ",": "a comma", ";": "a semicolon", "\t": "a tab" };
 
+/** A formula that is only a text, such as `="007"`: it keeps the zeros of a CSV in a spreadsheet, which shows the text. */
+const onlyText = /^="([^"]+)"$/;
+
+function cellText(cell: string): string {
+  return cell.startsWith("=") ? (onlyText.exec(cell.trim())?.[1] ?? cell) : fromSpreadsheetText(cell);
+}
+
 function filled(header: readonly string[], record: readonly string[]): [string, string][] {
   return header.flatMap((name, index): [string, string][] => {
     const cell = record[index] ?? "";
-    return name === "" || isEmpty(cell) ? [] : [[name, fromSpreadsheetText(cell)]];
+    return name === "" || isEmpty(cell) ? [] : [[name, cellText(cell)]];
   });
 }
 
