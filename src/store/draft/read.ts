@@ -260,7 +260,7 @@ export function draftChoice(
       const isFull = first !== null && rows >= first;
       const last = isFull
         ? (sql("SELECT max(number) FROM drafted WHERE chosen").value() as number)
-        : Infinity;
+        : Number.POSITIVE_INFINITY;
       const failed = onlyFailed
         ? new Set((sql(failedIds).all() as { id: string }[]).map(({ id }) => id))
         : null;
