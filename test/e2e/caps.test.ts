@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
-import { type Scripted, startService } from "./service.js";
+import { models, type Scripted, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** Twelve credits for three pictures of one model, three for three of the other. */
@@ -42,6 +42,20 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       "Ended early: aurora-image has reached its cap of 8 credits; its other items wait",
       "Ended early: aurora-image-mini has reached its cap of 1 credit; its other items wait",
     ]);
+  });
+
+  test("of a model that the service no longer has stands in the way of no new cap of another", async () => {
+    const service = await startService({ balance: 100 });
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    const [plain] = models.models;
+    const both = { ...models, models: [plain, { ...plain, model_key: "old-image" }], total: 2 };
+    service.script(({ what }) => (what === "GET models" ? { json: both } : "serve"));
+    const caps = ["plain-image=2", "old-image=2"].flatMap((cap) => ["--max-credits-per-model", cap]);
+    expect((await run(place, ["run", "set.csv", "--yes", ...caps], service)).code).toBe(6);
+    service.script(() => "serve");
+    const more = await run(place, ["resume", "--max-credits-per-model", "plain-image=4"], service);
+    expect(more.code, more.stderr).toBe(0);
   });
 
   test("of the balance that is to be left, also over a resume", async () => {

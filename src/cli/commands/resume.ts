@@ -32,7 +32,8 @@ export async function resume({
     choose: unfinishedRun(args.run),
     async change({ store, account }: WorkspaceSession, found: Run, now: number): Promise<Run> {
       const changes = changedOptions(flags, found.options);
-      if (changes.modelCaps !== undefined) checkModels(changes, (await account.models()).models);
+      const capped = Object.keys(flags.maxCreditsPerModel ?? {});
+      if (capped.length > 0) checkModels(capped, (await account.models()).models);
       const run = { ...found, options: { ...withoutPastEnd(found.options, now), ...changes } };
       const evidence = await account.spendLog.evidence(run.options);
       await agreeToRest(store, run, evidence, flags, prepared);

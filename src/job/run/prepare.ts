@@ -86,7 +86,7 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
   const reading = await account.identify();
   const { models } = await account.models();
-  checkModels(options.run, models);
+  checkModels(Object.keys(options.run.modelCaps ?? {}), models);
   const asked: Asked = { ...options, ...reading, models };
   const runs = (await store?.runs()) ?? [];
   const { manifest } = opened;

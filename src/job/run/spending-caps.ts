@@ -50,12 +50,9 @@ export async function spendingCaps(
 }
 
 /** A cap for a model that does not exist would have no effect. Throws EarlyExit. */
-export function checkModels(
-  { modelCaps = {} }: Pick<RunOptions, "modelCaps">,
-  models: readonly Model[],
-): void {
+export function checkModels(capped: readonly string[], models: readonly Model[]): void {
   const names = models.map(({ model_key: name }) => name);
-  const unknown = Object.keys(modelCaps).find((name) => !names.includes(name));
+  const unknown = capped.find((name) => !names.includes(name));
   if (unknown === undefined) return;
   const near = nearest(unknown, names);
   const hint = near === undefined ? "." : `; did you mean ${near}?`;
