@@ -670,7 +670,7 @@ describe("trouble", () => {
       await tabs.at(-1)?.getByText("Nothing has been run here yet").waitFor();
     }
     expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
-    for (const tab of tabs) await tab.getByText("1 archived").waitFor();
+    for (const tab of tabs) await tab.getByRole("listitem").getByText("finished", { exact: true }).waitFor();
     await setHidden(page, false);
     await page.getByRole("link", { name: "Gallery", exact: true }).click();
     await page.getByRole("button", { name: "Open cup, file 1" }).waitFor();
