@@ -28,7 +28,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const inputs = handedOn === null ? null : await publishing.inputsOf(item, handedOn);
   if (inputs === null) return putOff(session, ticket);
   const body = requestBody({ ...item, inputs });
-  const bodySha256 = createHash("sha256").update(body).digest("hex");
+  const bodySha256 = bodyHash(body);
   if (!gate.prices.trying(item)) return putOff(session, ticket);
   const { now: sending } = service.time;
   const bounds = gate.caps.bounds(sending);
@@ -73,6 +73,11 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
     ...item.inputs,
   };
   return JSON.stringify(request);
+}
+
+/** SHA-256 of a request's body. */
+export function bodyHash(body: string): string {
+  return createHash("sha256").update(body).digest("hex");
 }
 
 /** The item is chosen again later: an input is not available now, was published just now, or the price is in doubt. */

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { media } from "../archive/media.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { eventually, newPlace, type Place, run, start, started } from "./command.js";
-import { type ScriptedService, startService } from "./service.js";
+import { startSandbox } from "./sandbox.js";
+import { type Scripted, type ScriptedService, startProxy, startService } from "./service.js";
 
 const slow = { timeout: 120_000 };
 
@@ -101,6 +102,36 @@ describe("local inputs of a run", () => {
     expect(retried.code, retried.stdout).toBe(0);
     expect(addresses(service)).toEqual(["https://x.example/right.png"]);
   });
+
+  test(
+    "a task that was made of an item's own file can be adopted, one of another's file cannot",
+    slow,
+    async () => {
+      const { place } = await withPictures();
+      const rows = ["a,atelier-upscale,red shoe.png", "b,atelier-upscale,blue.png"];
+      place.write("s.csv", ["id,model,image_url", ...rows].join("\n"));
+      const sandbox = await startSandbox();
+      const proxy = await startProxy(
+        sandbox,
+        ({ what }): Scripted => (what === "POST generate" ? "serve and cut" : "serve"),
+      );
+      const env = { ...proxy.env, ...(await s3Server()) };
+      const words = ["run", "s.csv", "--yes", "--lanes", "1", "--publish", "s3://inputs/photos"];
+      const first = await run(place, words, { env });
+      expect(first, first.stderr).toMatchObject({ code: 10 });
+      const [ofShoe, ofBlue] = sandbox.madeSoFar();
+      const refused = await run(place, ["resolve", "a", "--adopt", String(ofBlue?.id)], { env });
+      expect(refused, refused.stdout).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/does not match a:\n {2}image_url: .* which was sent for b/),
+      });
+      const adopted = await run(place, ["resolve", "a", "--adopt", String(ofShoe?.id)], { env });
+      expect(adopted, adopted.stderr).toMatchObject({
+        code: 10,
+        stdout: expect.stringMatching(/archived +1/),
+      });
+    },
+  );
 
   test(
     "that cannot be published leave their items blocked, unpaid; resume tries it again",

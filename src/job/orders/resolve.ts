@@ -1,3 +1,4 @@
+import type { MediaField } from "../../api/inputs.js";
 import type { Task } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
 import { normalText, shortId } from "../../core/identity.js";
@@ -7,8 +8,10 @@ import type { ItemOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Changes, Item, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import { isReference } from "../../core/reference.js";
+import { isLocalPath } from "../../manifest/local-inputs.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
+import { bodyHash, requestBody } from "../../run/submit.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { itemNamed, itemsNamed } from "./item-named.js";
@@ -201,7 +204,7 @@ export async function adopt(
   await mustBeFree(store, item, taskId);
   // If the workspace was moved, its own request is on record under the old path.
   if (attempt.taskId !== taskId) await mustBeOurs(spendLog, taskId);
-  const against = mismatches(item, attempt, task);
+  const against = [...mismatches(item, attempt, task), ...(await madeOfOthers(store, item, attempt, task))];
   if (against.length > 0) {
     throw new EarlyExit(
       "usage",
@@ -236,12 +239,12 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
   const wanted: [string, string | null | undefined][] = [
     ["prompt", item.prompt],
     ...Object.entries(item.params),
-    // An output of another item has a new address at each poll.
-    ...Object.entries(item.inputs).filter(([, value]) => !isReference(value)),
+    ...Object.entries(item.inputs),
   ];
   const found = wanted.flatMap(([field, expected]) => {
     const got = task.input[field];
     if (expected === null || expected === undefined || got === undefined) return [];
+    if (field in item.inputs && isAddressedLate(expected, String(got))) return [];
     return normalText(String(got)) === normalText(expected) ? [] : [differs(field, expected, String(got))];
   });
   if (task.model !== item.model) found.unshift(differs("model", item.model, task.model));
@@ -255,6 +258,36 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
     );
   }
   return found;
+}
+
+/**
+ * Whether an input got its address when it was sent: an output of another item has a new one at each poll, and a local
+ * file the one at which it was published. A sandbox takes the path itself.
+ */
+function isAddressedLate(value: string, sent: string): boolean {
+  return isReference(value) || (isLocalPath(value) && !isLocalPath(sent));
+}
+
+/**
+ * The same for inputs whose addresses are on record only within the hash of the request: a line if the task's inputs are
+ * those of another held item.
+ */
+async function madeOfOthers(store: Store, item: Item, attempt: Attempt, task: Task): Promise<string[]> {
+  const sent = Object.entries(item.inputs).map(
+    ([field, value]) => [field, String(task.input[field] ?? value)] as const,
+  );
+  const late = sent.find(([field, value]) => isAddressedLate(item.inputs[field as MediaField] ?? "", value));
+  if (!late) return [];
+  const bodySha256 = bodyHash(requestBody({ ...item, inputs: Object.fromEntries(sent) }));
+  if (bodySha256 === attempt.bodySha256) return [];
+  const [field, address] = late;
+  for (const other of await store.items(item.runId ?? attempt.runId, ["held"])) {
+    if (other.id === item.id || (await store.attempt(other.id))?.bodySha256 !== bodySha256) continue;
+    return [
+      `${field}: expected what was sent for ${item.rowId}, got ${JSON.stringify(address)}, which was sent for ${other.rowId}`,
+    ];
+  }
+  return [];
 }
 
 /** Whether a task created at this time (ISO 8601) may belong to the request. */
