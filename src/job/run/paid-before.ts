@@ -60,7 +60,7 @@ export async function paidBefore(
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const of = count(all, "item was", "items were");
+  const of = `${count(all, "item")} ${items === 1 ? "was" : "were"}`;
   const more = items > names.length ? ` and ${items - names.length} more` : "";
   const what = `${items} of ${of} sent from ${workspace.root} before (the newest on ${new Date(newest).toISOString().slice(0, 10)}), which may have been charged and whose outcome is unknown: ${names.join(", ")}${more}`;
   const anew =
@@ -230,7 +230,7 @@ export async function archivedBefore(
   }
   if (items === 0) return null;
   const all = plan.items.length;
-  const what = `${items} of ${count(all, "item is", "items are")} in the archive ${where} (the newest from ${newest.slice(0, 10)}${gone > 0 ? `; the files of ${gone} are gone` : ""})`;
+  const what = `${items} of ${count(all, "item")} ${items === 1 ? "is" : "are"} in the archive ${where} (the newest from ${newest.slice(0, 10)}${gone > 0 ? `; the files of ${gone} are gone` : ""})`;
   const out = outFolder === join(root, "outputs") ? "" : ` --out ${shellWord(outFolder)}`;
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {

@@ -98,9 +98,9 @@ describe("P2: a paid request that only the account's spend log remembers", () =>
   test("stands in the way while its task is open, with what is known of it and the ways out", async () => {
     await paid(open);
     expect(await found()).toBe(
-      "1 of 2 items were sent from /jobs before (the newest on 2026-01-01), which may have been charged and whose outcome is unknown: a (task-a). The workspace's history does not know them, and they would be paid again, for 4 credits: restore /jobs/.bulkgen and run `bulkgen resume` to continue them; --fresh or another --edition makes them again.",
+      "1 of 2 items was sent from /jobs before (the newest on 2026-01-01), which may have been charged and whose outcome is unknown: a (task-a). The workspace's history does not know them, and they would be paid again, for 4 credits: restore /jobs/.bulkgen and run `bulkgen resume` to continue them; --fresh or another --edition makes them again.",
     );
-    expect(await found({ store: null })).toContain("1 of 2 items were sent");
+    expect(await found({ store: null })).toContain("1 of 2 items was sent");
   });
 
   test.each<[string, () => Promise<unknown>]>([
@@ -112,7 +112,7 @@ describe("P2: a paid request that only the account's spend log remembers", () =>
   ])("stands in the way where it %s", async (_, make) => {
     await accounts.accountOf(owner.origin, "f2");
     await make();
-    expect(await found()).toContain("1 of 2 items were sent");
+    expect(await found()).toContain("1 of 2 items was sent");
   });
 
   test.each<[string, () => Promise<unknown>]>([
@@ -158,14 +158,14 @@ describe("P2: a paid request that only the account's spend log remembers", () =>
   test("stands in the way of a history that was rebuilt without it", async () => {
     await used();
     await paid(open);
-    expect(await found()).toContain("1 of 2 items were sent");
+    expect(await found()).toContain("1 of 2 items was sent");
   });
 
   test("stands in the way without an answer, if the history began after it was sent", async () => {
     await paid(null);
     clock.advance(1);
     await used();
-    expect(await found()).toContain("1 of 2 items were sent");
+    expect(await found()).toContain("1 of 2 items was sent");
   });
 
   test("blocks nothing else: items that are not new, not selected, to be made again, or rehearsed", async () => {
