@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { meaningOf, type Refusal, rowOf } from "../api/errors.js";
 import { asRecord, type ErrorFacts, errorFacts, parseJson } from "../api/records.js";
+import { serviceTime } from "../api/times.js";
 import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
 import { shortText } from "../text/terminal.js";
@@ -174,7 +175,7 @@ export function servedAt({ headers }: Extract<Reply, { kind: "answer" }>): numbe
 
 /** UTC ms. */
 function timeIn(text: string | null | undefined): number | null {
-  const time = Date.parse(text ?? "");
+  const time = serviceTime(text ?? "");
   return Number.isNaN(time) ? null : time;
 }
 

@@ -1,5 +1,6 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Me, Model } from "../api/records.js";
+import { serviceTime } from "../api/times.js";
 import { inCredits, noCredits, showCredits, sumOf } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax } from "../core/quota/quota.js";
@@ -84,7 +85,7 @@ export function deadlineWarning({ finishAt }: Requests, deadline: number | null)
 function periodWarnings({ subscription }: Me, { finishAt }: Requests): Finding[] {
   if (subscription === null) return [];
   const { current_period_end: until, cancel_at_period_end: ends, status } = subscription;
-  const end = Date.parse(until);
+  const end = serviceTime(until);
   const warnings: Finding[] = [];
   if (ends && status !== "canceled") {
     const message = `The subscription ends with its period, on ${until}, and is not renewed.`;

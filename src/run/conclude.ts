@@ -1,4 +1,5 @@
 import { rowOf } from "../api/errors.js";
+import { serviceTime } from "../api/times.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { rejectionKind } from "../core/failure.js";
 import type { ItemEvent } from "../core/item.js";
@@ -161,7 +162,7 @@ export function loggedEnd(
   task: "completed" | "failed",
   facts: { charged: Credits | null; completedAt: string | null },
 ): LoggedPoll {
-  const time = Date.parse(facts.completedAt ?? "");
+  const time = serviceTime(facts.completedAt ?? "");
   const endedAt = Number.isNaN(time) ? null : time;
   if (task === "completed") return { task, charged: facts.charged, endedAt };
   return { task, charged: facts.charged ?? noCredits, endedAt };

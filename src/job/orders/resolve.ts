@@ -1,5 +1,6 @@
 import type { MediaField } from "../../api/inputs.js";
 import type { Task } from "../../api/records.js";
+import { serviceTime } from "../../api/times.js";
 import { EarlyExit } from "../../core/exit.js";
 import { normalText, shortId } from "../../core/identity.js";
 import { chargeTold, inCredits, sumOf } from "../../core/money.js";
@@ -224,7 +225,7 @@ export async function adopt(
  */
 function attemptOf(task: Task, newest: Attempt, lost: readonly Attempt[]): Attempt {
   if (newest.taskId !== null) return newest;
-  const distance = ({ sentAt }: Attempt) => Math.abs(Date.parse(task.created_at) - sentAt);
+  const distance = ({ sentAt }: Attempt) => Math.abs(serviceTime(task.created_at) - sentAt);
   return lost.reduce((best, other) => (distance(other) < distance(best) ? other : best), newest);
 }
 
@@ -292,7 +293,7 @@ async function madeOfOthers(store: Store, item: Item, attempt: Attempt, task: Ta
 
 /** Whether a task created at this time (ISO 8601) may belong to the request. */
 export function isCreatedBy({ sentAt }: Pick<Attempt, "sentAt">, createdAt: string): boolean {
-  return Math.abs(Date.parse(createdAt) - sentAt) <= createdMsMax;
+  return Math.abs(serviceTime(createdAt) - sentAt) <= createdMsMax;
 }
 
 function differs(field: string, expected: string, got: string): string {
