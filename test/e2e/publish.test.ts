@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { media } from "../archive/media.js";
@@ -164,6 +164,23 @@ describe("local inputs of a run", () => {
       expect(service.made.map(({ prompt }) => prompt).toSorted()).toEqual(["a", "b"]);
     },
   );
+
+  test("that were moved before they were sent are taken from where the sheet says now", slow, async () => {
+    const { place, service } = await withPictures();
+    const first = await run(place, ["run", "s.csv", "--yes", "--publish", "s3://no-credentials"], service);
+    expect(first.code).toBe(10);
+    mkdirSync(join(place.folder, "photos"));
+    for (const name of ["red shoe.png", "blue.png"])
+      renameSync(join(place.folder, name), join(place.folder, "photos", name));
+    place.write("s.csv", place.read("s.csv").replaceAll(/,([a-z ]+\.png)/g, ",photos/$1"));
+    const moved = await run(
+      place,
+      ["run", "s.csv", "--yes", "--publish", "https://cdn.example.com"],
+      service,
+    );
+    expect(moved.code, moved.stdout).toBe(0);
+    expect(addresses(service).at(-1)).toBe("https://cdn.example.com/photos/blue.png");
+  });
 
   test("are problems without a place to publish them to", slow, async () => {
     const { place, service } = await withPictures();

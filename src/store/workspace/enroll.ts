@@ -7,7 +7,7 @@ import { applyTransition } from "./transition.js";
 /** How items are added to a run. Call both functions inside a transaction. */
 
 /**
- * Adds items to a run. Items that the job has already get the new order and names. A statement takes many: PostgreSQL keeps
+ * Adds items to a run. Items that the job has already get the new order, names and paths. A statement takes many: PostgreSQL keeps
  * each version of a run's sums until the end of the transaction, and would read through all of them for each item.
  */
 export function* put(connection: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
@@ -85,7 +85,7 @@ function putting(items: readonly ReturnType<typeof valuesOf>[]): string {
   return `INSERT INTO items (job_id, run_id, ${columns.join(", ")}) VALUES ${rows.join(", ")}
      ON CONFLICT (job_id, key) DO UPDATE SET run_id = excluded.run_id, position = excluded.position,
        priority = excluded.priority, row_number = excluded.row_number, row_id = excluded.row_id, name = excluded.name,
-       cells = excluded.cells, vanished = 0,
+       inputs = excluded.inputs, files = excluded.files, cells = excluded.cells, vanished = 0,
        approval = CASE WHEN excluded.approval IS NULL THEN NULL ELSE coalesce(items.approval, excluded.approval) END,
        price = CASE WHEN items.state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
          THEN excluded.price ELSE items.price END`;
