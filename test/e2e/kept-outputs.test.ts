@@ -62,7 +62,7 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     rmSync(join(place.env["XDG_STATE_HOME"] ?? "", "bulkgen"), { recursive: true });
     const refused = await command("run", "renamed.csv", "--yes");
     expect(refused.code, refused.stdout).toBe(2);
-    expect(refused.stderr).toContain("1 of 4 items are in the archive");
+    expect(refused.stderr).toContain("1 of 4 items is in the archive");
     expect(service.made).toHaveLength(items + 1);
   });
 
