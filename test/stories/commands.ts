@@ -145,6 +145,7 @@ export class Commands {
       ...this.env,
       ...this.service.env,
       BULKGEN_API_KEY: this.keys.get(this.key) ?? "",
+      BULKGEN_PUBLISH: "s3://inputs/photos",
       ...(database === null ? {} : { BULKGEN_DATABASE_URL: database }),
     };
     return started(this.home, args, { env, cwd: folder });

@@ -1,13 +1,19 @@
-import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { media } from "../archive/media.js";
 import type { MadeTask } from "../e2e/sandbox.js";
 import { cheapModel } from "../e2e/sheet.js";
 import type { Deed } from "./story.js";
 
-/** A row of a sheet: its id, and which of a few pictures it wants, or a drawing of the output of which other row. */
+/**
+ * A row of a sheet: its id, and which of a few pictures it wants, made after a photo or not, or a drawing of the output of
+ * which other row.
+ */
 export interface Row {
   id: string;
   picture: number;
+  /** In a file beside the sheet. */
+  photo?: number;
   of?: Row;
   /** In which of the sizes that its sheet asks for. */
   size?: Size;
@@ -22,14 +28,17 @@ const failing = 5;
 const rowsMax = 6;
 export const itemsMax = rowsMax * sizes.length;
 const names = ["set", "other", "cups", "mugs"];
+const photo = await media.png();
+const photos = 2;
 
 export function promptOf({ size, ...row }: Row): string {
   return size === undefined ? plainPromptOf(row) : `${plainPromptOf(row)}, ${size}`;
 }
 
-function plainPromptOf({ picture, of }: Row): string {
+function plainPromptOf({ picture, photo, of }: Row): string {
   if (of !== undefined) return `drawing ${picture} of ${plainPromptOf(of)}`;
-  return `picture ${picture}${picture === failing ? ` ${failure}` : ""}`;
+  const after = photo === undefined ? "" : ` after photo ${photo}`;
+  return `picture ${picture}${after}${picture === failing ? ` ${failure}` : ""}`;
 }
 
 /** The prompt that was sent for a task, whatever the service has made of it. */
@@ -57,6 +66,8 @@ export class Sheets {
   private readonly sized = new Set<string>();
   /** Sheets that name their files, by what is on them, so that some want the same name. */
   private readonly named = new Set<string>();
+  /** Whether the photos are in a folder of their own. */
+  private areFiled = false;
 
   constructor(
     private readonly folder: () => string,
@@ -103,12 +114,15 @@ export class Sheets {
     if (how === "build on" && mayGrow)
       rows.push({ id: this.newId(), picture: other % 2, of: parentIn(rows, row) });
     else if (how === "add" && mayGrow) rows.push({ id: this.newId(), picture: other % pictures });
+    else if (how === "add with a photo" && mayGrow)
+      rows.push({ id: this.newId(), picture: other % pictures, photo: row % photos });
     else if (how === "repeat" && mayGrow) rows.push({ ...one, id: this.newId() });
     else if (how === "remove" && rows.length > 1) rows.splice(row % rows.length, 1);
     else if (how === "reword") one.picture = other % pictures;
     else if (how === "rename id") one.id = this.newId();
     else if (how === "swap ids") [one.id, two.id] = [two.id, one.id];
     else if (how === "reverse") rows.reverse();
+    else if (how === "move photos") this.movePhotos();
     else if (how === "ask for approval, or not") this.turn(name, this.approved);
     else if (how === "ask for two sizes, or one") this.turn(name, this.sized);
     else if (how === "name files, or not") this.turn(name, this.named);
@@ -152,15 +166,30 @@ export class Sheets {
     if (!which.delete(name)) which.add(name);
   }
 
+  private movePhotos(): void {
+    for (let each = 0; each < photos; each++) rmSync(join(this.folder(), this.photo(each)), { force: true });
+    this.areFiled = !this.areFiled;
+  }
+
+  /** Its file, as the sheets name it. */
+  private photo(each: number): string {
+    return `${this.areFiled ? "photos/" : ""}photo ${each}.png`;
+  }
+
   private write(): void {
+    for (let each = 0; each < photos; each++) {
+      const path = join(this.folder(), this.photo(each));
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, Buffer.concat([photo, Buffer.from([each])]));
+    }
     for (const [name, rows] of this.sheets) {
       const isSized = this.sized.has(name);
       const [ofSize, inSize] = isSized ? ["-{{ size }}", ", {{ size }}"] : ["", ""];
       const lines = rows.map((row) => ({
         id: row.id,
-        model: row.of === undefined ? cheapModel : "atelier-edit",
+        model: row.of === undefined && row.photo === undefined ? cheapModel : "atelier-edit",
         prompt: `${promptOf(row)}${inSize}`,
-        image_url: row.of === undefined ? "" : `@${row.of.id}${ofSize}`,
+        image_url: row.of === undefined ? this.photoOf(row) : `@${row.of.id}${ofSize}`,
         priority: `${row.picture % 2}`,
         output: this.named.has(name) ? `${row.of === undefined ? "" : "drawn/"}Of ${row.picture}` : "",
       }));
@@ -174,6 +203,10 @@ export class Sheets {
         : [columns, ...lines.map((line) => Object.values(line))].map((cells) => cells.join(",")).join("\n");
       writeFileSync(this.path(name), text);
     }
+  }
+
+  private photoOf({ photo }: Row): string {
+    return photo === undefined ? "" : this.photo(photo);
   }
 
   private path(name: string): string {

@@ -36,6 +36,8 @@ export type Deed =
 
 export type Edit =
   | "add"
+  | "add with a photo"
+  | "move photos"
   | "build on"
   | "remove"
   | "reword"
@@ -190,6 +192,9 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
       sheet: any,
       how: fc.constantFrom<Edit>(
         "add",
+        "add with a photo",
+        "add with a photo",
+        "move photos",
         "build on",
         "build on",
         "remove",
