@@ -21,6 +21,8 @@ export interface VerifyReport {
   folders: readonly ExaminedFolder[];
   /** Files that were broken or not in the index before a repair; null when none was asked for. */
   repaired: number | null;
+  /** Why some files could not be downloaded yet; null if there are none, or without a repair. */
+  later: string | null;
   /** Leftovers that were removed; null when that was not asked for. */
   removed: number | null;
   /** A run was in progress: the partial downloads are, or may be, its own. */
@@ -103,7 +105,7 @@ function findingLines(
 }
 
 function nextLines(facts: VerifyReport): [string, Cell][] {
-  const { folders, repaired, removed, inProgress, commands } = facts;
+  const { folders, repaired, later, removed, inProgress, commands } = facts;
   const has = (kind: string) => folders.some(({ findings }) => findings.some((each) => each.kind === kind));
   const lines: [string, Cell][] = [];
   const repairs = broken.some((kind) => kind !== "uncopied" && has(kind))
@@ -113,7 +115,9 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
   if (repaired !== null && (has("missing") || has("damaged")))
     lines.push([
       "next",
-      "what is left cannot be downloaded: put it back from a copy, or pay for it again (`bulkgen run SHEET --missing pay`; if it is held, `bulkgen resolve`)",
+      later === null
+        ? "what is left cannot be downloaded: put it back from a copy, or pay for it again (`bulkgen run SHEET --missing pay`; if it is held, `bulkgen resolve`)"
+        : `what is left was not downloaded yet: ${later}. \`${commands.repair}\` tries it again, at no cost`,
     ]);
   if (has("leftover") && removed === null && !inProgress)
     lines.push(["next", `\`${commands.clean}\` removes the leftovers`]);
@@ -121,7 +125,7 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
 }
 
 export function verifyJson(facts: VerifyReport) {
-  const { repaired, removed } = facts;
+  const { repaired, later, removed } = facts;
   const folders = facts.folders.map(({ path, files, read, bytesRead, findings }) => ({
     path,
     files,
@@ -129,5 +133,5 @@ export function verifyJson(facts: VerifyReport) {
     bytesRead,
     findings: findings.map(({ kind, file, reason = null, bytes = null }) => ({ kind, file, reason, bytes })),
   }));
-  return { sound: isSound(facts), folders, repaired, removed };
+  return { sound: isSound(facts), folders, repaired, later, removed };
 }

@@ -68,6 +68,7 @@ export const verified = z.strictObject({
     }),
   ),
   repaired: count("files that were repaired; null without --repair").nullable(),
+  later: text("why some files could not be downloaded yet; null if there are none").nullable(),
   removed: count("leftovers that were removed; null without --clean --yes").nullable(),
 });
 

@@ -14,7 +14,7 @@ import type { GalleryCard } from "../../src/job/archive/gallery.js";
 import { ManualClock } from "../manual-clock.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";
-import { startProxy } from "./service.js";
+import { startProxy, startService } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 
 const slow = { timeout: 120_000 };
@@ -83,6 +83,26 @@ describe.concurrent("commands that look after an archive", () => {
       expect(code, stdout + stderr).toBe(0);
       expect(readFileSync(file)).toEqual(good);
       expect(existsSync(join(place.folder, "outputs", "s", "_quarantine"))).toBe(false);
+    },
+  );
+
+  test(
+    "a repair that could not ask for all files says so, and advises nobody to pay again",
+    slow,
+    async () => {
+      const service = await startService();
+      const place = newPlace();
+      place.write("s.csv", sheet(2, "plain-image"));
+      expect((await run(place, ["run", "s.csv", "--yes", "--rpd", "8"], service)).code).toBe(0);
+      expect(service.asked.filter(({ what }) => what !== "GET file")).toHaveLength(7);
+      rmSync(join(place.folder, "outputs", "s", "a01.png"));
+      const waits = await run(place, ["verify", "--repair"], service);
+      expect(waits.code, waits.stdout).toBe(5);
+      expect(waits.stdout.replace(/\s+/g, " ")).toMatch(
+        /what is left was not downloaded yet: .*day.s requests.*\. `bulkgen verify --repair` tries it again, at no cost/,
+      );
+      expect(waits.stdout).not.toContain("pay");
+      expect(service.made).toHaveLength(2);
     },
   );
 

@@ -263,6 +263,15 @@ steps:
     await going.ended;
   });
 
+  test("of a repair that has no requests left for all files", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const service = await startService();
+    place.write("set.csv", sheet(2, picture));
+    await called(0, place, "run set.csv --yes --json --rpd 8", service);
+    rmSync(join(place.folder, "outputs", "set", "a01.png"));
+    await called(5, place, "verify --repair --json", service);
+  });
+
   test("of chains and approval", { timeout: 240_000 }, async () => {
     const place = newPlace();
     const service = await startService();

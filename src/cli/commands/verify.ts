@@ -33,12 +33,12 @@ export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<Exi
     const ranBefore = await isRunning();
     const before = await check(depthOf(flags));
     const inProgress = ranBefore || (await isRunning());
-    const { reports, repaired } = await afterRepair(before, flags, prepared, check);
+    const { reports, repaired, later } = await afterRepair(before, flags, prepared, check);
     const removed =
       flags.clean && flags.yes
         ? await removeStrays({ ...options, signal: options.interrupt }, reports)
         : null;
-    return { reports, repaired, removed, inProgress };
+    return { reports, repaired, later, removed, inProgress };
   };
   const verified = await work().finally(display.end);
   return show(verified, flags, machine);
@@ -55,14 +55,14 @@ async function afterRepair(
   { repair: isWanted }: VerifyFlags,
   { options }: PreparedRun,
   check: (depth: Depth) => Promise<FolderReport[]>,
-): Promise<{ reports: FolderReport[]; repaired: number | null }> {
-  if (!isWanted) return { reports, repaired: null };
+): Promise<Pick<Verified, "reports" | "repaired" | "later">> {
+  if (!isWanted) return { reports, repaired: null, later: null };
   const before = brokenCount(reports);
-  if (before === 0) return { reports, repaired: 0 };
-  await repair(reports, options);
+  if (before === 0) return { reports, repaired: 0, later: null };
+  const later = await repair(reports, options);
   // Intact files need not be read again. A damaged one may still be damaged, and have the right size.
   const after = (await check({ files: damagedIn(reports) })).map((report) => asRead(report, reports));
-  return { reports: after, repaired: before - brokenCount(after) };
+  return { reports: after, repaired: before - brokenCount(after), later };
 }
 
 function asRead(report: FolderReport, before: readonly FolderReport[]): FolderReport {
@@ -85,12 +85,13 @@ function brokenCount(reports: readonly FolderReport[]): number {
 interface Verified {
   reports: readonly FolderReport[];
   repaired: number | null;
+  later: string | null;
   removed: number | null;
   inProgress: boolean;
 }
 
 function show(
-  { reports, repaired, removed, inProgress }: Verified,
+  { reports, repaired, later, removed, inProgress }: Verified,
   flags: VerifyFlags,
   machine: Machine,
 ): ExitName {
@@ -102,6 +103,7 @@ function show(
   const facts = (shown: (path: string) => string): VerifyReport => ({
     folders: reports.map(({ path, examination }) => ({ path: shown(path), ...examination })),
     repaired,
+    later,
     removed,
     inProgress,
     commands,

@@ -33,12 +33,15 @@ interface Owed {
 /**
  * Repairs what was found: adds missing index lines, sets damaged files aside, and downloads missing files again from
  * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned. Another process may
- * have changed anything in the meantime, so everything is checked again with the workspace locked. Throws EarlyExit
- * while another process has the lock.
+ * have changed anything in the meantime, so everything is checked again with the workspace locked. Returns why some
+ * files could not be downloaded yet; null if there are none. Throws EarlyExit while another process has the lock.
  */
-export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
+export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<string | null> {
   try {
-    for (const [run, tasks] of await repairHere(reports, options)) await refetch(run, tasks, options);
+    let later: string | null = null;
+    for (const [run, tasks] of await repairHere(reports, options))
+      later = (await refetch(run, tasks, options)) ?? later;
+    return later;
   } catch (error) {
     throw asUsage(error);
   }
@@ -151,8 +154,9 @@ async function repairFromCopies(
   }
 }
 
-async function refetch(number: number, tasks: readonly Task[], options: JobOptions): Promise<void> {
-  await continueJob(
+/** Why it ended before everything was downloaded; null if it did not. */
+async function refetch(number: number, tasks: readonly Task[], options: JobOptions): Promise<string | null> {
+  return continueJob(
     { ...options, fetchOnly: true },
     {
       async choose(store) {
@@ -165,7 +169,11 @@ async function refetch(number: number, tasks: readonly Task[], options: JobOptio
         return run;
       },
     },
-    async () => undefined,
+    async ({ execution: { counts, stops, reasons } }) => {
+      if (counts.processing + counts.overdue + counts.ready === 0) return null;
+      const wanted = stops.find(({ kind }) => kind === "collect")?.message;
+      return reasons.find((reason) => reason !== wanted) ?? "the service has not given them yet";
+    },
   );
 }
 
