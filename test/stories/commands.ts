@@ -7,7 +7,7 @@ import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
-import { failure, isCharged } from "./sheets.js";
+import { failure, isCharged, isTwofold } from "./sheets.js";
 import { days, type Key, kills, type Trouble } from "./story.js";
 
 /** Where commands are run. */
@@ -181,9 +181,10 @@ export class Commands {
     if (ageOf(task) > taskKeptMs) return { status: 404, text: JSON.stringify(forgotten) };
     const shown = JSON.parse(passed.text) as { status: string; output_urls: string[] | null };
     const isReady = !this.slow.has(at) || ageOf(task) > slowMs || shown.status === "failed";
-    if (isReady && this.keepsFiles(task)) return passed;
+    const urls = shown.output_urls?.flatMap((url) => (isTwofold(task) ? [url, url] : [url])) ?? null;
+    const kept = this.keepsFiles(task) ? urls : urls?.map((url) => `${url}0`);
     const changes = isReady
-      ? { output_urls: shown.output_urls?.map((url) => `${url}0`) ?? null }
+      ? { output_urls: kept ?? null }
       : { status: "processing", output_urls: null, completed_at: null, error: null };
     return { status: 200, text: JSON.stringify({ ...shown, ...changes }) };
   }

@@ -57,6 +57,11 @@ export function isCharged({ prompt, outcome }: MadeTask): boolean {
   return !isFree(prompt) && outcome !== "failed";
 }
 
+/** Whether the service makes two files of it. */
+export function isTwofold({ prompt }: MadeTask): boolean {
+  return /^picture [34]/.test(prompt);
+}
+
 /** The sheets of a folder, as a person edits them. */
 export class Sheets {
   private readonly sheets = new Map<string, Row[]>();
