@@ -6,6 +6,7 @@ import { moveFile, supersede } from "../archive/move.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
+import { count } from "../text/amounts.js";
 
 type Named = Pick<Item, "id" | "rowId" | "name" | "edition">;
 
@@ -94,6 +95,8 @@ interface Move {
 class Arrangement {
   private readonly items = new Map<string, Item>();
   private readonly owners = new Map<string, ArchivedFile>();
+  /** How many files cannot be renamed, by the bucket that alone has them, and that this run does not use. */
+  private readonly outOfReach = new Map<string, number>();
 
   constructor(
     private readonly ports: ArrangePorts,
@@ -115,6 +118,11 @@ class Arrangement {
       moves.push({ item, file, wanted });
     }
     await this.renameAll(moves);
+    for (const [bucket, number] of this.outOfReach)
+      this.ports.log.warn(
+        {},
+        `${count(number, "file is", "files are")} in ${bucket} alone and ${number === 1 ? "keeps its old name" : "keep their old names"} until a run with --archive and --archive-only`,
+      );
   }
 
   /** Whether the file lies in this folder; where a move was cut short, the index is right and the workspace is not. */
@@ -206,6 +214,10 @@ class Arrangement {
     const { disk, store, log } = this.ports;
     const line = this.line(file);
     if (!line) return;
+    if (line.bucket !== undefined && (await disk.size(join(this.folder, line.file))) === null) {
+      this.outOfReach.set(line.bucket, (this.outOfReach.get(line.bucket) ?? 0) + 1);
+      return;
+    }
     const from = file.file;
     file.file = await moveFile(disk, this.folder, this.index, { line, name: wanted, item: item.rowId });
     if (file.file === from) return;

@@ -215,6 +215,25 @@ describe("outputs that a bucket alone keeps", () => {
     },
   );
 
+  test("keep their names in a run without the bucket, which renames the others", slow, async () => {
+    const kept = await withBucket();
+    const { place, env } = kept;
+    expect((await run(place, [...runs, "--first", "2"], { env })).code).toBe(0);
+    const withoutBucket = ["run", "s.csv", "--sandbox", "--yes"];
+    expect((await run(place, withoutBucket, { env })).code).toBe(0);
+    place.write("s.csv", sheet(3).replace("a01", "b01").replace("a03", "b03"));
+    const renamed = await run(place, withoutBucket, { env });
+    expect(renamed.code, renamed.stderr).toBe(0);
+    expect(renamed.stderr).not.toContain("ENOENT");
+    expect(renamed.stderr.replace(/\s+/g, " ")).toContain(
+      `1 file is in ${archive}/sandbox alone and keeps its old name until a run with --archive and --archive-only`,
+    );
+    expect(here(place).filter((name) => name.endsWith(".png"))).toEqual(["b03.png"]);
+    expect(await kept.keys()).toEqual(["a01.png", "a02.png", "index.jsonl"]);
+    expect((await run(place, runs, { env })).code).toBe(0);
+    expect(await kept.keys()).toEqual(["a02.png", "b01.png", "index.jsonl"]);
+  });
+
   test("make way in the bucket for what their rows ask for now, and come back there", slow, async () => {
     const kept = await withBucket();
     const { place, env, bucket, keys } = kept;
