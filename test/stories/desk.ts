@@ -29,6 +29,7 @@ export class Desk {
   lastDatabase: string | null = null;
   stateWasLost = false;
   hasTwoFolders = false;
+  hasBucketAlone = false;
   hasMoved = false;
   hasHarmed = false;
   hasRejected = false;

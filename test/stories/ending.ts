@@ -43,9 +43,10 @@ export async function checkFiles(commands: Commands, desk: Desk, name: string): 
   const plan = documentOf<Planned>(planned);
   const rows = desk.sheets.rows(name);
   const isMade = planned.code === 0 && plan?.edition === "" && plan.standings["archived"] === rows.length;
-  const { hasAdopted, hasTwoFolders, hasTwoUsers } = desk;
-  // Files in another output folder stay there under their names, and of two sheets of a job the last one names them.
-  if (!isMade || hasAdopted || hasTwoFolders || hasTwoUsers || desk.hasTwoSheets(plan.job)) return;
+  const { hasAdopted, hasTwoFolders, hasBucketAlone, hasTwoUsers } = desk;
+  const isElsewhere = hasTwoFolders || hasBucketAlone;
+  // Files elsewhere stay there under their names, and of two sheets of a job the last one names them.
+  if (!isMade || hasAdopted || isElsewhere || hasTwoUsers || desk.hasTwoSheets(plan.job)) return;
   const prompts = new Map(commands.made().map(({ id, prompt }) => [id, prompt]));
   const lost = new Set(plan.missing.map(({ rowId }) => rowId));
   const files = desk.files.ofJob(plan.job).filter(({ file }) => !/^(_|edition-)/.test(file));

@@ -268,6 +268,7 @@ export class World {
     // Nobody can know of a folder that has neither a history nor its usual name.
     if (isElsewhere && this.desk.stateWasLost) return;
     this.desk.hasTwoFolders ||= isElsewhere;
+    this.desk.hasBucketAlone ||= flags.includes("--archive-only");
     const { plan, planned } = await this.plans(name, flags);
     if (trouble.kind in secondRuns) await this.plansToo(trouble.kind as SecondRun);
     const rows = this.desk.sheets.rows(name);
