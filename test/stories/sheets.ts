@@ -78,10 +78,11 @@ export class Sheets {
     private readonly folder: () => string,
     private readonly newId: () => string,
   ) {
-    this.sheets.set(
-      "set",
-      [0, 1, 2].map((picture) => ({ id: this.newId(), picture })),
-    );
+    this.sheets.set("set", [
+      { id: this.newId(), picture: 0 },
+      { id: this.newId(), picture: 1 },
+      { id: this.newId(), picture: 1, photo: 0 },
+    ]);
     this.write();
   }
 

@@ -195,6 +195,7 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
         "add with a photo",
         "add with a photo",
         "move photos",
+        "move photos",
         "build on",
         "build on",
         "remove",
