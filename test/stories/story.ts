@@ -8,7 +8,7 @@ export type Deed =
   | { do: "edit"; sheet: number; how: Edit; row: number; other: number }
   | { do: "file"; sheet: number; how: "rename" | "copy" | "delete"; name: number }
   | { do: "run"; sheet: number; flags: Flags; trouble: Trouble }
-  | { do: "resume"; run: number; trouble: Trouble }
+  | { do: "resume"; run: number; flags: ResumeFlags; trouble: Trouble }
   | { do: "redo"; row: number; trouble: Trouble }
   | { do: "approve" | "reject" | "reject again"; which: Which }
   | { do: "review"; command: Reviewing; decisions: { which: Which; decision: Decision }[] }
@@ -116,6 +116,7 @@ export const flagSets = [
   ["--job", "set"],
   ["--job", "other"],
   ["--max-credits", "2"],
+  ["--max-credits-per-model", "atelier-edit=6"],
   ["--missing", "fetch"],
   ["--missing", "pay"],
   ["--retries", "0"],
@@ -135,6 +136,14 @@ export const flagSets = [
   ["--settle", "wait", "--orphans", "resubmit", "--orphan-credits", "7"],
 ] as const;
 export type Flags = (typeof flagSets)[number];
+
+export const resumeFlagSets = [
+  [],
+  [],
+  ["--max-credits", "3"],
+  ["--max-credits-per-model", "atelier-edit=12"],
+] as const;
+export type ResumeFlags = (typeof resumeFlagSets)[number];
 
 export const verifyFlagSets = [
   [],
@@ -233,7 +242,15 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
       trouble,
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("resume" as const), run: any, trouble }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("resume" as const),
+      run: any,
+      flags: fc.constantFrom<ResumeFlags>(...resumeFlagSets),
+      trouble,
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("redo" as const), row: any, trouble }) },
   {
     weight: 3,

@@ -64,7 +64,7 @@ export class World {
       case "run":
         return this.plansAndRuns(this.desk.sheets.nameAt(deed.sheet), deed.flags, deed.trouble);
       case "resume":
-        return this.orders(["resume", ...(deed.run % 3 === 0 ? [] : [String(deed.run % 3)])], deed);
+        return this.resumes(deed);
       case "redo":
         return this.orders(["redo", this.desk.sheets.idAt(deed.row), "--yes"], { ...deed, again: 1 });
       case "approve":
@@ -132,6 +132,22 @@ export class World {
         await this.command(["doctor", "--rebuild", "--yes"]);
         return;
     }
+  }
+
+  private async resumes({ run, flags, trouble }: Deed & { do: "resume" }): Promise<void> {
+    const which = run % 3 === 0 ? [] : [String(run % 3)];
+    const before = this.made().length;
+    await this.orders(["resume", ...which, ...flags], { trouble });
+    if (this.meanwhile(trouble) === undefined) this.keepsCaps(flags, before);
+  }
+
+  /** A command spends no more than its caps. */
+  private keepsCaps([flag, value]: readonly string[], before: number): void {
+    const news = this.made().slice(before);
+    if (flag === "--max-credits") expect(creditsOf(news)).toBeLessThanOrEqual(Number(value));
+    if (flag !== "--max-credits-per-model") return;
+    const edits = news.filter((task) => /^drawing| after photo /.test(askedOf(task)));
+    expect(creditsOf(edits)).toBeLessThanOrEqual(Number(value?.split("=")[1]));
   }
 
   /** The state goes to a database, or back to files. */
@@ -274,6 +290,7 @@ export class World {
     const rows = this.desk.sheets.rows(name);
     const args = [this.desk.sheets.manifest(name), ...flags];
     const consent = flags.includes("--max-price") ? [] : ["--yes"];
+    const before = this.made().length;
     const { end, spent } = await this.pursues(["run", ...args, ...consent], { trouble, job: plan?.job });
     if (plan === null) return;
     const said = `${args.join(" ")}: ${planned.stdout}${end.stdout}${end.stderr}`;
@@ -287,6 +304,7 @@ export class World {
     else expect(spent, said).toBeLessThanOrEqual(3);
     // Orders what was lost again, or something else meanwhile, which no plan can know.
     if (flags.includes("resubmit") || this.meanwhile(trouble) !== undefined) return;
+    this.keepsCaps(flags, before);
     const { needed, inDoubt } = plan.money;
     expect(spent, said).toBeLessThanOrEqual(needed + inDoubt);
     const isFixed = inDoubt === 0 && !this.desk.hasRejected && !rows.some((row) => isFree(promptOf(row)));
