@@ -7,8 +7,9 @@ import { applyTransition } from "./transition.js";
 /** How items are added to a run. Call both functions inside a transaction. */
 
 /**
- * Adds items to a run. Items that the job has already get the new order, names and paths. A statement takes many: PostgreSQL keeps
- * each version of a run's sums until the end of the transaction, and would read through all of them for each item.
+ * Adds items to a run. Items that the job has already get the new order, names and paths. A statement takes many:
+ * PostgreSQL keeps each version of a run's sums until the end of the transaction, and would read through all of them for
+ * each item.
  */
 export function* put(connection: InTransaction, runId: number, items: Iterable<NewItem>): Script<void> {
   const { sql } = connection;
