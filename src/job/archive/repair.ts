@@ -47,8 +47,12 @@ export async function repair(reports: readonly FolderReport[], options: JobOptio
   }
 }
 
-/** Prepares one output so that its run downloads it again. The workspace is locked. */
-type Task = (store: Store, run: Run) => Promise<void>;
+/** An output to download again. */
+interface Task {
+  itemId: number;
+  /** Prepares it so that its run downloads it. The workspace is locked. */
+  prepare(store: Store, run: Run): Promise<void>;
+}
 
 /** Repairs what needs no download, and returns what remains by the run that is to download it. */
 async function repairHere(
@@ -81,11 +85,14 @@ async function remaining(store: Store, reports: readonly FolderReport[]): Promis
   for (const each of await outputsWith(store, reports, ["missing", "damaged"])) {
     const broken = await brokenNow(store, each);
     if (broken !== null)
-      give(broken.item.runId ?? each.output.paidIn, (locked, run) => giveBack(locked, run, each));
+      give(broken.item.runId ?? each.output.paidIn, {
+        itemId: broken.item.id,
+        prepare: (locked, run) => giveBack(locked, run, each),
+      });
   }
   for (const each of reports.flatMap(owedIn)) {
     const item = await owedNow(store, each);
-    if (item !== null) give(item.runId, (locked) => askForOwed(locked, each));
+    if (item !== null) give(item.runId, { itemId: item.id, prepare: (locked) => askForOwed(locked, each) });
   }
   return groups;
 }
@@ -165,12 +172,13 @@ async function refetch(number: number, tasks: readonly Task[], options: JobOptio
         return run;
       },
       async change({ store }, run) {
-        for (const task of tasks) await task(store, run);
+        for (const { prepare } of tasks) await prepare(store, run);
         return run;
       },
     },
-    async ({ execution: { counts, stops, reasons } }) => {
-      if (counts.processing + counts.overdue + counts.ready === 0) return null;
+    async ({ execution: { stops, reasons }, opened: { store } }) => {
+      const items = await Promise.all(tasks.map(({ itemId }) => store.item(itemId)));
+      if (!items.some(({ state }) => ["processing", "overdue", "ready"].includes(state))) return null;
       const wanted = stops.find(({ kind }) => kind === "collect")?.message;
       return reasons.find((reason) => reason !== wanted) ?? "the service has not given them yet";
     },
