@@ -5,7 +5,13 @@ import { showCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/closing.js";
 import type { Outcome } from "../job/run/run-job.js";
 import { blockedIn } from "../job/workspace/blocked.js";
-import { evidenceLines, type WaitingItem, waitingIn, waitingJson } from "../job/workspace/evidence.js";
+import {
+  evidenceLines,
+  tasksKnown,
+  type WaitingItem,
+  waitingIn,
+  waitingJson,
+} from "../job/workspace/evidence.js";
 import { statusCommand } from "../job/workspace/find-run.js";
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
 import { outputsPlace } from "../job/workspace/outputs-place.js";
@@ -50,6 +56,8 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
   blocked: "not submitted, because they wait for something",
   dropped: "not in the manifest, skipped, or cancelled",
 };
+
+const heldPaid = "paid for, waiting for your decision";
 
 /** Reasons that are named before the rest is counted. */
 const reasonsMax = 8;
@@ -113,7 +121,8 @@ export function summarise(
   for (const [state, tone] of states) {
     const number = facts.counts[state] ?? 0;
     if (number === 0) continue;
-    const text = told[state] === undefined ? String(number) : `${number}, ${told[state]}`;
+    const said = state === "held" && tasksKnown(facts.held) === "all" ? heldPaid : told[state];
+    const text = said === undefined ? String(number) : `${number}, ${said}`;
     lines.push([stateWords[state], tone === null ? text : { text, tone }]);
     if (state === "failed") lines.push(...grouped(facts.failures));
     if (state === "unknown") lines.push(...waiting(facts, facts.unknown));

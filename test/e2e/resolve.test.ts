@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
 import { startSandbox } from "./sandbox.js";
-import { type Scripted, startProxy } from "./service.js";
+import { type Scripted, startProxy, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 const items = 6;
@@ -38,6 +38,27 @@ describe.concurrent("held items", () => {
     const paid = await call("resolve", "--all", "--resubmit", "--yes");
     expect(paid, paid.stderr).toMatchObject({ code: 0 });
     expect(await counts()).toMatchObject({ held: 0, archived: items });
+  });
+
+  test("whose tasks are known are said to be paid for, and first of all to be fetched again", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    service.script(({ what, path }) =>
+      what === "GET file" && path.includes("0001") ? { status: 404 } : "serve",
+    );
+    const { code, stdout } = await run(place, ["run", "set.csv", "--yes"], service);
+    expect(code, stdout).toBe(10);
+    expect(stdout).toMatch(/held +1, paid for, waiting for your decision/);
+    const advice = "`bulkgen resolve --all --refetch` tries to download them again, at no cost; or pay";
+    expect(stdout).toContain(advice);
+    expect((await run(place, ["status"])).stdout.replace(/\s+/g, " ")).toContain(advice);
+    expect((await run(place, ["resume"], service)).stderr).toContain(
+      "is finished except for 1 held item, which was paid for:",
+    );
+    service.script(() => "serve");
+    expect(await run(place, ["resolve", "--all", "--refetch"], service)).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(2);
   });
 
   test("are skipped by name or by a selection, and not without one", async () => {

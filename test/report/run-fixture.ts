@@ -50,6 +50,7 @@ export function leftOf(run: Run, counts: Partial<LeftToDo["counts"]> = {}): Left
     overdue: [],
     awaiting: [],
     nextPollAt: null,
+    heldTasks: "none",
     decidesAt: null,
   };
 }

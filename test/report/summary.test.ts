@@ -11,7 +11,7 @@ describe("the closing summary", () => {
       failed    4
                 3 × moderation: the prompt was refused (cover-1, cover-2, cover-4)
                 1 × provider: no capacity (cover-3)
-      held      1, possibly charged, waiting for your decision
+      held      1, paid for, waiting for your decision
                 1 × the POST was cut off (clip-9)
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502, body 3f2a91c40b7d, task t_1, provider's
                 task ext-7
@@ -36,7 +36,7 @@ describe("the closing summary", () => {
                 3 × moderation: the prompt was refused (cover-1,
                 cover-2, cover-4)
                 1 × provider: no capacity (cover-3)
-      held      1, possibly charged, waiting for your decision
+      held      1, paid for, waiting for your decision
                 1 × the POST was cut off (clip-9)
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502,
                 body 3f2a91c40b7d, task t_1, provider's task ext-7

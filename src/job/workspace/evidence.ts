@@ -109,10 +109,24 @@ export function reasonLines(items: readonly WaitingItem[], status: string): stri
   return [...lines, ...(more > 0 ? [`and ${more} more: \`${status} --json\` has every one`] : [])];
 }
 
-/** The command that decides about held items. */
-export function heldAdvice(sandbox: boolean): string {
+/** Of how many held items the tasks are known. */
+export type TasksKnown = "all" | "some" | "none";
+
+export function tasksKnown(held: readonly Pick<WaitingItem, "evidence">[]): TasksKnown {
+  const known = held.filter(({ evidence }) => evidence !== null && evidence.taskId !== null).length;
+  if (known === 0) return "none";
+  return known === held.length ? "all" : "some";
+}
+
+/** The commands that decide about held items. */
+export function heldAdvice(known: TasksKnown, sandbox: boolean): string {
   const flag = sandbox ? " --sandbox" : "";
-  return `find the tasks of the held items at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;
+  const finds = {
+    all: `\`bulkgen resolve --all --refetch${flag}\` tries to download them again, at no cost`,
+    some: `\`bulkgen resolve ITEM --refetch${flag}\` tries to download again what has a task, at no cost; find the tasks of the others at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
+    none: `find the tasks of the held items at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
+  };
+  return `${finds[known]}; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;
 }
 
 /** When a run can continue or a task is polled, e.g. `after 2026-11-21 04:10 UTC`. */

@@ -1,7 +1,7 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
-import { heldAdvice, reasonLines, type WaitingItem, waitingIn } from "./evidence.js";
+import { heldAdvice, reasonLines, tasksKnown, type WaitingItem, waitingIn } from "./evidence.js";
 import { howToBegin } from "./history.js";
 import type { LockOwner } from "./lock.js";
 
@@ -44,12 +44,15 @@ export function unfinishedRun(which: number | undefined): FindRun {
 function stillHeld(run: Run, held: readonly WaitingItem[]): EarlyExit {
   const { id, options } = run;
   const lines = reasonLines(held, statusCommand(run)).map((line) => `  ${line}`);
+  const known = tasksKnown(held);
+  const charged =
+    known === "all" ? `${held.length === 1 ? "was" : "were"} paid for` : "may have been charged";
   return new EarlyExit(
     "held",
     [
-      `nothing to resume: run ${id} is finished except for ${count(held.length, "held item")}, which may have been charged:`,
+      `nothing to resume: run ${id} is finished except for ${count(held.length, "held item")}, which ${charged}:`,
       ...lines,
-      `Decide about them: ${heldAdvice(options.sandbox)}.`,
+      `Decide about them: ${heldAdvice(known, options.sandbox)}.`,
     ].join("\n"),
   );
 }

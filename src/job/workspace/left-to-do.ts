@@ -3,6 +3,7 @@ import type { FailureKind } from "../../core/failure.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, noCredits, plus } from "../../core/money.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import { type TasksKnown, tasksKnown, waitingIn } from "./evidence.js";
 import { isUnfinished } from "./find-run.js";
 
 /** What a run left undone, and when it can be continued. Times are UTC ms. */
@@ -21,13 +22,15 @@ export interface LeftToDo {
   nextPollAt: number | null;
   /** Row ids of the items that wait for a person's approval. */
   awaiting: readonly string[];
+  /** Of how many of the held items the tasks are known. */
+  heldTasks: TasksKnown;
   /** The latest time at which it is decided whether the unanswered requests were charged; null if there are none. */
   decidesAt: number | null;
 }
 
-/** `items` are the run's failed, overdue or unknown items, if they were read already. */
+/** `items` are the run's failed, held, overdue or unknown items, if they were read already. */
 export async function leftToDo(store: Store, run: Run, items?: readonly Item[]): Promise<LeftToDo> {
-  const open = items ?? (await store.items(run.id, ["failed", "overdue", "unknown"]));
+  const open = items ?? (await store.items(run.id, ["failed", "held", "overdue", "unknown"]));
   const failed = open.filter(({ state }) => state === "failed");
   const overdue = open.filter(({ state }) => state === "overdue");
   const newest = await store.run("unfinished");
@@ -41,6 +44,7 @@ export async function leftToDo(store: Store, run: Run, items?: readonly Item[]):
     overdue: overdue.map(({ rowId }) => rowId),
     nextPollAt: earliest(overdue.map(({ nextAt }) => nextAt)),
     awaiting: (await store.awaitingApproval(run.id)).map(({ rowId }) => rowId),
+    heldTasks: tasksKnown(await waitingIn(store, open, "held")),
     decidesAt: await decidesAt(store, run, open),
   };
 }
