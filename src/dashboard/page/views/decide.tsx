@@ -57,14 +57,7 @@ function HeldItems() {
   return (
     <>
       <div class="panel intro">
-        <p>
-          {data.total === 1
-            ? "This item was charged, or may have been,"
-            : "These items were charged, or may have been,"}{" "}
-          and bulkgen has no file of {data.total === 1 ? "it" : "them"}. Look for the{" "}
-          {data.total === 1 ? "task" : "tasks"} at the service: adopt what it made, submit again what it did
-          not make.
-        </p>
+        <p>{heldWords(data)}</p>
         {data.items.length > 1 && data.items.length === data.total && (
           <div class="actions">
             <button
@@ -118,6 +111,17 @@ function HeldItems() {
       <More page={data} />
     </>
   );
+}
+
+function heldWords({ items, total }: WaitingPage): string {
+  const [subject, was, its, tasks, them] =
+    total === 1
+      ? ["This item", "was", "its file", "task", "it"]
+      : ["These items", "were", "their files", "tasks", "them"];
+  const known = items.filter(({ evidence }) => evidence?.taskId != null).length;
+  if (known === total) return `${subject} ${was} paid for. Fetch ${its} again first: that costs nothing.`;
+  const fetched = known === 0 ? "" : " Fetch again what has a task: that costs nothing.";
+  return `${subject} ${was} charged, or may have been, and bulkgen has no file of ${them}.${fetched} Look for the ${known === 0 ? tasks : "other tasks"} at the service: adopt what it made, submit again what it did not make.`;
 }
 
 function ItemHead({ item }: { item: WaitingPage["items"][number] }) {
