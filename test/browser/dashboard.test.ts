@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
@@ -592,6 +592,8 @@ describe("trouble", () => {
     release?.();
     await page.getByRole("region", { name: "Notices" }).getByText("bulkgen redo").waitFor();
     await dialog.getByRole("heading", { name: "Make jar again" }).waitFor();
+    // The command would go on without its service.
+    await expect.poll(() => existsSync(join(place.folder, "outputs", "two", "cup-v2.png"))).toBe(true);
   });
 
   it("a file far down in the gallery is shown as picked, too", async () => {
