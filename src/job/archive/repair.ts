@@ -179,8 +179,9 @@ async function refetch(number: number, tasks: readonly Task[], options: JobOptio
     async ({ execution: { stops, reasons }, opened: { store } }) => {
       const items = await Promise.all(tasks.map(({ itemId }) => store.item(itemId)));
       if (!items.some(({ state }) => ["processing", "overdue", "ready"].includes(state))) return null;
-      const wanted = stops.find(({ kind }) => kind === "collect")?.message;
-      return reasons.find((reason) => reason !== wanted) ?? "the service has not given them yet";
+      // Each repair stops what is not a download.
+      const always = stops.find(({ kind }) => kind === "collect")?.message;
+      return reasons.find((reason) => reason !== always) ?? "the service has not given them yet";
     },
   );
 }

@@ -114,14 +114,14 @@ function HeldItems() {
 }
 
 function heldWords({ items, total }: WaitingPage): string {
-  const [subject, was, its, tasks, them] =
-    total === 1
-      ? ["This item", "was", "its file", "task", "it"]
-      : ["These items", "were", "their files", "tasks", "them"];
   const known = items.filter(({ evidence }) => evidence?.taskId != null).length;
-  if (known === total) return `${subject} ${was} paid for. Fetch ${its} again first: that costs nothing.`;
-  const fetched = known === 0 ? "" : " Fetch again what has a task: that costs nothing.";
-  return `${subject} ${was} charged, or may have been, and bulkgen has no file of ${them}.${fetched} Look for the ${known === 0 ? tasks : "other tasks"} at the service: adopt what it made, submit again what it did not make.`;
+  if (known === total)
+    return "What is listed here was paid for, and bulkgen has no file of it. Fetch it again first: that costs nothing.";
+  const [atNoCost, tasks] =
+    known === 0
+      ? ["", "its tasks"]
+      : ["Fetch again what has a task: that costs nothing. ", "the other tasks"];
+  return `What is listed here was charged, or may have been, and bulkgen has no file of it. ${atNoCost}Look for ${tasks} at the service: adopt what it made, submit again what it did not make.`;
 }
 
 function ItemHead({ item }: { item: WaitingPage["items"][number] }) {
