@@ -61,6 +61,12 @@ interface Group {
   copies: number;
 }
 
+/** Groups of the same rows. */
+interface Identical extends Omit<Group, "price"> {
+  groups: number;
+  cost: Credits;
+}
+
 /**
  * Makes the items of valid rows. Identical rows are distinguished by their occurrence, counted over the whole manifest,
  * so it makes no difference to payment which of them has which number.
@@ -233,12 +239,20 @@ export class Items {
   identical(isSelection: boolean): Finding[] {
     const { duplicates } = this.scope;
     if (duplicates === "error") return [];
-    const told = [...this.groupAt].flatMap(([head, group]) => {
+    /** Identical rows of a job with steps are identical in each step: they get one line. */
+    const byRows = new Map<string, Identical>();
+    for (const [head, { price, ...group }] of this.groupAt) {
       const wanted = isSelection ? this.draft.wantedIn(head) : Number.POSITIVE_INFINITY;
-      if (wanted <= (duplicates === "merge" ? 0 : 1)) return [];
+      if (wanted <= (duplicates === "merge" ? 0 : 1)) continue;
       const copies = duplicates === "merge" ? group.copies : Math.min(group.copies, wanted - 1);
-      return [identicalRows({ ...group, copies }, duplicates)];
-    });
+      const same = `${group.rows} ${group.numbers.join()}`;
+      const known = byRows.get(same) ?? { ...group, groups: 0, copies: 0, cost: noCredits };
+      known.groups++;
+      known.copies += copies;
+      known.cost = plus(known.cost, times(price, copies));
+      byRows.set(same, known);
+    }
+    const told = [...byRows.values()].map((each) => identicalRows(each, duplicates));
     const { groups, credits: cost } = this.more;
     if (groups === 0) return told;
     const each =
@@ -340,11 +354,14 @@ function nameOf(row: Row, rowId: string, copy: number): string {
   return row.id === null ? labelled(rowId, row.label) : rowId;
 }
 
-function identicalRows({ price, numbers, rows, distinct, copies }: Group, duplicates: Duplicates): Finding {
-  const cost = times(price, copies);
+function identicalRows(
+  { numbers, rows, distinct, groups, copies, cost }: Identical,
+  duplicates: Duplicates,
+): Finding {
+  const inGroups = groups === 1 ? "" : `${groups} groups of `;
   const same =
     distinct === 1
-      ? `${rows} combinations of row ${numbers[0]} are identical`
+      ? `${inGroups}${rows} combinations of row ${numbers[0]} are identical`
       : `rows ${shortList(numbers, distinct)} are identical`;
   return {
     kind: "identical_rows",

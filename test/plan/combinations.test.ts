@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { credits } from "../../src/core/money.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { fileWith } from "../manifest/folder.js";
 import { plan } from "./account.js";
@@ -71,6 +72,31 @@ test("combinations that ask for the very same thing are a warning with its price
   expect(warnings).toMatchObject([{ kind: "identical_rows", rows: [1], copies: 2 }]);
   expect(warnings[0]?.message).toContain("3 combinations of row 1 are identical");
   expect(notes[0]).toContain("nothing uses lang");
+});
+
+test("rows that are identical in each step are one warning, with the price of all steps", async () => {
+  const steps = ["still", "close-up"].map((name) => ({ name, prompt: `{{ product }}, ${name}` }));
+  const { warnings } = await planned({
+    defaults: { model: "paint" },
+    rows: [{ product: "cup" }, { product: "cup" }, { product: "bowl" }],
+    matrix: { lang: ["en"] },
+    steps,
+  });
+  expect(warnings).toMatchObject([{ kind: "identical_rows", rows: [1, 2], copies: 2, credits: credits(8) }]);
+  expect(warnings[0]?.message).toMatch(/^rows 1, 2 are identical; each is made and paid for/);
+});
+
+test("several groups of identical combinations of a row are counted in one warning", async () => {
+  const steps = ["still", "close-up"].map((name) => ({ name, prompt: `{{ product }}, ${name}` }));
+  const job = {
+    defaults: { model: "paint" },
+    rows: [{ product: "cup" }],
+    matrix: { lang: ["en", "de"] },
+    steps,
+  };
+  const { warnings } = await planned(job);
+  expect(warnings).toMatchObject([{ kind: "identical_rows", rows: [1], copies: 2, credits: credits(8) }]);
+  expect(warnings[0]?.message).toContain("2 groups of 2 combinations of row 1 are identical");
 });
 
 test("an item is the same one whether its row, a matrix or a template asks for it", async () => {
