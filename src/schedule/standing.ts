@@ -1,6 +1,7 @@
 import { exitCode } from "../core/exit.js";
 import type { RunLine } from "../job/workspace/status.js";
 import type { ScheduledRun } from "../store/schedules.js";
+import { byHand } from "./scheduled-run.js";
 
 /** Names a due time of a schedule. */
 export function dueKey(schedule: string, dueAt: number): string {
@@ -22,8 +23,11 @@ export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[])
   const line = runs.find((each) =>
     scheduledRun.run === null ? dueOf(each) === own : each.run.id === scheduledRun.run,
   );
-  if (line === undefined || scheduledRun.state !== "ended") return scheduledRun;
+  if (line === undefined) return scheduledRun;
   const { run, alive, spent, archived, failed, held } = line;
+  // `schedule run` was killed before it could record the end. A daemon takes over what an earlier daemon has left.
+  const isLeft = scheduledRun.state === "running" && scheduledRun.note === byHand && !alive;
+  if (scheduledRun.state !== "ended" && !isLeft) return scheduledRun;
   // A run that was started by hand reported its results only to the terminal.
   const known = {
     ...scheduledRun,
@@ -34,13 +38,19 @@ export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[])
     held: scheduledRun.held ?? held,
   };
   if (alive) return { ...known, state: "running", note: "resumed" };
-  if (run.exit === null || run.endedAt === null || run.endedAt <= (scheduledRun.endedAt ?? 0)) return known;
+  const exit = run.exit === null ? null : exitCode(run.exit);
   const others = `${failed === 0 ? "" : `, ${failed} failed`}${held === 0 ? "" : `, ${held} held`}`;
+  const result = `${archived} archived${others}`;
+  if (isLeft) {
+    const note = exit === null ? `its process was killed; ${result}` : result;
+    return { ...known, state: "ended", exit, endedAt: run.endedAt, note };
+  }
+  if (exit === null || run.endedAt === null || run.endedAt <= (scheduledRun.endedAt ?? 0)) return known;
   return {
     ...known,
-    exit: exitCode(run.exit),
+    exit,
     endedAt: run.endedAt,
-    note: `resumed, ${archived} archived${others}`,
+    note: `resumed, ${result}`,
     credits: spent,
     archived,
     failed,

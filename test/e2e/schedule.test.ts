@@ -231,6 +231,29 @@ describe.concurrent("schedules of the built command", () => {
     expect((await run(place, ["schedule", "list"])).stdout).toContain(": done: resumed, 2 archived");
   });
 
+  test("after a schedule run was killed, its run says how it ended", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely, "--max-credits", "1"]);
+    expect((await spawned(place, ["schedule", "run", "nightly"])).code).toBe(6);
+    // What the command records before its run ends.
+    withSchedules(place, (db) =>
+      db.exec(
+        "UPDATE scheduled_runs SET state = 'running', note = 'by hand', ended_at = NULL, exit = NULL, run = NULL, credits = NULL, archived = NULL, failed = NULL, held = NULL",
+      ),
+    );
+    const results = { state: "ended", run: 1, archived: 1, failed: 0, held: 0, credits: 1 };
+    expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([
+      { ...results, exit: 6, note: "1 archived" },
+    ]);
+    const state = openSqlite(join(place.folder, ".bulkgen", "sandbox", "state.db"));
+    state.exec("UPDATE runs SET state = 'running', exit = NULL, ended_at = NULL");
+    state.close();
+    expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([
+      { ...results, exit: null, note: "its process was killed; 1 archived" },
+    ]);
+  });
+
   test("in a crontab, schedule run --quiet prints nothing unless the run fails", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
