@@ -49,6 +49,15 @@ export function combinationsOf(job: SourceJob | undefined): Combination[] {
   return base.flatMap((each) => job.steps.flatMap((step) => combined([withStep(each, step)], step.axes)));
 }
 
+/** The column of a job with steps that names the step of each item. */
+const stepColumn = "step";
+
+/** The columns that a job adds to those of its rows. */
+export function addedColumns(job: SourceJob | undefined): string[] {
+  const keys = axesOf(job).flatMap(({ keys }) => keys);
+  return job === undefined || job.steps.length === 0 ? keys : [...keys, stepColumn];
+}
+
 export function axesOf(job: SourceJob | undefined): Axis[] {
   return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
 }
@@ -210,9 +219,12 @@ export class Layers {
     return cells;
   }
 
-  /** The row as written, with the values of its combination. */
+  /** The row as written, with the values of its combination and its step. A column of that name is the sheet's own. */
   columns(row: SourceRow): Cells {
-    return this.label === "" ? row.cells : { ...row.cells, ...this.axes };
+    if (this.label === "") return row.cells;
+    const cells = { ...row.cells, ...this.axes };
+    if (this.step !== null) cells[stepColumn] ??= this.step;
+    return cells;
   }
 
   marks(row: SourceRow): Record<string, Mark> {

@@ -1,7 +1,7 @@
 import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { wholeOf } from "../text/pieces.js";
-import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
+import { addedColumns, axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
 import {
   type ByteOptions,
@@ -191,7 +191,7 @@ export function manifestOf(path: string, source: Source, options: ReadOptions): 
     ...(source.edition === undefined ? {} : { edition: source.edition }),
     file,
     ...(source.job?.publish ? { publish: source.job.publish } : {}),
-    columns: [...new Set([...source.columns, ...axesOf(source.job).flatMap(({ keys }) => keys)])],
+    columns: [...new Set([...source.columns, ...addedColumns(source.job)])],
     parts: () => partsOf(path, file, source, options),
   };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { openManifest } from "../../src/manifest/read.js";
+import { allRows } from "../../src/plan/plan.js";
 import { fileWith } from "../manifest/folder.js";
 import { plan } from "./account.js";
 
@@ -72,6 +73,31 @@ test("combinations that ask for the very same thing are a warning with its price
   expect(warnings).toMatchObject([{ kind: "identical_rows", rows: [1], copies: 2 }]);
   expect(warnings[0]?.message).toContain("3 combinations of row 1 are identical");
   expect(notes[0]).toContain("nothing uses lang");
+});
+
+test("the step of an item is a column: it can be selected, and comes back in the export", async () => {
+  const steps = ["still", "close-up"].map((name) => ({ name, prompt: `{{ product }}, ${name}` }));
+  const job = { defaults: { model: "paint" }, rows: [{ product: "cup" }], matrix: { lang: ["en"] }, steps };
+  const closeUps = { ...allRows, filters: [{ key: "step", pattern: "close-*" }] };
+  const { items, sheet } = await planned(job, { selection: closeUps });
+  expect(items.map(({ cells }) => cells)).toEqual([
+    [
+      ["product", "cup"],
+      ["lang", "en"],
+      ["step", "close-up"],
+    ],
+  ]);
+  expect(sheet.columns).toEqual(["product", "lang", "step"]);
+});
+
+test("a sheet's own column `step` stays as it is", async () => {
+  const steps = ["still", "close-up"].map((name) => ({ name, prompt: `{{ step }}, ${name}` }));
+  const { items, sheet } = await planned({ defaults: { model: "paint" }, rows: [{ step: "3" }], steps });
+  expect(items.map(({ prompt, cells }) => [prompt, cells])).toEqual([
+    ["3, still", [["step", "3"]]],
+    ["3, close-up", [["step", "3"]]],
+  ]);
+  expect(sheet.columns).toEqual(["step"]);
 });
 
 test("rows that are identical in each step are one warning, with the price of all steps", async () => {
