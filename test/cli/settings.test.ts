@@ -140,7 +140,7 @@ describe("settings", () => {
     ["api-key-file: ../key", /api-key-file is read from your own settings only/],
     ["- a list", /expected settings such as "max-credits: 200"/],
     ["a: [", /yaml:\d+:\d+: /],
-    ["sandbox: true\nsandbox: true", /^bulkgen: \S+yaml:2:1: Map keys must be unique$/m],
+    ["sandbox: true\nsandbox: true", /^bulkgen: \S+yaml:2:1: expected YAML, .* got two fields of one name$/m],
   ])("%j is refused with its place, and nothing is made", async (text, message) => {
     at.write("bulkgen.config.yaml", text);
     const { code, stderr } = await run(at, ["run", "set.csv", "--sandbox", "--yes"]);

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
+import { slipIn } from "../../manifest/formats/yaml-slips.js";
 import type { Environment } from "../../text/environment.js";
 
 /** A setting of a file: the words that its flag takes, one for each time the flag would be given. */
@@ -61,7 +62,7 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
   if (error)
     throw new EarlyExit(
       "usage",
-      `${at(error.pos[0])}: ${error.message.replace(/ at line \d+, column \d+:.*$/s, "")}`,
+      `${at(error.pos[0])}: expected YAML, such as "max-credits: 200", got ${slipIn(error.message)}`,
     );
   const settings = new Map<string, FileSetting>();
   if (document.contents === null) return { path, own, settings };

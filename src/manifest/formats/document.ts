@@ -1,6 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseDocument } from "yaml";
 import type { Problem } from "../../core/problem.js";
 import type { Mark } from "../shape/manifest.js";
+import { slipIn } from "./yaml-slips.js";
 
 /** A value of the file. Numbers and booleans are texts as written, so `5` and `"5"` are the same. */
 export type Plain = string | null | Plain[] | { [key: string]: Plain };
@@ -52,7 +53,7 @@ export function parsed(
     const schema = language === "JSON" ? "json" : "core";
     const document = parseDocument(text, { schema, lineCounter: lines, logLevel: "error" });
     const error = document.errors[0];
-    if (error) return fail(plainWords(error.message), error.pos[0]);
+    if (error) return fail(slipIn(error.message), error.pos[0]);
     const contents = document.contents;
     const plain = new Reading(text, language).plainOf(contents);
     return { file, plain, markAt: (path) => markOf(nodeAt(contents, path)?.range?.[0] ?? 0) };
@@ -186,43 +187,4 @@ function nodeAt(top: Node | null, path: readonly PropertyKey[]): Node | null {
     found = next as Node;
   }
   return found;
-}
-
-/** The parser's words for the slips of people, and what to write instead. */
-const slips: readonly [RegExp, string][] = [
-  [/^Source contains multiple documents/, "several documents in one file, separated by ---"],
-  [/^Nested mappings are not allowed/, 'a text with ": " in it, which needs quotes around it'],
-  [
-    /^Plain value cannot start with (?:reserved|directive indicator) character (\S)/,
-    "a text that begins with $1, which needs quotes around it",
-  ],
-  [/^Unexpected block-seq-ind on same line/, "a text that begins with -, which needs quotes around it"],
-  [
-    /^Unexpected scalar at node end/,
-    "text behind a value; put quotes around all of it, and a backslash before each quote inside",
-  ],
-  [
-    /^Block scalar header includes|^Not a YAML token/,
-    "text on the line of a | or >; begin it on the next line",
-  ],
-  [
-    /^Implicit map keys need to be followed by map values/,
-    "a line that is no field; the lines of a text are indented further than its field",
-  ],
-  [/^Sequence item without - indicator/, "a line that is indented less than the fields above it"],
-  [/^Map keys must be unique/, "two fields of one name"],
-  [/^Unexpected (?:double|single)-quoted-scalar token/, "a text where a comma should be"],
-];
-
-function plainWords(message: string): string {
-  const text = message.replace(/ at line \d+, column \d+:[\s\S]*$/, "");
-  for (const [slip, words] of slips) {
-    const found = slip.exec(text);
-    if (found) return words.replace("$1", () => found[1] ?? "");
-  }
-  return text
-    .replace(/^Unresolved plain scalar/, "text without quotes:")
-    .replace(/Flow sequence/, "the array")
-    .replace(/Flow map/, "the object")
-    .replace(/in block collection must be sufficiently indented and end with a/, "does not end with a");
 }
