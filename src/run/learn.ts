@@ -1,6 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { priceGroup } from "../core/identity.js";
-import { type Credits, noCredits } from "../core/money.js";
+import type { Credits } from "../core/money.js";
 import type { RunGroup } from "../core/next/next.js";
 import type { DurationEstimates } from "../core/pace/pace.js";
 import { durationOf } from "../core/pace/pace.js";
@@ -35,15 +35,15 @@ export async function recall(
 
 /**
  * The highest known charges. A process may have ended after it recorded a charge here and before it stored it for the
- * account.
+ * account. One that is no more than was planned may be from before a price rose.
  */
 async function chargesOf(
   { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
   groups: readonly RunGroup[],
 ): Promise<Map<string, Credits>> {
   const charges = new Map(await accounts.highestCharges(accountId));
-  for (const { group, charged } of groups) {
-    if (charged === null || charged <= (charges.get(group) ?? noCredits)) continue;
+  for (const { group, price, charged } of groups) {
+    if (charged === null || charged <= (charges.get(group) ?? price)) continue;
     charges.set(group, charged);
     await accounts.charged(accountId, group, charged);
   }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Clock, followingClock } from "../../src/clock.js";
+import { credits } from "../../src/core/money.js";
 import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { DatabaseTrouble } from "../../src/store/open.js";
 import { type DatabaseAddress, databaseAddress } from "../../src/store/postgres/address.js";
@@ -121,11 +122,26 @@ describe("a workspace on PostgreSQL", () => {
     expect(await other.store.runs()).toEqual([]);
   });
 
+  test("P19: upgrades the schema of version 1 with all that it has", async () => {
+    const url = postgres.newWorkspace();
+    const before = (await openAt(url)).accounts;
+    const { id } = await before.accountOf("https://service.example", "f1");
+    await before.charged(id, '["paint",[]]', credits(3));
+    await postgres.query(url, "DROP TABLE list_prices");
+    await postgres.query(url, "UPDATE schema_version SET version = 1");
+    const { accounts } = await openAt(url);
+    for (const price of [2, 4]) {
+      expect(await accounts.highestCharges(id)).toEqual(new Map([['["paint",[]]', credits(3)]]));
+      await accounts.listed(id, new Map([["paint", credits(price)]]));
+    }
+    expect(await accounts.highestCharges(id)).toEqual(new Map());
+  });
+
   test("refuses the schema of a newer bulkgen, and a name that is no schema", async () => {
     const url = postgres.newWorkspace();
     await openAt(url);
     await postgres.query(url, "UPDATE schema_version SET version = 99");
-    await expect(openAt(url)).rejects.toThrow("expected schema 1 or older, got 99; update bulkgen");
+    await expect(openAt(url)).rejects.toThrow("expected schema 2 or older, got 99; update bulkgen");
     expect(() => addressOf(url.replace(/schema=.*/, "schema=x;drop"))).toThrow("expected a schema of");
     // The driver would take it in place of the schema.
     expect(() => addressOf(`${url}&options=-c%20work_mem%3D1MB`)).toThrow("an address without ?options=");

@@ -101,6 +101,7 @@ export async function writeGoldenAccounts(path: string): Promise<void> {
     const { ticket } = await accounts.reserve(caller, endpoint);
     if (ticket && endpoint !== "task") await accounts.answered(ticket);
   }
+  await accounts.listed(id, new Map([["aurora-image", credits(4)]]));
   await accounts.charged(id, golden.charged.group, credits(golden.charged.credits));
   await accounts.close();
 }

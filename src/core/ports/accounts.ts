@@ -55,6 +55,8 @@ export interface Accounts {
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
   /** Stores the charge of a generation in its price group. */
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
+  /** The list prices of models, as the service has just told them. A charge below a list price that has risen is forgotten. */
+  listed(accountId: number, prices: ReadonlyMap<string, Credits>): Promise<void>;
   /** The highest charge seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
   /**

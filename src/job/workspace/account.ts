@@ -7,7 +7,7 @@ import { connectService, type MeRead, type Service, ServiceError } from "../../c
 import type { Clock } from "../../clock.js";
 import { requestsTold } from "../../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { chargeTold } from "../../core/money.js";
+import { chargeTold, credits } from "../../core/money.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
@@ -176,7 +176,12 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     },
     models: async () => {
       const list = await service.models().catch((error: unknown) => explain(error, connection));
-      return usableModels(list, log);
+      const usable = usableModels(list, log);
+      const prices = usable.models.map(
+        ({ model_key: key, credits_cost: cost }) => [key, credits(cost)] as const,
+      );
+      await accounts.listed(account.id, new Map(prices));
+      return usable;
     },
     async close() {
       await close();

@@ -8,6 +8,7 @@ export const accountsMigrations: readonly Migration[] = [
     for (const tables of accountsTables) db.exec(tables);
     db.exec(sqliteTriggers(accountsTriggers));
   },
+  (db) => db.exec(listPricesTable),
 ];
 
 const quotaTables = `
@@ -90,6 +91,17 @@ const quotaTables = `
     at INTEGER NOT NULL
   );
   CREATE INDEX durations_kind ON durations (origin, model, price_group, id);
+`;
+
+/** Since version 2. */
+export const listPricesTable = `
+  -- The service's list price of each model when its models were last read.
+  CREATE TABLE list_prices (
+    origin TEXT NOT NULL,
+    model TEXT NOT NULL,
+    price INTEGER NOT NULL,
+    PRIMARY KEY (origin, model)
+  );
 `;
 
 /** The paid requests of each key, and its counters as the service showed them. `seq` orders everything in the spend log. */
@@ -204,6 +216,7 @@ export const accountsTriggers: readonly Trigger[] = [
   },
 ];
 
+/** Of version 1. */
 export const accountsTables: readonly string[] = [quotaTables, spendLogTables, spentTable];
 
 export interface AccountRow {

@@ -1,7 +1,8 @@
 import type { PlanLimits } from "../../api/plans.js";
 import { planLimits } from "../../api/plans.js";
 import type { Clock } from "../../clock.js";
-import type { Credits } from "../../core/money.js";
+import { modelOfGroup } from "../../core/identity.js";
+import { type Credits, noCredits } from "../../core/money.js";
 import { observationsMax } from "../../core/pace/pace.js";
 import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import { narrowed } from "../../core/quota/quota.js";
@@ -77,6 +78,27 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
           `INSERT INTO charges SELECT origin, ?, ? FROM accounts WHERE id = ?
            ON CONFLICT (origin, price_group) DO UPDATE SET highest = max(charges.highest, excluded.highest)`,
         ).run(group, amount, accountId);
+      }),
+
+    listed: async (accountId, prices) =>
+      atomic(function* () {
+        const { origin } = yield* accountRow(sql, accountId);
+        const known = (yield* sql("SELECT model, price FROM list_prices WHERE origin = ?").all(origin)) as {
+          model: string;
+          price: Credits;
+        }[];
+        const before = new Map(known.map(({ model, price }) => [model, price]));
+        const risen = new Map<string, Credits>();
+        for (const [model, price] of prices) {
+          const last = before.get(model);
+          if (last === price) continue;
+          if (last !== undefined && last < price) risen.set(model, price);
+          yield* sql(
+            `INSERT INTO list_prices VALUES (?, ?, ?)
+             ON CONFLICT (origin, model) DO UPDATE SET price = excluded.price`,
+          ).run(origin, model, price);
+        }
+        if (risen.size > 0) yield* forgetBelow(sql, origin, risen);
       }),
 
     highestCharges: (accountId) =>
@@ -155,6 +177,17 @@ function* name(sql: Queries, accountId: number, userId: string): Script<Account>
   yield* sql("UPDATE owed SET account_id = @to WHERE account_id = @from").run(both);
   yield* sql("DELETE FROM accounts WHERE id = ?").run(accountId);
   return asAccount(other);
+}
+
+/** Forgets the charges of models below their list prices: they are from before the prices rose. */
+function* forgetBelow(sql: Queries, origin: string, prices: ReadonlyMap<string, Credits>): Script<void> {
+  const rows = (yield* sql("SELECT price_group, highest FROM charges WHERE origin = ?").all(origin)) as {
+    price_group: string;
+    highest: Credits;
+  }[];
+  for (const { price_group: group, highest } of rows)
+    if (highest < (prices.get(modelOfGroup(group)) ?? noCredits))
+      yield* sql("DELETE FROM charges WHERE origin = ? AND price_group = ?").run(origin, group);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from "pg";
 import { EarlyExit } from "../../core/exit.js";
-import { accountsTables, accountsTriggers } from "../accounts/accounts-schema.js";
+import { accountsTables, accountsTriggers, listPricesTable } from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
 import { postgresTriggers } from "../triggers.js";
 import { knownTransitions, workspaceTables, workspaceTriggers } from "../workspace/workspace-schema.js";
@@ -27,6 +27,7 @@ const versions: readonly string[] = [
     knownTransitions(),
     postgresTriggers([...workspaceTriggers, ...accountsTriggers]),
   ].join("\n"),
+  tablesOf(listPricesTable),
 ];
 
 function withoutOpened(tables: string): string {

@@ -13,7 +13,7 @@ import { storable } from "./dialect.js";
 const workspaceTables = words(`
   jobs sheets sheet_rows runs orders items parents published attempts outputs picks events
   run_states run_groups run_spending`);
-const accountTables = words("accounts keys requests owed charges durations readings spend_log");
+const accountTables = words("accounts keys requests owed charges list_prices durations readings spend_log");
 /** Their rows are given numbers. */
 const numberedTables = words(`
   jobs sheets runs orders items attempts events accounts requests durations readings spend_log`);
@@ -208,6 +208,15 @@ export function* joinAccounts(
         (row) => row,
       ),
       "ON CONFLICT (origin, price_group) DO UPDATE SET highest = max(charges.highest, excluded.highest)",
+    ],
+    [
+      "list_prices",
+      map(
+        rowsOf(source, "list_prices"),
+        (row) => origins.has(row["origin"]),
+        (row) => row,
+      ),
+      "ON CONFLICT (origin, model) DO UPDATE SET price = excluded.price",
     ],
     [
       "durations",

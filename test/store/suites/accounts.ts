@@ -505,6 +505,42 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
     });
   });
 
+  test("the highest charge of each group counts until its model's list price rises above it", async () => {
+    const [drawn, sketched, sung] = ['["paint",[]]', '["paint",[["mood","quick"]]]', '["sing",[]]'] as const;
+    const listed = (paint: number) =>
+      accounts.listed(
+        id,
+        new Map([
+          ["paint", credits(paint)],
+          ["sing", credits(9)],
+        ]),
+      );
+    await listed(4);
+    for (const [group, amount] of [
+      [drawn, 6],
+      [drawn, 5],
+      [sketched, 3],
+      [sung, 2],
+    ] as const)
+      await accounts.charged(id, group, credits(amount));
+    const charges = [
+      [drawn, credits(6)],
+      [sketched, credits(3)],
+      [sung, credits(2)],
+    ] as const;
+    await listed(4);
+    expect(await accounts.highestCharges(id)).toEqual(new Map(charges));
+    await listed(2);
+    expect(await accounts.highestCharges(id)).toEqual(new Map(charges));
+    await listed(5);
+    expect(await accounts.highestCharges(id)).toEqual(new Map([charges[0], charges[2]]));
+    await accounts.charged(id, sketched, credits(4));
+    await listed(5);
+    expect(await accounts.highestCharges(id)).toEqual(
+      new Map([charges[0], [sketched, credits(4)], charges[2]]),
+    );
+  });
+
   test("how long generations took is kept for the service, the newest 200 of each model and params", async () => {
     for (let n = 0; n < 205; n++) await accounts.lasted(id, { model: "m", group: "g" }, 1_000 + n);
     await accounts.lasted(id, { model: "other", group: "o" }, 5);
