@@ -22,6 +22,8 @@ export interface CheckedRow {
   problems: Problem[];
   /** Defaults that its model does not accept, and the problem if no other model accepts them either. */
   without: { key: string; problem: Problem }[];
+  /** Only the service's list of models speaks against the row as it is written. */
+  isUnlisted: boolean;
 }
 
 type LocalInputs = ReadonlyMap<string, LocalInput> | undefined;
@@ -40,18 +42,29 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
   const { contents, problems } = checkMedia(row, against.localInputs);
   if (!model) {
     const words = against.said.of([row.model], () => noModel(row.model, models));
-    const found = [{ place: cellPlace(row, "model"), ...words }, ...problems];
-    return { row, model, params: row.params, contents, repairs: row.repairs, problems: found, without: none };
+    return {
+      row,
+      model,
+      params: row.params,
+      contents,
+      repairs: row.repairs,
+      problems: [{ place: cellPlace(row, "model"), ...words }, ...problems],
+      without: none,
+      isUnlisted: problems.length === 0,
+    };
   }
   const params = checkParams(row, model, against);
+  const missing = missingInputs(row, model);
+  const unlisted = missing.length + params.problems.length + params.without.length;
   return {
     row,
     model,
     params: params.params,
     contents,
     repairs: [...row.repairs, ...params.repairs],
-    problems: [...missingInputs(row, model), ...problems, ...params.problems],
+    problems: [...missing, ...problems, ...params.problems],
     without: params.without,
+    isUnlisted: problems.length === 0 && unlisted > 0,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Model } from "../api/records.js";
 import { itemKeys, outputOf, shortId } from "../core/identity.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, inCredits, noCredits, plus, times } from "../core/money.js";
-import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/ports/draft.js";
+import type { Draft, DraftItem, DraftRow, DraftSlot, Known } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
 import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
@@ -165,6 +165,22 @@ export class Items {
       id !== null && head === null,
     );
     return null;
+  }
+
+  /** Whether the job has the first item of the row. */
+  isKnown(good: GoodRow): boolean {
+    return this.draft.knownOf(this.keyOf(good, 1)) !== null;
+  }
+
+  /** Whether all that the row asks for is paid for, beside what rows before it ask for. */
+  arePaid(good: GoodRow): boolean {
+    const { repeat } = good.row;
+    const head = this.seen.find(this.keyOf(good, 1));
+    const before = head === null ? 0 : this.slotsOf(head) || (this.draft.recordAt(head)?.repeat ?? 1);
+    const last = this.scope.duplicates === "keep" ? before + repeat : Math.max(before, repeat);
+    for (let occurrence = before + 1; occurrence <= last; occurrence++)
+      if (!isPaid(this.draft.knownOf(this.keyOf(good, occurrence)))) return false;
+    return true;
   }
 
   /** Records an item that the job has already. Call it when all rows are in the draft. */
@@ -391,6 +407,13 @@ function shortList(numbers: readonly number[], count: number): string {
   return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
+/** Rows without an id are told apart by their cells if other items use their outputs: see `keepOccurrences`. */
+export function knownItem(item: Existing, hasChains: boolean): Known {
+  const { name, vanished = false, attempted = false } = item;
+  const cells = hasChains && item.rowId === shortId(item.key) ? (item.cells ?? null) : null;
+  return { ...item, name: name ?? null, vanished, attempted, cells };
+}
+
 interface Occurrence {
   occurrence: number;
   key: string;
@@ -423,10 +446,16 @@ function cellsText(cells: NewItem["cells"]): string {
   return JSON.stringify(cells.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+const unpaid: readonly ItemState[] = ["failed", "dropped", "planned", "blocked"];
+
+/** Paid for, or maybe: it is archived, at the service, or held. */
+function isPaid(known: ReturnType<Draft["knownOf"]>): boolean {
+  return known !== null && !unpaid.includes(known.state);
+}
+
 /** As many as are wanted, in order: those that were made, then those that the job has, then new ones. */
 function mostMade(free: readonly Occurrence[], count: number): Occurrence[] {
-  const unmade: ItemState[] = ["failed", "dropped", "planned", "blocked"];
-  const rank = ({ known }: Occurrence) => (known === null ? 2 : unmade.includes(known.state) ? 1 : 0);
+  const rank = ({ known }: Occurrence) => (known === null ? 2 : isPaid(known) ? 0 : 1);
   return free
     .toSorted((a, b) => rank(a) - rank(b))
     .slice(0, count)

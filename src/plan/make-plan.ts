@@ -2,7 +2,7 @@ import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import { normalText, shortId } from "../core/identity.js";
 import { balanceTold } from "../core/money.js";
-import type { ChangedRow, Comparison, Draft, Known, RowContent } from "../core/ports/draft.js";
+import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
 import { type Problem, partOf } from "../core/problem.js";
 import { hasReference, isReference } from "../core/reference.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
@@ -12,11 +12,12 @@ import { finishChains, References } from "./chains.js";
 import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
 import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
-import { type GoodRow, Items, type Making } from "./items.js";
+import { type GoodRow, Items, knownItem, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
-import { allRows, type Existing, type Plan, type PlanInput } from "./plan.js";
+import { allRows, type Plan, type PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
 import { Choosing } from "./select.js";
+import { Withdrawn } from "./withdrawn.js";
 import { workflowOf } from "./workflow.js";
 
 const none: Problem[] = [];
@@ -29,6 +30,7 @@ class Planning {
   readonly notes = new Notes();
   readonly choosing: Choosing;
   readonly references: References;
+  private readonly withdrawn: Withdrawn;
   /** Defaults that at least one model of the manifest takes. */
   readonly taken = new Set<string>();
   /** Those that some model does not take. */
@@ -50,14 +52,20 @@ class Planning {
     this.prices = new PlanPrices(input.charges ?? new Map());
     this.items = new Items(draft, { origin, account: me.user.id, edition, duplicates, prices: this.prices });
     this.references = new References(draft);
+    this.withdrawn = new Withdrawn(input, draft, this.items);
     this.choosing = new Choosing(input.selection ?? allRows, input.manifest.file);
   }
 
   async add({ rows, problems }: Part): Promise<void> {
     await this.input.localInputs?.read(rows);
+    const { models, said } = this;
+    const localInputs = this.input.localInputs?.found;
+    const against = { models, localInputs, repair: this.input.repair ?? false, said };
+    const checked = rows.map((row) => checkRow(row, against));
+    await this.withdrawn.prepare(checked);
     this.wrong = new Map();
     for (const problem of problems) this.note(problem);
-    for (const row of rows) this.row(row);
+    for (const each of checked) this.row(this.withdrawn.asPaid(each));
   }
 
   private note(problem: Problem): void {
@@ -66,10 +74,8 @@ class Planning {
     this.draft.problem(problem);
   }
 
-  private row(row: Row): void {
-    const localInputs = this.input.localInputs?.found;
-    const { models, said } = this;
-    const checked = checkRow(row, { models, localInputs, repair: this.input.repair ?? false, said });
+  private row(checked: CheckedRow): void {
+    const { row } = checked;
     this.learn(checked);
     const told = this.toldOf(row);
     const { problems, making } = this.making(checked, told !== undefined);
@@ -227,13 +233,6 @@ async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Pr
     if (done) return value;
     await planning.add(value);
   }
-}
-
-/** Rows without an id are told apart by their cells if other items use their outputs: see `keepOccurrences`. */
-function knownItem(item: Existing, hasChains: boolean): Known {
-  const { name, vanished = false, attempted = false } = item;
-  const cells = hasChains && item.rowId === shortId(item.key) ? (item.cells ?? null) : null;
-  return { ...item, name: name ?? null, vanished, attempted, cells };
 }
 
 function publishOf({ publish }: Manifest): Plan["publish"] {

@@ -25,7 +25,7 @@ export interface PlanInput {
   origin: string;
   /** The empty text for a job's first edition. */
   edition: string;
-  /** The job's existing items, page by page, of any edition; other editions stay unchanged. */
+  /** The job's existing items, page by page, of any edition; other editions stay unchanged. They may be read twice. */
   existing: AsyncIterable<readonly Existing[]> | Iterable<readonly Existing[]>;
   /** The service is the sandbox, whose generations take seconds. */
   sandbox: boolean;
@@ -73,6 +73,7 @@ export type Existing = Pick<
   | "state"
   | "rowId"
   | "model"
+  | "category"
   | "prompt"
   | "params"
   | "inputs"

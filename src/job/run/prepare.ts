@@ -175,7 +175,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     origin,
     sandbox: asked.sandbox,
     edition,
-    existing: store?.history(name) ?? [],
+    existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
     selection: asked.selection,
     duplicates: asked.duplicates,
     order: asked.order,

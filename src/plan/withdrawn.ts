@@ -1,0 +1,77 @@
+import type { Model } from "../api/records.js";
+import type { Draft } from "../core/ports/draft.js";
+import { hasReference } from "../core/reference.js";
+import type { CheckedRow } from "./check-row.js";
+import { type GoodRow, type Items, knownItem } from "./items.js";
+import type { PlanInput } from "./plan.js";
+
+/**
+ * What the service has withdrawn: models, params and options. A row that is paid for needs none of them any more, so it
+ * stays as it is.
+ */
+export class Withdrawn {
+  /** Models of the job's items that are not listed; null until the history is read. */
+  private models: Map<string, Model> | null = null;
+
+  constructor(
+    private readonly input: PlanInput,
+    private readonly draft: Draft,
+    private readonly items: Items,
+  ) {}
+
+  /** Reads the job's history if one of these rows has something that is not listed. Most plans need it only at their end. */
+  async prepare(rows: readonly CheckedRow[]): Promise<void> {
+    if (this.models !== null || !rows.some(({ isUnlisted }) => isUnlisted)) return;
+    this.models = new Map();
+    const { existing, edition, missing = new Set() } = this.input;
+    const listed = new Set(this.input.models.map((model) => model.model_key));
+    for await (const page of existing) {
+      const ours = page.filter((item) => item.edition === edition);
+      this.draft.know(
+        ours.map((item) => knownItem(item, false)),
+        missing,
+      );
+      for (const { model, category } of ours)
+        if (!listed.has(model)) this.models.set(model, withdrawnModel(model, category));
+    }
+  }
+
+  /** The row as it was paid for; the same row if it was not. */
+  asPaid(checked: CheckedRow): CheckedRow {
+    const { row, isUnlisted } = checked;
+    const model = checked.model ?? this.models?.get(row.model);
+    if (!isUnlisted || model === undefined || hasReference(row.inputs)) return checked;
+    const asPaid: GoodRow = { ...checked, model, problems: [], without: [] };
+    if (checked.problems.length === 0) {
+      if (this.items.arePaid(asPaid)) return asPaid;
+      if (this.items.isKnown(asPaid)) return checked;
+    }
+    for (const params of paramsBefore(checked)) {
+      const before = { ...asPaid, params };
+      if (this.items.arePaid(before)) return before;
+    }
+    return checked;
+  }
+}
+
+function withdrawnModel(key: string, category: string): Model {
+  return { model_key: key, model_name: key, category, credits_cost: 0, input_type: "" };
+}
+
+/** A row of more such defaults is tried with all of them and with none. */
+const defaultsMax = 4;
+
+/** The params that may have been sent for the row: the model may have accepted any of its defaults then. */
+function* paramsBefore({ row, model, params, without }: CheckedRow): Generator<CheckedRow["params"]> {
+  const doubtful = model === null ? row.defaultParams : without.map(({ key }) => key);
+  const certain =
+    model === null
+      ? Object.fromEntries(Object.entries(row.params).filter(([key]) => !doubtful.includes(key)))
+      : params;
+  const all = 2 ** doubtful.length - 1;
+  for (let some = all; some >= 0; some--) {
+    if (doubtful.length > defaultsMax && some !== all && some !== 0) continue;
+    const sent = doubtful.filter((_, index) => (some >> index) % 2 === 1);
+    yield { ...certain, ...Object.fromEntries(sent.map((key) => [key, row.params[key] ?? ""])) };
+  }
+}
