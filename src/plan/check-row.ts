@@ -24,6 +24,8 @@ export interface CheckedRow {
   without: { key: string; problem: Problem }[];
   /** Only the service's list of models speaks against the row as it is written. */
   isUnlisted: boolean;
+  /** Its problem unless its item is paid for: that is known once the items of its inputs are. */
+  unlessPaid?: Problem | undefined;
 }
 
 type LocalInputs = ReadonlyMap<string, LocalInput> | undefined;

@@ -78,6 +78,8 @@ export class Items {
   ) => string;
   private readonly seen = new CompactTextMap();
   private readonly identicalChildren = new Set<number>();
+  /** The problems of items with links that are not paid for after all, by position. */
+  private readonly unlessPaid = new Map<number, Problem>();
   /**
    * Later occurrences that the job has and no row asks for, by the key of the first one. A row that is alone now may have
    * been one of several.
@@ -116,6 +118,11 @@ export class Items {
       this.itemOf(good, { key: unknownYet, copy: index + 1, occurrence: 1, head: null }),
     );
     return { items, shares: null, problems: none };
+  }
+
+  /** An item with links that can be planned only if it is paid for; else it has this problem. */
+  expectPaid(position: number, otherwise: Problem): void {
+    this.unlessPaid.set(position, otherwise);
   }
 
   /** Finishes an item with links. Returns why it cannot be made, or null. */
@@ -157,6 +164,8 @@ export class Items {
       this.identicalChildren.add(head);
     }
     const key = this.keyOf(same, occurrence);
+    const problem = this.unlessPaid.get(position);
+    if (problem !== undefined && !isPaid(draft.knownOf(key))) return problem;
     const rowId = id === null ? shortId(key) : item.rowId;
     const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
     draft.finish(

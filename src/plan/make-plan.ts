@@ -30,7 +30,7 @@ class Planning {
   readonly notes = new Notes();
   readonly choosing: Choosing;
   readonly references: References;
-  private readonly withdrawn: Withdrawn;
+  readonly withdrawn: Withdrawn;
   /** Defaults that at least one model of the manifest takes. */
   readonly taken = new Set<string>();
   /** Those that some model does not take. */
@@ -96,6 +96,8 @@ class Planning {
       },
       making.items,
     );
+    for (const item of checked.unlessPaid ? making.items.keys() : [])
+      this.items.expectPaid(position + item, checked.unlessPaid as Problem);
     this.references.add(row, position, making.items.length);
   }
 
@@ -204,6 +206,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
     notes: [
       ...end.notes,
       ...planning.notes.all(planning.taken),
+      ...planning.withdrawn.notes(),
       ...planning.names.notes(),
       ...chained,
       ...notes,

@@ -1,7 +1,9 @@
 import type { Model } from "../api/records.js";
+import { priceGroup } from "../core/identity.js";
 import type { Draft } from "../core/ports/draft.js";
 import { hasReference } from "../core/reference.js";
 import type { CheckedRow } from "./check-row.js";
+import { Gathered } from "./findings.js";
 import { type GoodRow, type Items, knownItem } from "./items.js";
 import type { PlanInput } from "./plan.js";
 
@@ -12,6 +14,7 @@ import type { PlanInput } from "./plan.js";
 export class Withdrawn {
   /** Models of the job's items that are not listed; null until the history is read. */
   private models: Map<string, Model> | null = null;
+  private readonly kept = new Gathered();
 
   constructor(
     private readonly input: PlanInput,
@@ -40,7 +43,8 @@ export class Withdrawn {
   asPaid(checked: CheckedRow): CheckedRow {
     const { row, isUnlisted } = checked;
     const model = checked.model ?? this.models?.get(row.model);
-    if (!isUnlisted || model === undefined || hasReference(row.inputs)) return checked;
+    if (!isUnlisted || model === undefined) return checked;
+    if (hasReference(row.inputs)) return this.linkedAsPaid(checked, model);
     const asPaid: GoodRow = { ...checked, model, problems: [], without: [] };
     if (checked.problems.length === 0) {
       if (this.items.arePaid(asPaid)) return asPaid;
@@ -48,9 +52,28 @@ export class Withdrawn {
     }
     for (const params of paramsBefore(checked)) {
       const before = { ...asPaid, params };
-      if (this.items.arePaid(before)) return before;
+      if (!this.items.arePaid(before)) continue;
+      for (const { message } of checked.problems.slice(0, 1))
+        this.kept.add(`${message}, but its items are paid for and stay as they are`, row.number);
+      return before;
     }
     return checked;
+  }
+
+  notes(): string[] {
+    return this.kept.lines();
+  }
+
+  /** A row with references may be paid for if the item of its id was made with the same params. */
+  private linkedAsPaid(checked: CheckedRow, model: Model): CheckedRow {
+    const { row, problems } = checked;
+    const [unlessPaid] = problems;
+    if (row.id === null || row.repeat > 1 || unlessPaid === undefined) return checked;
+    const kindOf = (params: CheckedRow["params"]) => priceGroup({ model: model.model_key, params });
+    const made = this.draft.paramsMade(row.id, model.model_key).map(kindOf);
+    const params = paramsBefore(checked).find((some) => made.includes(kindOf(some)));
+    if (params === undefined) return checked;
+    return { ...checked, model, params, problems: [], without: [], unlessPaid };
   }
 }
 
@@ -62,16 +85,22 @@ function withdrawnModel(key: string, category: string): Model {
 const defaultsMax = 4;
 
 /** The params that may have been sent for the row: the model may have accepted any of its defaults then. */
-function* paramsBefore({ row, model, params, without }: CheckedRow): Generator<CheckedRow["params"]> {
+function paramsBefore({ row, model, params, without }: CheckedRow): CheckedRow["params"][] {
   const doubtful = model === null ? row.defaultParams : without.map(({ key }) => key);
   const certain =
     model === null
       ? Object.fromEntries(Object.entries(row.params).filter(([key]) => !doubtful.includes(key)))
       : params;
-  const all = 2 ** doubtful.length - 1;
-  for (let some = all; some >= 0; some--) {
-    if (doubtful.length > defaultsMax && some !== all && some !== 0) continue;
-    const sent = doubtful.filter((_, index) => (some >> index) % 2 === 1);
-    yield { ...certain, ...Object.fromEntries(sent.map((key) => [key, row.params[key] ?? ""])) };
-  }
+  const sent = doubtful.length > defaultsMax ? [doubtful, []] : subsets(doubtful);
+  return sent.map((keys) => ({
+    ...certain,
+    ...Object.fromEntries(keys.map((key) => [key, row.params[key] ?? ""])),
+  }));
+}
+
+/** The largest first. */
+function subsets([first, ...others]: readonly string[]): string[][] {
+  if (first === undefined) return [[]];
+  const rest = subsets(others);
+  return [...rest.map((some) => [first, ...some]), ...rest];
 }

@@ -20,7 +20,7 @@ describe("what the service has withdrawn", () => {
     ["a param", withParams([]), "image"],
   ])("%s: the items that were made with it stay as they are", async (_, now) => {
     const existing = kept(await planOf(some), "archived");
-    const { items, problems, due, money, standings, vanished } = await planOf(some, {
+    const { items, problems, due, money, standings, vanished, notes } = await planOf(some, {
       existing,
       models: now,
     });
@@ -29,6 +29,9 @@ describe("what the service has withdrawn", () => {
     expect(items.map(({ category }) => category)).toEqual(["image", "image"]);
     expect({ due, standings, vanished }).toEqual({ due: 0, standings: { archived: 2 }, vanished: [] });
     expect(money.needed).toBe(0);
+    expect(notes.filter((note) => note.endsWith("(row 2)") || note.endsWith("(rows 2, 3)"))).toEqual([
+      expect.stringMatching(/^(unknown|model paint has no|parameter).*, but its items are paid for and stay/),
+    ]);
   });
 
   test.each(["processing", "held", "ready", "unknown"] as const)(
@@ -59,6 +62,51 @@ describe("what the service has withdrawn", () => {
     const twice = "id,model,prompt,repeat\na,paint,x,\nsame,paint,x,\none more,paint,x,\n";
     const more = await planOf(twice, { existing, models: withoutPaint });
     expect(more.problems.map(({ place }) => place.row)).toEqual([4]);
+  });
+
+  describe("by a chain", () => {
+    const chain = `
+rows:
+  - { id: cup, thing: a cup }
+  - { id: jug, thing: a jug }
+steps:
+  - { name: picture, model: paint, prompt: "{{ thing }}" }
+  - { name: clip, model: animate, image_url: "@picture" }
+  - { name: longer, model: extend, video_url: "@clip" }
+`;
+    const job = async (text: string, change: Parameters<typeof plan>[1] = {}) =>
+      plan(await openManifest(await fileWith("job.yaml", text)), change);
+    const without = (...gone: string[]) => models.filter(({ model_key: key }) => !gone.includes(key));
+
+    test("stays as it is in each of its steps", async () => {
+      const before = await job(chain);
+      const existing = kept(before, "archived");
+      for (const gone of [["paint"], ["animate"], ["paint", "animate", "extend"]]) {
+        const { items, problems, due } = await job(chain, { existing, models: without(...gone) });
+        expect(problems).toEqual([]);
+        expect(items.map(({ key, parents }) => [key, parents])).toEqual(
+          before.items.map(({ key, parents }) => [key, parents]),
+        );
+        expect(due).toBe(0);
+      }
+    });
+
+    test("cannot be made if what it is made of has changed, and neither can what is made of it", async () => {
+      const existing = kept(await job(chain), "archived");
+      const changed = chain.replace("a cup", "a bowl");
+      const { items, problems, due } = await job(changed, { existing, models: without("animate") });
+      expect(problems.map(({ place, message }) => [place.id, message])).toEqual([
+        ["cup-clip", 'unknown model "animate"'],
+        ["cup-longer", "the item of @clip cannot be made, because its own row has a problem"],
+      ]);
+      expect(items.map(({ rowId }) => rowId)).toEqual([
+        "cup-picture",
+        "jug-picture",
+        "jug-clip",
+        "jug-longer",
+      ]);
+      expect(due).toBe(1);
+    });
   });
 
   describe("a param that is a default of the job", () => {

@@ -30,6 +30,8 @@ export interface Draft {
   wantedIn(head: number): number;
   /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
   knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
+  /** The params of the job's items of this row id and model. */
+  paramsMade(rowId: string, model: string): NewItem["params"][];
   /** The position of the item of this key. */
   positionOf(key: string): number | null;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;

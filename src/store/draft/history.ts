@@ -8,7 +8,7 @@ export function draftHistory(
   db: Sqlite,
   sql: Sql,
   { tally }: DraftProgress,
-): Pick<Draft, "know" | "knownOf" | "stand" | "compare" | "comparison"> {
+): Pick<Draft, "know" | "knownOf" | "paramsMade" | "stand" | "compare" | "comparison"> {
   return {
     know(items, missing) {
       const insert = sql(
@@ -29,6 +29,15 @@ export function draftHistory(
       return found === undefined ? null : { ...found, cells: found.cells && JSON.parse(found.cells) };
     },
 
+    paramsMade(rowId, model) {
+      db.exec(indexOfRows);
+      const found = sql("SELECT document FROM known WHERE row_id = ?").all(rowId) as { document: string }[];
+      return found
+        .map(({ document }) => JSON.parse(document) as RowContent)
+        .filter((content) => content.model === model)
+        .map(({ params }) => params);
+    },
+
     stand(again) {
       tally.spoil();
       // A dropped item comes back with its row, unless it was submitted: then a person skipped it.
@@ -44,7 +53,7 @@ export function draftHistory(
 
     compare(fields) {
       db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
-      db.exec("CREATE INDEX IF NOT EXISTS known_row ON known (row_id)");
+      db.exec(indexOfRows);
       sql(wrongIds).run();
       sql(
         `UPDATE known SET gone = 1 WHERE NOT EXISTS (SELECT 1 FROM drafted WHERE key = known.key)
@@ -57,6 +66,8 @@ export function draftHistory(
     comparison: () => comparison(db),
   };
 }
+
+const indexOfRows = "CREATE INDEX IF NOT EXISTS known_row ON known (row_id)";
 
 /** The ids that the items of wrong rows would have, with all copies, including rows that could not be read. */
 const wrongIds = `
