@@ -6,9 +6,10 @@ import { expect } from "vitest";
 import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
+import { cheapModel } from "../e2e/sheet.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
-import { failure, isCharged, isTwofold } from "./sheets.js";
-import { days, type Key, kills, type Trouble } from "./story.js";
+import { editor, failure, isCharged, isTwofold } from "./sheets.js";
+import { type Catalogue, days, type Key, kills, type Trouble } from "./story.js";
 
 /** Where commands are run. */
 interface Place {
@@ -36,6 +37,7 @@ export class Commands {
   readonly unanswered = new Map<number, string>();
   /** Positions of the tasks that take days. */
   private readonly slow = new Set<number>();
+  catalogue: Catalogue = "usual";
   private key: Key = "first";
   private readonly keys = new Map<Key, string>();
   private trouble = noTrouble;
@@ -63,7 +65,10 @@ export class Commands {
     const service = await startProxy(
       sandbox,
       (asked) => commands.asks(asked),
-      (asked, passed) => (asked.what === "GET task" ? commands.shows(asked, passed) : passed),
+      (asked, passed) => {
+        if (asked.what === "GET task") return commands.shows(asked, passed);
+        return asked.what === "GET models" ? commands.offers(passed) : passed;
+      },
     );
     const commands = new Commands(sandbox, service, env);
     return commands;
@@ -189,6 +194,24 @@ export class Commands {
     return { status: 200, text: JSON.stringify({ ...shown, ...changes }) };
   }
 
+  /** The models that the service lists. */
+  private offers({ status, text }: Passed): Passed {
+    if (status !== 200) return { status, text };
+    const list = JSON.parse(text) as { models: { model_key: string; credits_cost: number }[] };
+    const models = list.models
+      .filter(({ model_key: key }) => key !== this.withdrawn)
+      .map((model) => {
+        const isDearer = this.catalogue === "dearer" && model.model_key === cheapModel;
+        return isDearer ? { ...model, credits_cost: model.credits_cost * 3 } : model;
+      });
+    return { status, text: JSON.stringify({ ...list, models }) };
+  }
+
+  private get withdrawn(): string | null {
+    if (this.catalogue === "without the cheap model") return cheapModel;
+    return this.catalogue === "without the editor" ? editor : null;
+  }
+
   private asks(asked: Asked): Scripted | Promise<Scripted> {
     if (this.atDeath !== null) return "cut";
     if (asked.what === "POST generate") return this.pays(asked);
@@ -221,6 +244,8 @@ export class Commands {
   /** What becomes of a paid request. */
   private async pays(asked: Asked): Promise<Scripted> {
     const { kind, nth } = this.trouble;
+    const { model } = JSON.parse(asked.body) as { model: string };
+    if (model === this.withdrawn) return { status: 400, json: noModel };
     if (this.paidRequests++ !== nth) return "serve";
     if (kind === "killed before it pays") return this.dies();
     if (kind === "killed after it has paid") {
@@ -247,6 +272,7 @@ function isKill({ kind }: Trouble): boolean {
   return kind in kills;
 }
 
+const noModel = { error: { code: "INVALID_MODEL", message: "There is no such model." } };
 const forgotten = { error: { code: "TASK_NOT_FOUND", message: "There is no such task." } };
 
 function ageOf({ at }: MadeTask): number {

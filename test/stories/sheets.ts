@@ -22,6 +22,9 @@ export interface Row {
 const sizes = ["small", "large"] as const;
 type Size = (typeof sizes)[number];
 
+/** The model that makes pictures of others. */
+export const editor = "atelier-edit";
+
 const pictures = 6;
 /** One that the service always fails to make. */
 const failing = 5;
@@ -193,7 +196,7 @@ export class Sheets {
       const [ofSize, inSize] = isSized ? ["-{{ size }}", ", {{ size }}"] : ["", ""];
       const lines = rows.map((row) => ({
         id: row.id,
-        model: row.of === undefined && row.photo === undefined ? cheapModel : "atelier-edit",
+        model: row.of === undefined && row.photo === undefined ? cheapModel : editor,
         prompt: `${promptOf(row)}${inSize}`,
         image_url: row.of === undefined ? this.photoOf(row) : `@${row.of.id}${ofSize}`,
         priority: `${row.picture % 2}`,

@@ -28,6 +28,7 @@ export type Deed =
   | { do: "fetch a sheet"; sheet: number; how: "copy" | "move" }
   | { do: "lose shared state" }
   | { do: "use key"; key: Key }
+  | { do: "catalogue"; how: Catalogue }
   | { do: "wait"; time: Time }
   | { do: "migrate" }
   | { do: "back up" }
@@ -59,6 +60,10 @@ export type Harm = "lose" | "truncate" | "change a byte of";
 
 /** Of one person, or of another one. */
 export type Key = "first" | "second" | "another user's";
+
+/** What the service offers from now on: the usual models, or one less, or the cheap one at a higher list price. */
+export const catalogues = ["usual", "without the cheap model", "without the editor", "dearer"] as const;
+export type Catalogue = (typeof catalogues)[number];
 
 /** How long nothing is done (ms). The service keeps files for a week, and tasks for a month. */
 export const times = { "20 minutes": minutes(20), "a day": days(1), "5 days": days(5), "3 weeks": days(21) };
@@ -330,6 +335,13 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("wait" as const),
       time: fc.constantFrom(...(Object.keys(times) as Time[])),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("catalogue" as const),
+      how: fc.constantFrom<Catalogue>("usual", ...catalogues),
     }),
   },
   { weight: 1, arbitrary: deed("back up") },
