@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import writeWorkbook from "write-excel-file/node";
@@ -669,6 +669,16 @@ describe("look back", () => {
     );
   });
 
+  test("a ZIP that is given up on its way leaves no file open", async () => {
+    const { post, ask, place } = await madeTwo();
+    for (const name of ["cup", "jar"]) place.write(`outputs/autumn/${name}.png`, "x".repeat(1_000_000));
+    const { src } = await post<ZipReady>("/api/zip", { run: 1 });
+    const reader = (await ask(src)).body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await expect.poll(() => filesOpenIn(join(place.folder, "outputs"))).toEqual([]);
+  });
+
   test("files of one name in the folders of two runs are both in the ZIP", async () => {
     const { get, post, ask, place, service } = await openDashboard();
     const { env } = service;
@@ -688,3 +698,17 @@ describe("look back", () => {
     expect([...packed.keys()]).toEqual(["cups/cup.png", "cups/cup (2).png", "cups/cup (3).png"]);
   });
 });
+
+/** Linux alone lists them. */
+function filesOpenIn(folder: string): string[] {
+  if (!existsSync("/proc/self/fd")) return [];
+  const paths = readdirSync("/proc/self/fd").map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      // It was closed meanwhile.
+      return "";
+    }
+  });
+  return paths.filter((path) => path.startsWith(folder));
+}
