@@ -98,12 +98,16 @@ export class WorkspaceWatch {
       await this.forgetLive();
       return null;
     }
-    if (this.live?.run !== run.id) {
-      const closed = this.forgetLive();
-      this.live = { run: run.id, opened: this.openLive(run) };
-      await closed;
-    }
-    return this.liveRun(run, owner, await this.live.opened);
+    if (this.live?.run === run.id) return this.liveRun(run, owner, await this.live.opened);
+    const closed = this.forgetLive();
+    const opened = this.openLive(run);
+    this.live = { run: run.id, opened };
+    // What could not be opened, such as while a server took no connections, is opened by the next who asks.
+    opened.catch(() => {
+      if (this.live?.opened === opened) this.live = null;
+    });
+    await closed;
+    return this.liveRun(run, owner, await opened);
   }
 
   private async openLive(run: BrowsedRun): Promise<LiveReaders> {
