@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cronOf, cronWords } from "../../src/dashboard/page/parts/cron.js";
+import { cronOf, cronWords, runWords } from "../../src/dashboard/page/parts/cron.js";
 import { endWords, runStateWords } from "../../src/dashboard/page/parts/run-words.js";
 import { visible } from "../../src/dashboard/page/parts/visible.js";
 
@@ -34,6 +34,17 @@ describe("the times of a schedule", () => {
   test.each(["*/5 * * * *", "0 6 1 1 *", "@daily", "0 6 * * 1,3"])("%s is shown as it is", (cron) =>
     expect(cronWords(cron)).toBe(cron),
   );
+});
+
+describe("what a schedule says before it is saved", () => {
+  test("its runs make what is new, unless they are asked to make everything again", () => {
+    expect(runWords({ maxCredits: 60 })).toBe(
+      "Each run makes what is new in the sheet and spends the credits for it, at most 60.",
+    );
+    expect(runWords({ fresh: true })).toBe(
+      "Each run makes everything in the sheet again, in a new edition, and spends the credits for it; set a cap to limit that.",
+    );
+  });
 });
 
 describe("how a run stands", () => {
