@@ -108,6 +108,28 @@ describe("start work", () => {
     await expect.poll(() => place.read("sheets/autumn.csv")).toContain("jar,aurora-image-mini,a jar");
   });
 
+  it("what is typed for a run stays while the page is drawn again", async () => {
+    await open();
+    let check: (() => void) | undefined;
+    await page.route("**/api/check", async (route) => {
+      await new Promise<void>((resolve) => {
+        check = resolve;
+      });
+      await route.continue();
+    });
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await expect.poll(() => check !== undefined).toBe(true);
+    const edition = page.getByRole("textbox", { name: "Edition" });
+    await edition.click();
+    await page.keyboard.type("autumn ");
+    check?.();
+    await page.getByText("1 item to make").waitFor();
+    await page.keyboard.type("sale");
+    await page.keyboard.press("Tab");
+    expect(await edition.inputValue()).toBe("autumn sale");
+  });
+
   it("changes of a sheet of one's own go to one copy, however fast they are made", async () => {
     place.write("mine.csv", rows);
     await open();

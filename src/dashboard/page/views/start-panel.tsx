@@ -1,3 +1,4 @@
+import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { forecastText } from "../../../report/forecast.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
@@ -217,9 +218,8 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
         Model
         <input
           list="models"
-          value={model}
           placeholder="from the sheet"
-          onChange={(event) => set("model", event.currentTarget.value.trim())}
+          {...useTyped(model, (text) => set("model", text.trim()))}
         />
       </label>
       {known !== undefined && (
@@ -231,9 +231,8 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
         Prompt
         <textarea
           rows={2}
-          value={prompt}
           placeholder="from the sheet; {{column}} stands for a cell"
-          onChange={(event) => set("prompt", event.currentTarget.value)}
+          {...useTyped(prompt, (text) => set("prompt", text))}
         />
       </label>
       <Params
@@ -248,21 +247,15 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
           min="0"
           step="any"
           inputMode="decimal"
-          value={maxCredits ?? ""}
           placeholder="no cap"
-          onChange={(event) => {
-            const { value, valueAsNumber } = event.currentTarget;
-            set("maxCredits", value === "" || !(valueAsNumber >= 0) ? undefined : valueAsNumber);
-          }}
+          {...useTyped(String(maxCredits ?? ""), (text) =>
+            set("maxCredits", text === "" || !(Number(text) >= 0) ? undefined : Number(text)),
+          )}
         />
       </label>
       <label>
         Edition
-        <input
-          value={edition}
-          placeholder="none"
-          onChange={(event) => set("edition", event.currentTarget.value.trim())}
-        />
+        <input placeholder="none" {...useTyped(edition, (text) => set("edition", text.trim()))} />
       </label>
       <fieldset>
         <legend class="unseen">Options</legend>
@@ -279,6 +272,24 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
       </fieldset>
     </div>
   );
+}
+
+type Field = HTMLInputElement | HTMLTextAreaElement;
+
+/**
+ * A field whose text is set once it is left. Until then it keeps what was typed: the page is drawn again several times a
+ * second while a run is in progress.
+ */
+function useTyped(text: string, onSet: (text: string) => void) {
+  const [typed, setTyped] = useState<string | null>(null);
+  return {
+    value: typed ?? text,
+    onInput: ({ currentTarget }: TargetedEvent<Field>) => setTyped(currentTarget.value),
+    onChange: ({ currentTarget }: TargetedEvent<Field>) => {
+      setTyped(null);
+      onSet(currentTarget.value);
+    },
+  };
 }
 
 function Params({
