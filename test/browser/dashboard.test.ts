@@ -130,6 +130,41 @@ describe("start work", () => {
     expect(await edition.inputValue()).toBe("autumn sale");
   });
 
+  it("what is typed into another field does not go into the cell that was changed before", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", rows);
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).click();
+    await page.keyboard.type("a red cup");
+    const edition = page.getByRole("textbox", { name: "Edition" });
+    await edition.click();
+    await page.keyboard.type("winter");
+    expect(await edition.inputValue()).toBe("winter");
+    await expect.poll(() => place.read("sheets/autumn.csv")).toContain("a red cup");
+  });
+
+  it("what was typed is saved when its cell is scrolled away, and the keys go on from there", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    const many = Array.from({ length: 300 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
+    await drop("many.csv", ["id,model,prompt", ...many].join("\n"));
+    await page.getByRole("gridcell", { name: "picture 0", exact: true }).click();
+    await page.keyboard.type("a red cup");
+    // Not every browser tells of the lost focus.
+    await page
+      .locator(".cell-editor")
+      .evaluate((cell) =>
+        addEventListener("blur", (event) => event.target === cell && event.stopImmediatePropagation(), true),
+      );
+    await page.getByRole("grid").evaluate((grid) => grid.scrollTo(0, grid.scrollHeight));
+    await page.getByRole("gridcell", { name: "picture 299", exact: true }).waitFor();
+    await expect.poll(() => place.read("sheets/many.csv")).toContain("r0,aurora-image-mini,a red cup");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.type("a red jar");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => place.read("sheets/many.csv")).toContain("r1,aurora-image-mini,a red jar");
+  });
+
   it("changes of a sheet of one's own go to one copy, however fast they are made", async () => {
     place.write("mine.csv", rows);
     await open();
