@@ -165,6 +165,26 @@ describe("start work", () => {
     await expect.poll(() => place.read("sheets/many.csv")).toContain("r1,aurora-image-mini,a red jar");
   });
 
+  it("nothing can be run while the price is not of what is set", async () => {
+    await open();
+    const held: (() => void)[] = [];
+    await page.route("**/api/check", async (route) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      await route.continue();
+    });
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await expect.poll(() => held.length).toBe(1);
+    await page.getByLabel("Make everything again, as a new edition").check();
+    held[0]?.();
+    await page.getByText("1 item to make").waitFor();
+    const runButton = page.getByRole("button", { name: "Run…" });
+    expect(await runButton.isEnabled()).toBe(false);
+    await expect.poll(() => held.length).toBe(2);
+    held[1]?.();
+    await expect.poll(() => runButton.isEnabled()).toBe(true);
+  });
+
   it("changes of a sheet of one's own go to one copy, however fast they are made", async () => {
     place.write("mine.csv", rows);
     await open();
