@@ -556,6 +556,26 @@ describe("trouble", () => {
     expect(await page.getByText("Everything in it is archived").count()).toBe(0);
   });
 
+  it("items of a state are shown again after all were", async () => {
+    place.write(
+      "two.csv",
+      "id,model,prompt\ncup,aurora-image-mini,a cup\nbad,aurora-image-mini,[[moderation]] x\n",
+    );
+    expect((await run(place, ["run", "two.csv", "--yes"], { env })).code).toBe(5);
+    await open();
+    await page.goto(`${new URL(link).origin}/#/runs/1`);
+    const items = page.getByRole("region", { name: "Items" });
+    const troubled = page
+      .getByRole("region", { name: "Trouble" })
+      .getByRole("button", { name: "1 × failed" });
+    for (let times = 0; times < 2; times++) {
+      await troubled.click();
+      await expect.poll(() => items.getByRole("listitem").count()).toBe(1);
+      await items.getByRole("button", { name: "all", exact: true }).click();
+      await expect.poll(() => items.getByRole("listitem").count()).toBe(2);
+    }
+  });
+
   it("where requests are limited, the page says how many of them a check of the sheet uses", async () => {
     const limited = await startSandbox("--plan", "Starter");
     ({ env } = limited);
