@@ -576,6 +576,29 @@ describe("trouble", () => {
     }
   });
 
+  it("older runs are listed once, however often they are asked for", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    // As if there were more runs than fit on a page.
+    let newest = {};
+    let asked = 0;
+    await page.route(/\/api\/runs(\?before=1)?$/, async (route) => {
+      if (route.request().url().includes("before")) {
+        asked++;
+        return route.fulfill({ json: { runs: [{ ...newest, id: 0 }], older: null } });
+      }
+      const { runs } = (await (await route.fetch()).json()) as { runs: [object] };
+      [newest] = runs;
+      return route.fulfill({ json: { runs, older: 1 } });
+    });
+    await page.reload();
+    await page.getByRole("button", { name: "Show older runs" }).dblclick();
+    await page.getByRole("link", { name: /run 0/ }).first().waitFor();
+    expect(asked).toBe(1);
+    expect(await page.getByRole("link", { name: /run 0/ }).count()).toBe(1);
+  });
+
   it("where requests are limited, the page says how many of them a check of the sheet uses", async () => {
     const limited = await startSandbox("--plan", "Starter");
     ({ env } = limited);
