@@ -22,7 +22,7 @@ export interface Standing {
   /** The PostgreSQL database that its state is in, without a password; null for files of this machine. */
   database: string | null;
   now: number;
-  /** Differs from the one before if anything in the workspace has changed. */
+  /** Differs from the one before if anything in the workspace or its schedules has changed. */
   change: string;
   /** The run in progress, in whichever process; null if there is none. */
   running: LiveRun | null;

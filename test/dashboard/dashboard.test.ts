@@ -292,6 +292,22 @@ describe("start work", () => {
     expect(await act({ do: "unschedule", name: "morning" })).toMatchObject({ exit: 0 });
     expect(await get("/api/schedules")).toEqual([]);
   });
+
+  test("the page is told when schedules have changed, and not when they are read", async () => {
+    const { act, get, kept } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
+    const changes: string[] = [];
+    const see = async () => changes.push((await get<Standing>("/api/standing")).change);
+    await see();
+    const when = { cron: "0 6 * * *", zone: "Europe/Berlin" };
+    await act({ do: "schedule", choices: { file: kept.file }, name: "morning", ...when });
+    await see();
+    await act({ do: "unschedule", name: "morning" });
+    await see();
+    expect(new Set(changes).size).toBe(3);
+    await get("/api/schedules");
+    await see();
+    expect(changes[3]).toBe(changes[2]);
+  });
 });
 
 describe("watch", () => {
