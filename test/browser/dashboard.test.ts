@@ -466,6 +466,19 @@ describe("decide", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("a key that is held down decides about one item alone", async () => {
+    place.write("set.yaml", steps);
+    expect(await run(place, ["run", "set.yaml", "--yes"], { env })).toMatchObject({ code: 10 });
+    await open();
+    await page.getByRole("link", { name: /Decide/ }).click();
+    await page.getByRole("link", { name: "cup-draft" }).waitFor();
+    for (let times = 0; times < 5; times++) await page.keyboard.down("a");
+    await page.keyboard.up("a");
+    await page.getByText("1 of 1").waitFor();
+    await page.getByRole("link", { name: "jar-draft" }).waitFor();
+    expect(await page.getByRole("button", { name: "Approve" }).isEnabled()).toBe(true);
+  });
+
   it("an item whose decision could not be carried out waits again, however late the command failed", async () => {
     place.write(
       "cups.yaml",
