@@ -185,6 +185,30 @@ describe("start work", () => {
     await expect.poll(() => runButton.isEnabled()).toBe(true);
   });
 
+  it("with a cap, what it allows is what is agreed to", async () => {
+    place.write(
+      "three.csv",
+      "id,model,prompt\n1,aurora-image-mini,a cup\n2,aurora-image-mini,a jar\n3,aurora-image-mini,a pot\n",
+    );
+    const { models } = JSON.parse((await run(place, ["plan", "three.csv", "--json"], { env })).stdout) as {
+      models: [{ credits: number }];
+    };
+    const [{ credits: all }] = models;
+    await open();
+    await page.goto(`${new URL(link).origin}/#/sheet/three.csv`);
+    await page.getByLabel("Spend at most (credits)").fill(String(all - 1));
+    await page.keyboard.press("Tab");
+    const allowed = (2 * all) / 3;
+    const said = `All of it would cost ${all} credits; the caps allow ${allowed}.`;
+    await page.getByText(said).waitFor();
+    await page.getByRole("button", { name: "Run…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(`This makes up to 3 items of the sheet. ${said}`).waitFor();
+    await dialog.getByRole("button", { name: `Run for ${allowed} credits` }).click();
+    await expect.poll(() => sandbox.madeSoFar().length).toBe(2);
+    await page.getByRole("region", { name: "Notices" }).getByText("2 of 3 items").waitFor();
+  });
+
   it("changes of a sheet of one's own go to one copy, however fast they are made", async () => {
     place.write("mine.csv", rows);
     await open();

@@ -86,24 +86,32 @@ function NothingToMake({ existing }: { existing: StateCounts }) {
 
 function startOf(
   choices: StartChoices,
-  { job, due, existing: { archived = 0 }, forecast, line, credits: { needed, inDoubt, after } }: SheetCheck,
+  { job, due, existing: { archived = 0 }, forecast, line, credits: money }: SheetCheck,
 ): Proposal {
   const rest =
     archived === 0
       ? ""
       : ` ${counted(archived, "item")} of it ${archived === 1 ? "is archived already and costs" : "are archived already and cost"} nothing.`;
+  const { needed, within, inDoubt, after } = money;
+  const isCapped = within < needed;
+  const most = isCapped ? ` ${capWords(money)}` : "";
   const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
   const doubt = inDoubt === 0 ? "" : ` ${doubtWords(inDoubt)}`;
   const left = after === null ? "" : ` After it, about ${credits(after)} ${after === 1 ? "is" : "are"} left.`;
   return {
     title: `Run ${visible(job)}`,
-    words: `This makes ${counted(due, "item")} of the sheet.${rest}${time}${left}${doubt}`,
+    words: `This makes ${isCapped ? "up to " : ""}${counted(due, "item")} of the sheet.${most}${rest}${time}${left}${doubt}`,
     act: { do: "start", choices, price: 0 },
-    price: needed,
+    price: within,
     line,
     verb: "Run",
     onDone: () => go("#/runs"),
   };
+}
+
+/** With a cap, a run makes what it allows, and stops. */
+function capWords({ needed, within }: SheetCheck["credits"]): string {
+  return `All of it would cost ${credits(needed)}; the caps allow ${number(within)}.`;
 }
 
 /** A request without an answer is sent again if it proves not to have been charged. */
@@ -124,7 +132,7 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
   return (
     <div class={isBusy ? "price-box busy" : "price-box"} aria-live="polite">
       <p class="figure">
-        {number(money.needed)} <span class="quiet">{money.needed === 1 ? "credit" : "credits"}</span>
+        {number(money.within)} <span class="quiet">{money.within === 1 ? "credit" : "credits"}</span>
       </p>
       <p class="quiet">
         {counted(due, "item")} to make
@@ -132,6 +140,7 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
         {money.balance !== null &&
           ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
       </p>
+      {money.within < money.needed && <p>{capWords(money)}</p>}
       {money.inDoubt > 0 && <p>{doubtWords(money.inDoubt)}</p>}
       {forecast !== null && <p>{forecastText(forecast)}</p>}
       {requests.plan !== null && (
