@@ -9,7 +9,7 @@ import type { Workspace } from "../job/workspace/workspace.js";
 import { nextDue } from "../schedule/due.js";
 import { shownValue } from "../schedule/shown-value.js";
 import { type QuotaReader, spentStepMs } from "../store/accounts/quota-reader.js";
-import type { Schedules } from "../store/schedules.js";
+import { readSchedules } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
 import { shellWord } from "../text/shell.js";
 import {
@@ -44,8 +44,8 @@ export interface DashboardAppOptions {
   fleet: FleetWatch;
   commands: Commands;
   page: PageFiles;
-  /** Null if the workspace has no schedules. */
-  schedules(): Schedules | null;
+  /** Of the workspace; it need not exist. */
+  schedulesFile: string;
   /** How buckets are reached. */
   environment: Environment;
   /** Ends what is streamed when the dashboard ends. */
@@ -211,8 +211,8 @@ async function withQuota<Result>(
   }
 }
 
-async function schedulesOf({ schedules: open, clock }: DashboardAppOptions): Promise<ScheduleEntry[]> {
-  const schedules = open();
+async function schedulesOf({ schedulesFile, clock }: DashboardAppOptions): Promise<ScheduleEntry[]> {
+  const schedules = readSchedules(schedulesFile);
   if (schedules === null) return [];
   try {
     const all = await schedules.all();

@@ -24,7 +24,7 @@ interface ParsedPlan {
   notes: string[];
   standings: Partial<Record<ItemStanding, number>>;
   models: { model: string; items: number; due: number; credits: number }[];
-  money: { needed: number; inDoubt: number; balance: number | null; after: number | null };
+  money: { needed: number; within: number; inDoubt: number; balance: number | null; after: number | null };
   requests: {
     atLeast: number;
     plan: string | null;

@@ -23,9 +23,10 @@ export interface RunningDashboard {
 
 /** Serves the dashboard of a workspace on loopback. Throws EarlyExit when the port is taken. */
 export async function serveDashboard(options: ServeOptions): Promise<RunningDashboard> {
-  const { workspace, sandbox, launch, clock, port, token } = options;
+  const { workspace, sandbox, launch, clock, port, token, schedulesFile } = options;
   const commands = new Commands(launch, { sandbox, now: () => clock.now() });
-  const watch = new WorkspaceWatch({ workspace, sandbox, version: ownVersion(), commands, clock });
+  const version = ownVersion();
+  const watch = new WorkspaceWatch({ workspace, schedulesFile, sandbox, version, commands, clock });
   const fleet = new FleetWatch(workspace, clock);
   const page = new PageFiles(packageFile("dist/dashboard"));
   const app = dashboardApp({ ...options, commands, watch, fleet, page });

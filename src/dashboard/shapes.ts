@@ -22,7 +22,7 @@ export interface Standing {
   /** The PostgreSQL database that its state is in, without a password; null for files of this machine. */
   database: string | null;
   now: number;
-  /** Differs from the one before if anything in the workspace has changed. */
+  /** Differs from the one before if anything in the workspace or its schedules has changed. */
   change: string;
   /** The run in progress, in whichever process; null if there is none. */
   running: LiveRun | null;
@@ -259,8 +259,17 @@ export interface SheetCheck {
   due: number;
   /** The others, which exist already, by state. */
   existing: StateCounts;
-  /** `inDoubt` is what requests without an answer may add: each is sent again if it proves not to have been charged. */
-  credits: { needed: number; inDoubt: number; balance: number | null; after: number | null };
+  /**
+   * `needed` is for all that is due, `within` what the caps allow of it. `inDoubt` is what requests without an answer may
+   * add: each is sent again if it proves not to have been charged.
+   */
+  credits: {
+    needed: number;
+    within: number;
+    inDoubt: number;
+    balance: number | null;
+    after: number | null;
+  };
   requests: { atLeast: number; plan: string | null; perMinute: number | null; perDay: number | null };
   /** How long it is expected to take, and what limits it; null if nothing is to do. */
   forecast: Forecast | null;

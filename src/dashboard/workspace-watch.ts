@@ -6,7 +6,7 @@ import { type Opened, openNews, openQuota } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { obstacleText } from "../report/progress.js";
 import type { QuotaReader } from "../store/accounts/quota-reader.js";
-import { openBrowser, UnmadeDatabase, watchChanges } from "../store/browse/browser.js";
+import { type ChangeWatch, openBrowser, UnmadeDatabase, watchChanges } from "../store/browse/browser.js";
 import type { BrowsedRun, Browser } from "../store/browse/pages.js";
 import { DatabaseTrouble } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
@@ -18,6 +18,8 @@ import type { LiveRun, Standing } from "./shapes.js";
 
 export interface WatchOptions {
   workspace: Workspace;
+  /** Of the workspace; it need not exist. */
+  schedulesFile: string;
   sandbox: boolean;
   version: string;
   commands: Pick<Commands, "list">;
@@ -42,11 +44,13 @@ interface LiveReaders {
 /** Watches a workspace that other processes work in. */
 export class WorkspaceWatch {
   private readonly state: WatchedState;
+  private readonly schedules: ChangeWatch;
   private live: { run: number; opened: Promise<LiveReaders> } | null = null;
 
   constructor(private readonly options: WatchOptions) {
-    const { workspace, clock } = options;
+    const { workspace, schedulesFile, clock } = options;
     const { database, root } = workspace;
+    this.schedules = watchChanges(schedulesFile);
     this.state =
       database === null ? new WatchedFiles(workspace, clock) : new WatchedServer(database, root, clock);
   }
@@ -73,7 +77,7 @@ export class WorkspaceWatch {
     };
     try {
       const owner = await this.owner();
-      whole.change = `${await this.state.version()} ${owner?.pid ?? ""} ${owner?.run ?? ""}`;
+      whole.change = `${await this.state.version()} ${owner?.pid ?? ""} ${owner?.run ?? ""} ${this.schedules.version()}`;
       const browser = await this.browser();
       return {
         ...whole,
@@ -98,12 +102,16 @@ export class WorkspaceWatch {
       await this.forgetLive();
       return null;
     }
-    if (this.live?.run !== run.id) {
-      const closed = this.forgetLive();
-      this.live = { run: run.id, opened: this.openLive(run) };
-      await closed;
-    }
-    return this.liveRun(run, owner, await this.live.opened);
+    if (this.live?.run === run.id) return this.liveRun(run, owner, await this.live.opened);
+    const closed = this.forgetLive();
+    const opened = this.openLive(run);
+    this.live = { run: run.id, opened };
+    // What could not be opened, such as while a server took no connections, is opened by the next who asks.
+    opened.catch(() => {
+      if (this.live?.opened === opened) this.live = null;
+    });
+    await closed;
+    return this.liveRun(run, owner, await opened);
   }
 
   private async openLive(run: BrowsedRun): Promise<LiveReaders> {
@@ -152,6 +160,7 @@ export class WorkspaceWatch {
 
   async close(): Promise<void> {
     await this.forgetLive();
+    this.schedules.close();
     await this.state.close();
   }
 }

@@ -1,3 +1,4 @@
+import { createReadStream, type ReadStream, statSync } from "node:fs";
 import { posix } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
@@ -37,16 +38,27 @@ export class Zips {
     if (zip === undefined) throw new Refused("this ZIP is no longer prepared; ask for it again", "missing");
     const { ZipFile } = await import("yazl");
     const archive = new ZipFile();
+    const output = archive.outputStream as PassThrough;
     // It tells of a file that it cannot read by an event of its own.
-    archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
+    archive.on("error", (error) => output.destroy(error));
+    // It would keep the file open that it reads while the download is given up.
+    let reading: ReadStream | null = null;
+    output.once("close", () => reading?.destroy());
     const names = new Set<string>();
     for (const file of zip.files) {
       const name = freeName(`${safeName(file.job)}/${file.file}`, names);
+      const path = existing(file);
+      const { size, mode } = statSync(path);
       // Media are compressed already.
-      archive.addFile(existing(file), name, { compress: false, mtime: new Date(file.savedAt) });
+      const facts = { compress: false, mtime: new Date(file.savedAt), size, mode };
+      archive.addReadStreamLazy(name, facts, (give) => {
+        if (output.destroyed) return;
+        reading = createReadStream(path);
+        give(null, reading);
+      });
     }
     archive.end();
-    const body = Readable.toWeb(archive.outputStream as Readable) as ReadableStream;
+    const body = Readable.toWeb(output) as ReadableStream;
     return new Response(body, {
       headers: {
         "Content-Type": "application/zip",

@@ -95,7 +95,7 @@ function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): vo
 }
 
 /** The schema version of the database. Throws NewerDatabase for a version that this program does not know. */
-function schemaOf(db: Sqlite, path: string, newest: number): number {
+export function schemaOf(db: Sqlite, path: string, newest: number): number {
   const found = db.pragma("user_version", { simple: true }) as number;
   if (found <= newest) return found;
   throw new NewerDatabase(

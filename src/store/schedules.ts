@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import type { Credits } from "../core/money.js";
-import { named, type Sql, statements } from "../sqlite.js";
-import { type Migration, openDatabase, transactions } from "./open.js";
+import { named, openSqlite, type Sql, statements } from "../sqlite.js";
+import { type Migration, openDatabase, schemaOf, transactions } from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
 
@@ -113,21 +114,30 @@ const migrations: readonly Migration[] = [
     `),
 ];
 
-/** Opens the schedules of a workspace (or ":memory:"). Throws NewerDatabase, or SQLite's error. */
-export function openSchedules(path: string, clock: Clock): Schedules {
-  const db = openDatabase(path, migrations);
-  const sql = statements(db);
-  const atomic = transactions(db);
+/** What a program reads that changes nothing. */
+export type SchedulesReader = Pick<Schedules, "all" | "scheduledRuns" | "close">;
 
+/** Null if there are none. Throws NewerDatabase, or SQLite's error. Opening them otherwise is a change of the file. */
+export function readSchedules(path: string): SchedulesReader | null {
+  if (!existsSync(path)) return null;
+  const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
+  try {
+    if (schemaOf(db, path, migrations.length) > 0)
+      return { ...readerOn(statements(db), path), close: () => db.close() };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  // The first schedule is being added.
+  db.close();
+  return null;
+}
+
+/** How long a reader waits for a database that is being made or recovered. */
+const busyMs = 10_000;
+
+function readerOn(sql: Sql, path: string): Omit<SchedulesReader, "close"> {
   return {
-    add: async ({ flags, ...schedule }) =>
-      sql(
-        `INSERT INTO schedules VALUES (@name, @manifest, @cron, @zone, @flags, @missed, @seenUntil)
-         ON CONFLICT DO NOTHING`,
-      ).run({ ...schedule, flags: JSON.stringify(flags) }).changes === 1,
-
-    remove: async (name) => sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1,
-
     all: async () => {
       const rows = sql(
         "SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil FROM schedules ORDER BY name",
@@ -138,6 +148,31 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         throw named(path, error);
       }
     },
+
+    scheduledRuns: async (schedule, limit) =>
+      sql(`${selectRuns} WHERE schedule = ? ORDER BY due_at DESC LIMIT ?`).all(
+        schedule,
+        limit,
+      ) as ScheduledRun[],
+  };
+}
+
+/** Opens the schedules of a workspace (or ":memory:"). Throws NewerDatabase, or SQLite's error. */
+export function openSchedules(path: string, clock: Clock): Schedules {
+  const db = openDatabase(path, migrations);
+  const sql = statements(db);
+  const atomic = transactions(db);
+
+  return {
+    ...readerOn(sql, path),
+
+    add: async ({ flags, ...schedule }) =>
+      sql(
+        `INSERT INTO schedules VALUES (@name, @manifest, @cron, @zone, @flags, @missed, @seenUntil)
+         ON CONFLICT DO NOTHING`,
+      ).run({ ...schedule, flags: JSON.stringify(flags) }).changes === 1,
+
+    remove: async (name) => sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1,
 
     claim: async (schedule, dueAt, change) =>
       atomic(() => {
@@ -155,12 +190,6 @@ export function openSchedules(path: string, clock: Clock): Schedules {
     async seen(schedule, until) {
       sql("UPDATE schedules SET seen_until = ? WHERE name = ?").run(until, schedule);
     },
-
-    scheduledRuns: async (schedule, limit) =>
-      sql(`${selectRuns} WHERE schedule = ? ORDER BY due_at DESC LIMIT ?`).all(
-        schedule,
-        limit,
-      ) as ScheduledRun[],
 
     scheduledRunsIn: async (...states) =>
       sql(`${selectRuns} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule`).all(

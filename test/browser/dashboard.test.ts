@@ -108,6 +108,107 @@ describe("start work", () => {
     await expect.poll(() => place.read("sheets/autumn.csv")).toContain("jar,aurora-image-mini,a jar");
   });
 
+  it("what is typed for a run stays while the page is drawn again", async () => {
+    await open();
+    let check: (() => void) | undefined;
+    await page.route("**/api/check", async (route) => {
+      await new Promise<void>((resolve) => {
+        check = resolve;
+      });
+      await route.continue();
+    });
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await expect.poll(() => check !== undefined).toBe(true);
+    const edition = page.getByRole("textbox", { name: "Edition" });
+    await edition.click();
+    await page.keyboard.type("autumn ");
+    check?.();
+    await page.getByText("1 item to make").waitFor();
+    await page.keyboard.type("sale");
+    await page.keyboard.press("Tab");
+    expect(await edition.inputValue()).toBe("autumn sale");
+  });
+
+  it("what is typed into another field does not go into the cell that was changed before", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("autumn.csv", rows);
+    await page.getByRole("gridcell", { name: "a stoneware cup" }).click();
+    await page.keyboard.type("a red cup");
+    const edition = page.getByRole("textbox", { name: "Edition" });
+    await edition.click();
+    await page.keyboard.type("winter");
+    expect(await edition.inputValue()).toBe("winter");
+    await expect.poll(() => place.read("sheets/autumn.csv")).toContain("a red cup");
+  });
+
+  it("what was typed is saved when its cell is scrolled away, and the keys go on from there", async () => {
+    await open();
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    const many = Array.from({ length: 300 }, (_, index) => `r${index},aurora-image-mini,picture ${index}`);
+    await drop("many.csv", ["id,model,prompt", ...many].join("\n"));
+    await page.getByRole("gridcell", { name: "picture 0", exact: true }).click();
+    await page.keyboard.type("a red cup");
+    // Not every browser tells of the lost focus.
+    await page
+      .locator(".cell-editor")
+      .evaluate((cell) =>
+        addEventListener("blur", (event) => event.target === cell && event.stopImmediatePropagation(), true),
+      );
+    await page.getByRole("grid").evaluate((grid) => grid.scrollTo(0, grid.scrollHeight));
+    await page.getByRole("gridcell", { name: "picture 299", exact: true }).waitFor();
+    await expect.poll(() => place.read("sheets/many.csv")).toContain("r0,aurora-image-mini,a red cup");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.type("a red jar");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => place.read("sheets/many.csv")).toContain("r1,aurora-image-mini,a red jar");
+  });
+
+  it("nothing can be run while the price is not of what is set", async () => {
+    await open();
+    const held: (() => void)[] = [];
+    await page.route("**/api/check", async (route) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      await route.continue();
+    });
+    await page.getByRole("link", { name: "Start", exact: true }).click();
+    await drop("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    await expect.poll(() => held.length).toBe(1);
+    await page.getByLabel("Make everything again, as a new edition").check();
+    held[0]?.();
+    await page.getByText("1 item to make").waitFor();
+    const runButton = page.getByRole("button", { name: "Run…" });
+    expect(await runButton.isEnabled()).toBe(false);
+    await expect.poll(() => held.length).toBe(2);
+    held[1]?.();
+    await expect.poll(() => runButton.isEnabled()).toBe(true);
+  });
+
+  it("with a cap, what it allows is what is agreed to", async () => {
+    place.write(
+      "three.csv",
+      "id,model,prompt\n1,aurora-image-mini,a cup\n2,aurora-image-mini,a jar\n3,aurora-image-mini,a pot\n",
+    );
+    const { models } = JSON.parse((await run(place, ["plan", "three.csv", "--json"], { env })).stdout) as {
+      models: [{ credits: number }];
+    };
+    const [{ credits: all }] = models;
+    await open();
+    await page.goto(`${new URL(link).origin}/#/sheet/three.csv`);
+    await page.getByLabel("Spend at most (credits)").fill(String(all - 1));
+    await page.keyboard.press("Tab");
+    const allowed = (2 * all) / 3;
+    const said = `All of it would cost ${all} credits; the caps allow ${allowed}.`;
+    await page.getByText(said).waitFor();
+    await page.getByRole("button", { name: "Run…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(`This makes up to 3 items of the sheet. ${said}`).waitFor();
+    await dialog.getByRole("button", { name: `Run for ${allowed} credits` }).click();
+    await expect.poll(() => sandbox.madeSoFar().length).toBe(2);
+    await page.getByRole("region", { name: "Notices" }).getByText("2 of 3 items").waitFor();
+  });
+
   it("changes of a sheet of one's own go to one copy, however fast they are made", async () => {
     place.write("mine.csv", rows);
     await open();
@@ -389,6 +490,19 @@ describe("decide", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("a key that is held down decides about one item alone", async () => {
+    place.write("set.yaml", steps);
+    expect(await run(place, ["run", "set.yaml", "--yes"], { env })).toMatchObject({ code: 10 });
+    await open();
+    await page.getByRole("link", { name: /Decide/ }).click();
+    await page.getByRole("link", { name: "cup-draft" }).waitFor();
+    for (let times = 0; times < 5; times++) await page.keyboard.down("a");
+    await page.keyboard.up("a");
+    await page.getByText("1 of 1").waitFor();
+    await page.getByRole("link", { name: "jar-draft" }).waitFor();
+    expect(await page.getByRole("button", { name: "Approve" }).isEnabled()).toBe(true);
+  });
+
   it("an item whose decision could not be carried out waits again, however late the command failed", async () => {
     place.write(
       "cups.yaml",
@@ -477,6 +591,49 @@ describe("trouble", () => {
     await page.goto(`${new URL(link).origin}/#/sheet/two.csv`);
     await page.getByText("There is nothing new to make: 1 archived, 1 failed.").waitFor();
     expect(await page.getByText("Everything in it is archived").count()).toBe(0);
+  });
+
+  it("items of a state are shown again after all were", async () => {
+    place.write(
+      "two.csv",
+      "id,model,prompt\ncup,aurora-image-mini,a cup\nbad,aurora-image-mini,[[moderation]] x\n",
+    );
+    expect((await run(place, ["run", "two.csv", "--yes"], { env })).code).toBe(5);
+    await open();
+    await page.goto(`${new URL(link).origin}/#/runs/1`);
+    const items = page.getByRole("region", { name: "Items" });
+    const troubled = page
+      .getByRole("region", { name: "Trouble" })
+      .getByRole("button", { name: "1 × failed" });
+    for (let times = 0; times < 2; times++) {
+      await troubled.click();
+      await expect.poll(() => items.getByRole("listitem").count()).toBe(1);
+      await items.getByRole("button", { name: "all", exact: true }).click();
+      await expect.poll(() => items.getByRole("listitem").count()).toBe(2);
+    }
+  });
+
+  it("older runs are listed once, however often they are asked for", async () => {
+    place.write("one.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
+    expect((await run(place, ["run", "one.csv", "--yes"], { env })).code).toBe(0);
+    await open();
+    // As if there were more runs than fit on a page.
+    let newest = {};
+    let asked = 0;
+    await page.route(/\/api\/runs(\?before=1)?$/, async (route) => {
+      if (route.request().url().includes("before")) {
+        asked++;
+        return route.fulfill({ json: { runs: [{ ...newest, id: 0 }], older: null } });
+      }
+      const { runs } = (await (await route.fetch()).json()) as { runs: [object] };
+      [newest] = runs;
+      return route.fulfill({ json: { runs, older: 1 } });
+    });
+    await page.reload();
+    await page.getByRole("button", { name: "Show older runs" }).dblclick();
+    await page.getByRole("link", { name: /run 0/ }).first().waitFor();
+    expect(asked).toBe(1);
+    expect(await page.getByRole("link", { name: /run 0/ }).count()).toBe(1);
   });
 
   it("where requests are limited, the page says how many of them a check of the sheet uses", async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import writeWorkbook from "write-excel-file/node";
@@ -291,6 +291,22 @@ describe("start work", () => {
     expect(morning?.next).toBeGreaterThan(0);
     expect(await act({ do: "unschedule", name: "morning" })).toMatchObject({ exit: 0 });
     expect(await get("/api/schedules")).toEqual([]);
+  });
+
+  test("the page is told when schedules have changed, and not when they are read", async () => {
+    const { act, get, kept } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
+    const changes: string[] = [];
+    const see = async () => changes.push((await get<Standing>("/api/standing")).change);
+    await see();
+    const when = { cron: "0 6 * * *", zone: "Europe/Berlin" };
+    await act({ do: "schedule", choices: { file: kept.file }, name: "morning", ...when });
+    await see();
+    await act({ do: "unschedule", name: "morning" });
+    await see();
+    expect(new Set(changes).size).toBe(3);
+    await get("/api/schedules");
+    await see();
+    expect(changes[3]).toBe(changes[2]);
   });
 });
 
@@ -669,6 +685,16 @@ describe("look back", () => {
     );
   });
 
+  test("a ZIP that is given up on its way leaves no file open", async () => {
+    const { post, ask, place } = await madeTwo();
+    for (const name of ["cup", "jar"]) place.write(`outputs/autumn/${name}.png`, "x".repeat(1_000_000));
+    const { src } = await post<ZipReady>("/api/zip", { run: 1 });
+    const reader = (await ask(src)).body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await expect.poll(() => filesOpenIn(join(place.folder, "outputs"))).toEqual([]);
+  });
+
   test("files of one name in the folders of two runs are both in the ZIP", async () => {
     const { get, post, ask, place, service } = await openDashboard();
     const { env } = service;
@@ -688,3 +714,17 @@ describe("look back", () => {
     expect([...packed.keys()]).toEqual(["cups/cup.png", "cups/cup (2).png", "cups/cup (3).png"]);
   });
 });
+
+/** Linux alone lists them. */
+function filesOpenIn(folder: string): string[] {
+  if (!existsSync("/proc/self/fd")) return [];
+  const paths = readdirSync("/proc/self/fd").map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      // It was closed meanwhile.
+      return "";
+    }
+  });
+  return paths.filter((path) => path.startsWith(folder));
+}

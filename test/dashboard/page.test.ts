@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { cronOf, cronWords } from "../../src/dashboard/page/parts/cron.js";
+import { cronOf, cronWords, runWords } from "../../src/dashboard/page/parts/cron.js";
 import { endWords, runStateWords } from "../../src/dashboard/page/parts/run-words.js";
 import { visible } from "../../src/dashboard/page/parts/visible.js";
+import { inTurn } from "../../src/dashboard/page/server/in-turn.js";
 
 describe("text that somebody else wrote", () => {
   test.each([
@@ -34,6 +36,17 @@ describe("the times of a schedule", () => {
   test.each(["*/5 * * * *", "0 6 1 1 *", "@daily", "0 6 * * 1,3"])("%s is shown as it is", (cron) =>
     expect(cronWords(cron)).toBe(cron),
   );
+});
+
+describe("what a schedule says before it is saved", () => {
+  test("its runs make what is new, unless they are asked to make everything again", () => {
+    expect(runWords({ maxCredits: 60 })).toBe(
+      "Each run makes what is new in the sheet and spends the credits for it, at most 60.",
+    );
+    expect(runWords({ fresh: true })).toBe(
+      "Each run makes everything in the sheet again, in a new edition, and spends the credits for it; set a cap to limit that.",
+    );
+  });
 });
 
 describe("how a run stands", () => {
@@ -74,6 +87,26 @@ describe("how a run stands", () => {
       awaiting: 0,
     } as const;
     expect(runStateWords({ ...usual, ...facts } as never)).toBe(words);
+  });
+});
+
+describe("what is asked for again and again", () => {
+  test("is done to its end, however often it is asked for meanwhile, and then once more", async () => {
+    const ends: (() => void)[] = [];
+    const ask = inTurn(() => new Promise<void>((resolve) => ends.push(resolve)));
+    const end = async () => {
+      ends.at(-1)?.();
+      await nextTurn();
+    };
+    ask();
+    for (let times = 0; times < 5; times++) ask();
+    expect(ends).toHaveLength(1);
+    await end();
+    expect(ends).toHaveLength(2);
+    await end();
+    expect(ends).toHaveLength(2);
+    ask();
+    expect(ends).toHaveLength(3);
   });
 });
 

@@ -8,7 +8,6 @@ import { PageFiles } from "../../src/dashboard/page-files.js";
 import type { Act, RefusedAnswer, StartedCommand } from "../../src/dashboard/shapes.js";
 import { WorkspaceWatch } from "../../src/dashboard/workspace-watch.js";
 import { findWorkspace } from "../../src/job/workspace/workspace.js";
-import { openSchedules } from "../../src/store/schedules.js";
 import { systemClock } from "../../src/system.js";
 import { afterThisFile } from "../after-file.js";
 import { newPlace, type Place, started } from "../e2e/command.js";
@@ -55,8 +54,10 @@ export async function openDashboard({
     },
     { sandbox: false, now: () => systemClock.now() },
   );
+  const schedulesFile = join(workspace.markerFolder, "schedules.db");
   const watch = new WorkspaceWatch({
     workspace,
+    schedulesFile,
     sandbox: false,
     version: "1.2.3",
     commands,
@@ -80,7 +81,7 @@ export async function openDashboard({
     fleet,
     commands,
     page: new PageFiles(pageFolder),
-    schedules: () => openSchedules(join(workspace.markerFolder, "schedules.db"), systemClock),
+    schedulesFile,
     environment,
     signal: end.signal,
   });

@@ -1,3 +1,4 @@
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type {
   AccountOverTime,
@@ -108,6 +109,31 @@ describe("the dashboard of a workspace in a database", () => {
     expect((await get<Standing>("/api/standing")).change).not.toBe(during.change);
     await held?.release();
     expect((await get<Standing>("/api/standing")).running).toBeNull();
+  });
+
+  test("shows the run again after the database took no more connections for a while", async () => {
+    const { get, databaseUrl } = await madeTwo();
+    const address = databaseAddress(databaseUrl, { sandbox: false });
+    const held = await lockPostgres(
+      { address, clock: new ManualClock() },
+      { pid: 41, host: "render-2", run: 1 },
+    );
+    // Of this database: a connection to it could not say so.
+    const database = new URL(databaseUrl).pathname.slice(1);
+    const letIn = async (isAllowed: boolean) => {
+      const client = new pg.Client({ connectionString: databaseUrl.replace(/\/[^/]*$/, "/template1") });
+      await client.connect();
+      await client.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS ${isAllowed}`);
+      await client.end();
+    };
+    await letIn(false);
+    try {
+      await expect(get<Standing>("/api/standing")).rejects.toThrow("not currently accepting connections");
+    } finally {
+      await letIn(true);
+    }
+    expect((await get<Standing>("/api/standing")).running).toMatchObject({ run: 1, host: "render-2" });
+    await held?.release();
   });
 
   test("shows the workers, and what they have done", async () => {

@@ -92,7 +92,8 @@ export async function lockOwnerOf({
 /**
  * A lock file does not say who has it, so its owner leaves a note beside it. The note alone proves nothing: a killed
  * process leaves it behind. The lock is tried only if there is a note: otherwise checking a free workspace could briefly
- * take the lock away from a run that is starting.
+ * take the lock away from a run that is starting. So a note that was left behind is removed, while nobody can write
+ * another one: a dashboard checks several times a second.
  */
 export function fileLockOwner(lockFile: string): LockOwner | null {
   let lockOwner: LockOwner;
@@ -102,8 +103,14 @@ export function fileLockOwner(lockFile: string): LockOwner | null {
     return null;
   }
   const lock: Lock | null = takeLock(lockFile);
-  lock?.release();
-  return lock === null ? lockOwner : null;
+  if (lock === null) return lockOwner;
+  try {
+    rmSync(noteOf(lockFile), { force: true });
+  } catch {
+    // It is left as it is, and so is the answer.
+  }
+  lock.release();
+  return null;
 }
 
 /** The note of the process that has a lock file. Failing to write it does not stop a run. */

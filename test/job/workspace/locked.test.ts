@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -45,4 +45,24 @@ test("what holds the run up is in the note of the lock, however long it is, unti
   }
   await lock.release();
   expect(await lockOwnerOf(workspace)).toBeNull();
+});
+
+test("the note of a process that was killed is removed, so that the lock is tried for it only once", async () => {
+  const workspace = findWorkspace({ cwd: root, sandbox: false, env: { XDG_STATE_HOME: root } });
+  const lock = await lockWorkspace({
+    workspace,
+    ifLocked: "fail",
+    clock: new ManualClock(),
+    signal: new AbortController().signal,
+    onLocked() {},
+  });
+  await lock.carries(3);
+  const note = `${workspace.lockFile}.owner.json`;
+  const left = readFileSync(note);
+  expect(await lockOwnerOf(workspace)).toMatchObject({ run: 3 });
+  expect(existsSync(note)).toBe(true);
+  await lock.release();
+  writeFileSync(note, left);
+  expect(await lockOwnerOf(workspace)).toBeNull();
+  expect(existsSync(note)).toBe(false);
 });

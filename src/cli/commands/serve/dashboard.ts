@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs";
 import { serveDashboard } from "../../../dashboard/serve.js";
 import { launchIn } from "../../../launch.js";
-import { openSchedules } from "../../../store/schedules.js";
 import type { DashboardFlags } from "../../flags/serve.js";
 import { print } from "../../output/print.js";
 import { withDatabase, workspaceToChange, workspaceToServe } from "../../settings/workspace.js";
@@ -14,7 +12,7 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
   const sandbox = flags.sandbox ?? false;
   const workspace = workspaceToServe(flags, machine);
   // Rehearsals have a state of their own, but not their own schedules.
-  const file = schedulesFile(workspaceToChange({ ...flags, sandbox: false }, machine));
+  const real = workspaceToChange({ ...flags, sandbox: false }, machine);
   const signal = machine.interrupt();
   const served = await serveDashboard({
     workspace,
@@ -22,7 +20,7 @@ export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promi
     token: `${random.uuid()}${random.uuid()}`.replaceAll("-", ""),
     clock,
     launch: launchIn(workspace.root, program, withDatabase(flags, env)),
-    schedules: () => (existsSync(file) ? openSchedules(file, clock) : null),
+    schedulesFile: schedulesFile(real),
     environment: env,
     port: flags.port,
     signal,

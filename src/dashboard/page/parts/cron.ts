@@ -1,4 +1,6 @@
-/** Times of a schedule in plain words. */
+import type { StartChoices } from "../../shapes.js";
+
+/** A schedule in plain words: its times, and what its runs make. */
 
 export type CronPreset = "hourly" | "daily" | "weekdays" | "weekly" | "monthly" | "own";
 
@@ -50,4 +52,14 @@ export function cronWords(cron: string): string {
   if (day === "*") return `every ${weekdays[Number(weekday) % 7]} at ${time}`;
   if (day === "1" && weekday === "*") return `on the first of every month at ${time}`;
   return cron;
+}
+
+/** What each run makes, and what it may spend. */
+export function runWords({ fresh, maxCredits }: Pick<StartChoices, "fresh" | "maxCredits">): string {
+  const made =
+    fresh === true
+      ? "Each run makes everything in the sheet again, in a new edition,"
+      : "Each run makes what is new in the sheet";
+  const most = maxCredits === undefined ? "; set a cap to limit that." : `, at most ${maxCredits}.`;
+  return `${made} and spends the credits for it${most}`;
 }

@@ -10,7 +10,8 @@ export function onKeys(keys: Readonly<Record<string, () => void>>, isInDialog = 
     const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (act === undefined) return;
     event.preventDefault();
-    act();
+    // A key that is held down decides about what is in view, and not about what comes into view after it.
+    if (!event.repeat || event.key.startsWith("Arrow")) act();
   };
   document.addEventListener("keydown", pressed);
   return () => document.removeEventListener("keydown", pressed);

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { after } from "../system.js";
 import { get } from "./client.js";
+import { inTurn } from "./in-turn.js";
 import { currentStanding, onConnection } from "./standing.js";
 
 /** Answers of the server, requested again when the workspace has changed: at most once a second. */
@@ -39,30 +40,36 @@ export interface ReadAnswer<T> {
   again: () => void;
 }
 
-/** The answer to a GET of this path; null requests nothing. It is requested again at most every `ms`, or never. */
+/**
+ * The answer to a GET of this path; null requests nothing. It is requested again at most every `ms`, or never, and not
+ * before the request before it has its answer: one that takes longer than `ms` would never have any.
+ */
 export function useAnswer<T>(path: string | null, ms: number | null = throttleMs): ReadAnswer<T> {
   const [state, setState] = useState<{ path: string | null; data: T | null; error: Error | null }>({
     path: null,
     data: null,
     error: null,
   });
-  const [turn, setTurn] = useState(0);
-  const again = useCallback(() => setTurn((number) => number + 1), []);
+  const ask = useRef<() => void>(() => undefined);
+  const again = useCallback(() => ask.current(), []);
   useChanges(again, ms);
-  // A turn asks again.
   useEffect(() => {
-    if (path === null) return;
     const abort = new AbortController();
-    get<T>(path, abort.signal).then(
-      (data) => setState({ path, data, error: null }),
-      (error: unknown) => {
-        if (abort.signal.aborted) return;
-        const known = error instanceof Error ? error : new Error(String(error));
-        setState((before) => ({ path, data: before.path === path ? before.data : null, error: known }));
-      },
-    );
+    const { signal } = abort;
+    ask.current = inTurn(async () => {
+      if (path === null || signal.aborted) return;
+      await get<T>(path, signal).then(
+        (data) => setState({ path, data, error: null }),
+        (error: unknown) => {
+          if (signal.aborted) return;
+          const known = error instanceof Error ? error : new Error(String(error));
+          setState((before) => ({ path, data: before.path === path ? before.data : null, error: known }));
+        },
+      );
+    });
+    ask.current();
     return () => abort.abort();
-  }, [path, turn]);
+  }, [path]);
   return state.path === path
     ? { data: state.data, error: state.error, again }
     : { data: null, error: null, again };

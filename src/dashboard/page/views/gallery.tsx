@@ -14,6 +14,7 @@ import { link } from "../route.js";
 import { useChanges } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 import { performNow, propose, useDoing } from "../server/commands.js";
+import { inTurn } from "../server/in-turn.js";
 import { after } from "../system.js";
 import { redoOf } from "./item.js";
 import { ZipButton } from "./run.js";
@@ -149,18 +150,23 @@ function useFiles(text: string, run: string | null) {
     );
     return () => abort.current.abort();
   }, [load]);
-  useChanges(() => {
+  const readAgain = async () => {
     const { signal } = abort.current;
     const last = state.files?.at(-1)?.itemId ?? null;
     const read =
       last === null
         ? load(null, pageFiles, signal)
         : filesUntil(last, (before) => load(before, refreshedFiles, signal));
-    read.then(
+    await read.then(
       (page) => setState({ files: page.files, older: page.older, error: null }),
       (error: unknown) => failed(error, signal),
     );
-  });
+  };
+  const latest = useRef(readAgain);
+  latest.current = readAgain;
+  // Many files take longer than the time between two changes.
+  const refresh = useRef(inTurn(() => latest.current()));
+  useChanges(refresh.current);
   const more = () => {
     if (isLoading.current || state.older === null) return;
     isLoading.current = true;

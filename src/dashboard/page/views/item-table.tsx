@@ -16,20 +16,18 @@ import { after } from "../system.js";
 
 const rowHeight = 52;
 
-/** Every item of a run, in the order of the sheet; only those in view are drawn and loaded. */
-export function ItemTable({
-  run,
-  counts,
-  state: given,
-}: {
+interface ItemTableProps {
   run: number;
   counts: StateCounts;
+  /** Items in this state alone, or in all if it is empty. The address of the page has it. */
   state: string;
-}) {
-  const [state, setState] = useState(given);
+  onState: (state: string) => void;
+}
+
+/** Every item of a run, in the order of the sheet; only those in view are drawn and loaded. */
+export function ItemTable({ run, counts, state, onState }: ItemTableProps) {
   const [typed, setTyped] = useState("");
   const [text, setText] = useState("");
-  useEffect(() => setState(given), [given]);
   useEffect(() => after(250, () => setText(typed.trim())), [typed]);
   const [total, setTotal] = useState(0);
   const { list, first, last } = useWindowing<HTMLDivElement>(total, rowHeight);
@@ -48,14 +46,14 @@ export function ItemTable({
         <h2>Items</h2>
         <fieldset class="chips">
           <legend class="unseen">State</legend>
-          <Chip isOn={state === ""} words="all" onClick={() => setState("")} />
+          <Chip isOn={state === ""} words="all" onClick={() => onState("")} />
           {some.map((name) => (
             <Chip
               key={name}
               isOn={state === name}
               state={name}
               amount={counts[name] ?? 0}
-              onClick={() => setState(name)}
+              onClick={() => onState(name)}
             />
           ))}
         </fieldset>

@@ -27,6 +27,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
   if (run === null) return <Waiting error={error} />;
   const live = standing.running?.run === id ? standing.running : null;
   const counts = live?.counts ?? run.counts;
+  const showItems = (state: string) => go(`${link("runs", id)}${state === "" ? "" : `?state=${state}`}`);
   return (
     <div class="view">
       <p class="trail">
@@ -76,8 +77,8 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
       <Figures run={run} live={live} now={now} workspace={standing.workspace} />
       <NewestFiles run={id} />
       {progress.data !== null && <RunCharts progress={progress.data} run={run} now={standing.now} />}
-      <Trouble run={run} />
-      <ItemTable run={id} counts={counts} state={query.get("state") ?? ""} />
+      <Trouble run={run} onState={showItems} />
+      <ItemTable run={id} counts={counts} state={query.get("state") ?? ""} onState={showItems} />
     </div>
   );
 }
@@ -317,7 +318,7 @@ function RunCharts({ progress, run, now }: { progress: ProgressOverTime; run: Ru
   );
 }
 
-function Trouble({ run: { id, trouble } }: { run: RunDetail }) {
+function Trouble({ run: { trouble }, onState }: { run: RunDetail; onState: (state: string) => void }) {
   if (trouble.length === 0) return null;
   return (
     <section class="panel" aria-label="Trouble">
@@ -325,7 +326,7 @@ function Trouble({ run: { id, trouble } }: { run: RunDetail }) {
       <ul class="trouble">
         {trouble.map(({ state, kind, note, items, rowIds }) => (
           <li key={`${state} ${kind} ${note}`}>
-            <button type="button" class="link" onClick={() => go(`${link("runs", id)}?state=${state}`)}>
+            <button type="button" class="link" onClick={() => onState(state)}>
               {number(items)} × <StateBadge state={state} />
             </button>
             <div>

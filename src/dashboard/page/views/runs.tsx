@@ -29,15 +29,21 @@ export function RunsView({ standing }: { standing: Standing }) {
   );
   const [older, setOlder] = useState<RunPage[]>([]);
   const [olderError, setOlderError] = useState<Error | null>(null);
+  const [isReading, setReading] = useState(false);
   const shownUntil = data?.older ?? null;
   // Older pages follow this first page only, and are dropped when it changes.
   useEffect(() => setOlder([]), [shownUntil]);
   const next = older.length > 0 ? (older.at(-1)?.older ?? null) : shownUntil;
-  const more = () => {
-    get<RunPage>(withQuery("/api/runs", { before: next })).then(
-      (page) => setOlder((before) => [...before, page]),
-      (reason: unknown) => setOlderError(reason as Error),
-    );
+  const more = async () => {
+    setReading(true);
+    try {
+      const page = await get<RunPage>(withQuery("/api/runs", { before: next }));
+      setOlder((before) => [...before, page]);
+      setOlderError(null);
+    } catch (reason) {
+      setOlderError(reason as Error);
+    }
+    setReading(false);
   };
   const runs = [...(data?.runs ?? []), ...older.flatMap((page) => page.runs)];
   return (
@@ -61,7 +67,7 @@ export function RunsView({ standing }: { standing: Standing }) {
           {olderError !== null && <Trouble error={olderError} />}
           {next !== null && (
             <p class="more">
-              <button type="button" onClick={more}>
+              <button type="button" disabled={isReading} onClick={() => void more()}>
                 Show older runs
               </button>
             </p>

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { StartChoices } from "../../shapes.js";
-import { type CronPreset, cronOf, cronWords, presetWords, weekdays } from "../parts/cron.js";
+import { type CronPreset, cronOf, cronWords, presetWords, runWords, weekdays } from "../parts/cron.js";
 import { Dialog } from "../parts/dialog.js";
 import { visible } from "../parts/visible.js";
 import { go } from "../route.js";
@@ -109,11 +109,7 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
           </select>
         </label>
         <p>
-          It is run <b>{cronWords(cron)}</b>, in the time of {zone}. Each run makes what is new in the sheet
-          and spends the credits for it
-          {choices.maxCredits === undefined
-            ? "; set a cap to limit that."
-            : `, at most ${choices.maxCredits}.`}
+          It is run <b>{cronWords(cron)}</b>, in the time of {zone}. {runWords(choices)}
         </p>
         {error !== null && (
           <p class="alert" role="alert" dir="auto">

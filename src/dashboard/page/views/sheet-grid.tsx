@@ -114,13 +114,14 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
     if (!editable || place === null || current === undefined || column < 0) return;
     setEditing({ place, value: typed ?? valueAt(current, column) });
   };
-  const commit = (value: string, rowBy: number, columnBy: number) => {
+  const commit = (value: string, rowBy: number, columnBy: number, isElsewhere: boolean) => {
     if (editing === null) return;
     if (current === undefined || valueAt(current, column) !== value)
       onEdit(editing.place.row, editing.place.column, value);
     setEditing(null);
     if (rowBy !== 0 || columnBy !== 0) move(rowBy, columnBy);
-    scroller.current?.focus();
+    // The focus of another field stays there: what is typed for it must not go into this cell.
+    if (!isElsewhere) scroller.current?.focus();
   };
   const pressed = (event: KeyboardEvent) => {
     if (editing !== null) return;
@@ -259,7 +260,8 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
 interface EditorProps {
   name: string;
   value: string;
-  onCommit: (value: string, rowBy: number, columnBy: number) => void;
+  /** `isElsewhere`: the focus is on something else by now. */
+  onCommit: (value: string, rowBy: number, columnBy: number, isElsewhere: boolean) => void;
   onCancel: () => void;
 }
 
@@ -273,18 +275,22 @@ function CellEditor({ name, value: given, onCommit, onCancel }: EditorProps) {
     const end = input.current?.value.length ?? 0;
     input.current?.setSelectionRange(end, end);
   }, []);
-  const done = (rowBy: number, columnBy: number) => {
+  const done = (rowBy: number, columnBy: number, isElsewhere = false) => {
     if (isDone.current) return;
     isDone.current = true;
-    onCommit(value, rowBy, columnBy);
+    onCommit(value, rowBy, columnBy, isElsewhere);
   };
+  // What was typed stays when the cell is scrolled away: not every browser tells of the lost focus then.
+  const latest = useRef(done);
+  latest.current = done;
+  useLayoutEffect(() => () => latest.current(0, 0), []);
   const shared = {
     ref: input,
     value,
     "aria-label": name,
     class: "cell-editor",
     onInput: (event: Event) => setValue((event.currentTarget as HTMLInputElement).value),
-    onBlur: () => done(0, 0),
+    onBlur: ({ relatedTarget }: FocusEvent) => done(0, 0, relatedTarget !== null),
     onClick: (event: Event) => event.stopPropagation(),
     onKeyDown: (event: KeyboardEvent) => {
       event.stopPropagation();

@@ -1,3 +1,4 @@
+import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { forecastText } from "../../../report/forecast.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
@@ -85,24 +86,32 @@ function NothingToMake({ existing }: { existing: StateCounts }) {
 
 function startOf(
   choices: StartChoices,
-  { job, due, existing: { archived = 0 }, forecast, line, credits: { needed, inDoubt, after } }: SheetCheck,
+  { job, due, existing: { archived = 0 }, forecast, line, credits: money }: SheetCheck,
 ): Proposal {
   const rest =
     archived === 0
       ? ""
       : ` ${counted(archived, "item")} of it ${archived === 1 ? "is archived already and costs" : "are archived already and cost"} nothing.`;
+  const { needed, within, inDoubt, after } = money;
+  const isCapped = within < needed;
+  const most = isCapped ? ` ${capWords(money)}` : "";
   const time = forecast === null ? "" : ` Forecast: ${forecastText(forecast)}.`;
   const doubt = inDoubt === 0 ? "" : ` ${doubtWords(inDoubt)}`;
   const left = after === null ? "" : ` After it, about ${credits(after)} ${after === 1 ? "is" : "are"} left.`;
   return {
     title: `Run ${visible(job)}`,
-    words: `This makes ${counted(due, "item")} of the sheet.${rest}${time}${left}${doubt}`,
+    words: `This makes ${isCapped ? "up to " : ""}${counted(due, "item")} of the sheet.${most}${rest}${time}${left}${doubt}`,
     act: { do: "start", choices, price: 0 },
-    price: needed,
+    price: within,
     line,
     verb: "Run",
     onDone: () => go("#/runs"),
   };
+}
+
+/** With a cap, a run makes what it allows, and stops. */
+function capWords({ needed, within }: SheetCheck["credits"]): string {
+  return `All of it would cost ${credits(needed)}; the caps allow ${number(within)}.`;
 }
 
 /** A request without an answer is sent again if it proves not to have been charged. */
@@ -123,7 +132,7 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
   return (
     <div class={isBusy ? "price-box busy" : "price-box"} aria-live="polite">
       <p class="figure">
-        {number(money.needed)} <span class="quiet">{money.needed === 1 ? "credit" : "credits"}</span>
+        {number(money.within)} <span class="quiet">{money.within === 1 ? "credit" : "credits"}</span>
       </p>
       <p class="quiet">
         {counted(due, "item")} to make
@@ -131,6 +140,7 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
         {money.balance !== null &&
           ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
       </p>
+      {money.within < money.needed && <p>{capWords(money)}</p>}
       {money.inDoubt > 0 && <p>{doubtWords(money.inDoubt)}</p>}
       {forecast !== null && <p>{forecastText(forecast)}</p>}
       {requests.plan !== null && (
@@ -217,9 +227,8 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
         Model
         <input
           list="models"
-          value={model}
           placeholder="from the sheet"
-          onChange={(event) => set("model", event.currentTarget.value.trim())}
+          {...useTyped(model, (text) => set("model", text.trim()))}
         />
       </label>
       {known !== undefined && (
@@ -231,9 +240,8 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
         Prompt
         <textarea
           rows={2}
-          value={prompt}
           placeholder="from the sheet; {{column}} stands for a cell"
-          onChange={(event) => set("prompt", event.currentTarget.value)}
+          {...useTyped(prompt, (text) => set("prompt", text))}
         />
       </label>
       <Params
@@ -248,21 +256,15 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
           min="0"
           step="any"
           inputMode="decimal"
-          value={maxCredits ?? ""}
           placeholder="no cap"
-          onChange={(event) => {
-            const { value, valueAsNumber } = event.currentTarget;
-            set("maxCredits", value === "" || !(valueAsNumber >= 0) ? undefined : valueAsNumber);
-          }}
+          {...useTyped(String(maxCredits ?? ""), (text) =>
+            set("maxCredits", text === "" || !(Number(text) >= 0) ? undefined : Number(text)),
+          )}
         />
       </label>
       <label>
         Edition
-        <input
-          value={edition}
-          placeholder="none"
-          onChange={(event) => set("edition", event.currentTarget.value.trim())}
-        />
+        <input placeholder="none" {...useTyped(edition, (text) => set("edition", text.trim()))} />
       </label>
       <fieldset>
         <legend class="unseen">Options</legend>
@@ -279,6 +281,24 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
       </fieldset>
     </div>
   );
+}
+
+type Field = HTMLInputElement | HTMLTextAreaElement;
+
+/**
+ * A field whose text is set once it is left. Until then it keeps what was typed: the page is drawn again several times a
+ * second while a run is in progress.
+ */
+function useTyped(text: string, onSet: (text: string) => void) {
+  const [typed, setTyped] = useState<string | null>(null);
+  return {
+    value: typed ?? text,
+    onInput: ({ currentTarget }: TargetedEvent<Field>) => setTyped(currentTarget.value),
+    onChange: ({ currentTarget }: TargetedEvent<Field>) => {
+      setTyped(null);
+      onSet(currentTarget.value);
+    },
+  };
 }
 
 function Params({
