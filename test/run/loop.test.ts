@@ -263,6 +263,38 @@ describe("tasks", () => {
     expect(posts()).toBe(1);
   });
 
+  test.each<[string, Reply]>([
+    ["a connection that is not up yet", { kind: "not_sent", reason: "getaddrinfo ENOTFOUND" }],
+    ["an answer that was cut off", { kind: "no_answer", reason: "the connection was reset" }],
+    ["a gateway's 502", { kind: "answer", status: 502, headers: {}, body: "" }],
+    ["a refusal for now", { kind: "answer", status: 429, headers: { "retry-after": "1" }, body: "{}" }],
+  ])("%s does not make a task overdue that has long been finished", async (_, first) => {
+    await open();
+    const run = await start(world, pictures(8));
+    const interrupt = new AbortController();
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      if (posts() === 8) interrupt.abort();
+      return request.startsWith("GET") ? first : reply;
+    };
+    await carryOn(world, run, { interrupt: interrupt.signal });
+    world.clock.advance(12 * 3_600_000);
+    let left = 4;
+    world.tamper = async (request, pass) => (request.startsWith("GET") && left-- > 0 ? first : pass());
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+
+  test("an outage ends the run and makes no task overdue", async () => {
+    await open();
+    const run = await start(world, pictures(8));
+    world.tamper = async (request, pass) =>
+      request.startsWith("GET") ? { kind: "no_answer", reason: "timeout" } : pass();
+    await carryOn(world, run, { unreachableMs: 3_600_000 });
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["processing"]));
+    expect(world.sent.length).toBeLessThan(8 * 80);
+  });
+
   test("P15: a lost output is soon held for a person, however many other tasks are overdue", async () => {
     await open({ urlMs: 30_000 });
     const run = await start(world, pictures(16));
