@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
@@ -795,6 +795,22 @@ describe("files", () => {
     expect(files.filter((file) => !existsSync(file))).toEqual([]);
     expect(begun).toBe(9);
     expect(posts()).toBe(3);
+  });
+
+  test("that another program takes away as soon as they are saved are fetched again once, and the run ends", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const folder = join(world.folder, "outputs", "demo");
+    let begun = 0;
+    const isTaken = (name: string) => name.endsWith(".png");
+    world.onProgress = () => {
+      if (!existsSync(folder) || begun > 12) return;
+      for (const name of readdirSync(folder).filter(isTaken)) rmSync(join(folder, name));
+    };
+    world.onDownload = () => ++begun;
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(begun).toBe(6);
   });
 
   test("are downloaded as many at once as may be, with more at hand", async () => {
