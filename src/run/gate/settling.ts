@@ -1,3 +1,4 @@
+import { isPause, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
 import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
 import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
@@ -15,7 +16,7 @@ export interface SubmitPause {
   until: number;
 }
 
-/** Milliseconds until the next check whether the last POST of another process has ended. */
+/** Milliseconds until the next check whether a reading can be taken: the last POST of another process, or a pause, has ended. */
 const gateMs = 1_000;
 /** Milliseconds until counters that could not be read are tried again: doubling, because each try costs requests. */
 const retryMs = 30_000;
@@ -116,10 +117,11 @@ export class Settling {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** For how long the counters could not be read (ms), and why; null while they can. */
-  get trouble(): { ms: number; error: unknown } | null {
+  /** For how long the counters could not be read (ms), in how many readings, and why; null while they can. */
+  get trouble(): { ms: number; failures: number; error: unknown } | null {
     if (this.unread === null) return null;
-    return { ms: this.unread.lasts(), error: this.unread.error };
+    const { lasts, failures, error } = this.unread;
+    return { ms: lasts(), failures, error };
   }
 
   /** Takes the readings that are due, if they need no waiting, and judges them. Returns how many requests were made. */
@@ -161,7 +163,9 @@ export class Settling {
     this.ports.log.warn({ error: String(error) }, "the key's counters could not be read");
     const { lasts, failures } = this.unread ?? { lasts: this.time.stopwatch(), failures: 0 };
     this.unread = { lasts, failures: failures + 1, error };
-    this.retry = this.time.wait(Math.min(retryMsMax, retryMs * 2 ** failures));
+    // A pause that the service asks for is over when there is a slot again.
+    const isPaused = error instanceof ServiceError && isPause(error);
+    this.retry = this.time.wait(isPaused ? gateMs : Math.min(retryMsMax, retryMs * 2 ** failures));
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
