@@ -191,9 +191,7 @@ export class Polling {
   private isTelling({ item, sentAt }: Poll, outcome: Unfinished): boolean {
     if (outcome.kind === "processing") this.vainPolls.delete(item.id);
     if (outcome.kind === "processing" || (outcome.kind === "unclear" && outcome.statedMissing)) return true;
-    const { outage } = this.session.gate.reach;
-    const isInOutage = outage !== null && outage.since < sentAt;
-    return !isInOutage && this.inVain(item) >= triesMax;
+    return !this.session.gate.reach.wasOut(sentAt) && this.inVain(item) >= triesMax;
   }
 
   /** Counts one more poll that found nothing, and returns how many there were in a row. */
