@@ -31,8 +31,18 @@ const againMs = 600_000;
  * judgement, polls wait this many times as long and share the next one.
  */
 const restTimes = 20;
+/**
+ * After so many judgements in vain the next one makes other writers wait. A run on an unlimited plan writes to the spend log
+ * fifty times a second, and a judgement of twenty thousand paid requests takes a third of one.
+ */
+const overtakenMax = 3;
 /** A reading that is due this much later (ms) than any reading can be was set before the clock was set back. */
 const skewMs = 60_000;
+
+interface Judged {
+  evidence: ChargeEvidence;
+  judgement: Judgement;
+}
 
 /** Readings in a row that failed: for how long (ms), how many, and why the last one failed. */
 interface Unread {
@@ -183,30 +193,42 @@ export class Settling {
     return judged;
   }
 
-  private async judgeNow(): Promise<void> {
+  /** `overtaken`: how often others have written to the spend log while it was judged. */
+  private async judgeNow(overtaken = 0): Promise<void> {
     const { spendLog, clock } = this.ports;
     const { losses } = this;
     const began = clock.monotonic();
     const seq = await spendLog.seq();
     this.judgedSeq = seq;
     this.owesPolls = false;
-    const evidence = await spendLog.evidence(this.settings);
-    if (evidence) {
-      const judgement = reconcile(evidence);
-      // Most judgements find nothing new, and storing one costs a sync.
-      if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judgeNow();
+    const judged =
+      overtaken < overtakenMax ? await this.judgeBeside(seq) : await spendLog.judgeAlone(this.settings);
+    if (judged === "overtaken") return this.judgeNow(overtaken + 1);
+    if (judged === null) this.lostHere.clear();
+    else {
+      const { evidence, judgement } = judged;
       this.tell(evidence, judgement);
       // What was lost in the meantime is not in this evidence.
-      if (losses !== this.losses) return this.judgeNow();
+      if (losses !== this.losses) return this.judgeNow(overtaken);
       this.unsettled = judgement.unsettled;
       this.keepUnsettled(evidence, judgement);
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
     }
-    if (evidence === null) this.lostHere.clear();
     this.rest = this.time.wait(restTimes * (clock.monotonic() - began));
     this.planNext();
-    await this.deliver(evidence !== null);
+    await this.deliver(judged !== null);
+  }
+
+  /** Judges while others write to the spend log, which makes the judgement invalid. */
+  private async judgeBeside(seq: number): Promise<Judged | "overtaken" | null> {
+    const { spendLog } = this.ports;
+    const evidence = await spendLog.evidence(this.settings);
+    if (evidence === null) return null;
+    const judgement = reconcile(evidence);
+    // Most judgements find nothing new, and storing one costs a sync.
+    const isKept = !isNews(judgement, evidence) || (await spendLog.keep(judgement, seq));
+    return isKept ? { evidence, judgement } : "overtaken";
   }
 
   private tell(evidence: ChargeEvidence, { verdicts, foreignAt }: Judgement): void {
