@@ -8,7 +8,16 @@ import type { Run } from "../../src/core/ports/store.js";
 import { keeping } from "../../src/run/gate/caps.js";
 import { submit } from "../../src/run/submit.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
-import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
+import {
+  carryOn,
+  markNow,
+  openWorld,
+  picture,
+  type RunChange,
+  start,
+  states,
+  type World,
+} from "./harness.js";
 
 let world: World;
 afterEach(() => world.close());
@@ -821,6 +830,24 @@ describe("files", () => {
     await carryOn(world, run, { lanes: 12, downloads: 2 });
     expect(Math.max(...atOnce)).toBe(2);
     expect(atOnce).toHaveLength(12);
+  });
+
+  test("are left where they are when the run is paused before their download began", async () => {
+    await open();
+    const run = await start(world, pictures(6));
+    let begun = 0;
+    world.onDownload = async () => {
+      begun++;
+      await world.pass(60_000);
+    };
+    const attend: RunChange["attend"] = ({ gate }) => {
+      if (begun === 2 && (world.progress.at(-1)?.counts.ready ?? 0) >= 4)
+        gate.stop("paused", "the run was paused");
+    };
+    const { gate } = await carryOn(world, run, { downloads: 2, attend });
+    expect(gate.stopped("paused")).toBe(true);
+    expect(begun).toBe(2);
+    expect(Object.values(await states(world, run)).filter((state) => state === "archived")).toHaveLength(2);
   });
 
   test("are left where they are when the run is interrupted before their download began", async () => {
