@@ -43,11 +43,16 @@ export interface Service {
   /** Throws ServiceError. */
   models(filter?: ModelFilter): Promise<ModelList>;
   /** Throws ServiceError. */
-  me(): Promise<MeRead>;
+  me(how?: MeRequest): Promise<MeRead>;
   /** GET me once, with the slot that was reserved for it. Returns the answer as it came. */
   probe(ticket: Ticket): Promise<Reply>;
   /** The service's time, known from its answers. */
   readonly time: ServiceClock;
+}
+
+export interface MeRequest {
+  /** False: if the service asks for a pause, the caller gets the error now, and not another answer after the pause. */
+  waits?: boolean;
 }
 
 /** What GET me returned, and which earlier requests of the key its counters certainly include. */
@@ -166,13 +171,13 @@ export function openService(send: Send, options: ServiceOptions): Service {
       };
       return (await read(asked, modelListRead, request, options)).record;
     },
-    me: async () => {
+    me: async ({ waits = true } = {}) => {
       let past: Past = { over: 0, seq: 0 };
       const onSlot = async () => {
         past = await options.accounts.past(options.caller());
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onSlot };
-      const { record, servedAt } = await read(asked, meRead, request, options);
+      const { record, servedAt } = await read(asked, meRead, request, options, waits);
       const found = { me: record, servedAt, ...past };
       await options.onMe?.(found);
       return found;
@@ -190,12 +195,13 @@ function queryOf({ category, includeParameters }: ModelFilter): string {
   return query === "" ? "" : `?${query}`;
 }
 
-/** Reads a record; retries after no connection, a 5xx or a 429. Throws ServiceError. */
+/** Reads a record; retries after no connection, a 5xx or, if it may wait, a 429. Throws ServiceError. */
 async function read<Schema extends z.ZodType>(
   request: ApiRequest,
   schema: Schema,
   send: Send,
   { clock, signal }: ServiceOptions,
+  waits = true,
 ): Promise<{ record: z.infer<Schema>; servedAt: number | null }> {
   for (let tries = 1; ; tries++) {
     const reply = await send(request, signal);
@@ -204,7 +210,7 @@ async function read<Schema extends z.ZodType>(
       return { record: parsed(request, schema, reply), servedAt: servedAt(reply) };
     }
     const error = refusal(request, reply);
-    if (error.kind !== "unreachable" || tries === triesMax) throw error;
+    if (error.kind !== "unreachable" || tries === triesMax || (isPause(error) && !waits)) throw error;
     await clock.sleep(backoffMs(tries), signal);
   }
 }
@@ -227,6 +233,11 @@ function parsed<Schema extends z.ZodType>(
     `GET ${request.path}: expected the documented record, got something else at ${where}: ${issue?.message ?? ""}`,
     { status },
   );
+}
+
+/** Whether the service asks for a pause: the quota ledger delays all requests for a while. */
+export function isPause({ status }: ServiceError): boolean {
+  return status !== null && meaningOf(status).stop === "pause";
 }
 
 function refusal(request: ApiRequest, reply: Reply): ServiceError {

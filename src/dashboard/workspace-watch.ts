@@ -120,10 +120,11 @@ export class WorkspaceWatch {
   }
 
   private async liveRun(run: BrowsedRun, owner: LockOwner, { news, quota }: LiveReaders): Promise<LiveRun> {
-    const { maxCredits, forecast } = JSON.parse(run.options) as RunOptions;
+    const options = JSON.parse(run.options) as RunOptions;
+    const { maxCredits, forecast } = options;
     const now = this.options.clock.now();
     // Both are asked at once: another request may close them while one waits for an answer.
-    const [read = null, { newestFile }] = await Promise.all([quota?.read(now), news.read()]);
+    const [read = null, { newestFile }] = await Promise.all([quota?.read(now, options), news.read()]);
     const window = (of: "minute" | "day") => ({
       limit: read?.[of].limit ?? null,
       used: read?.[of].used ?? 0,

@@ -14,6 +14,8 @@ import type { Publishing } from "./publishing.js";
  * the service states that it has no such task.
  */
 const renewalsMax = 4;
+/** The same for polls that say nothing about the task: the service may be in trouble for a moment. */
+const unclearMax = 8;
 
 const tooShort = "its addresses expire before they can be used";
 
@@ -38,7 +40,7 @@ export class Chains {
   constructor(
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
     private readonly runId: number,
-    private readonly gate: Pick<Gate, "polled">,
+    private readonly gate: Pick<Gate, "polled" | "reach">,
     private readonly publishing: Pick<Publishing, "addressesOf" | "missing" | "interrupted">,
   ) {}
 
@@ -101,14 +103,18 @@ export class Chains {
 
   /** Polls a parent's task for new URLs. Nothing about the parent changes but its URLs. */
   async renew(itemId: number, ticket: Ticket): Promise<void> {
-    const { store, service } = this.ports;
+    const { store, service, clock } = this.ports;
     const attempt = await store.attempt(itemId);
     if (!attempt?.taskId) throw new Error(`item ${itemId} hands on outputs without a task id`);
+    const sentAt = clock.now();
     const outcome = await service.task(attempt.taskId, ticket);
     this.gate.polled(outcome);
     const against = await this.reasonAgainst(itemId, outcome);
+    const isPause = outcome.kind === "refused" && outcome.stop === "pause";
     if (against === null) this.waiting.delete(itemId);
-    else await this.tryAgain(itemId, against, outcome.kind === "unclear" && outcome.statedMissing);
+    // Neither says anything about the parent. Both end by themselves, or end the run.
+    else if (isPause || this.gate.reach.wasOut(sentAt)) this.waitFor(itemId, 0);
+    else await this.tryAgain(itemId, against, outcome);
   }
 
   /** Stores the URLs from a poll; returns why they cannot be used, or null. */
@@ -136,13 +142,12 @@ export class Chains {
     }
   }
 
-  private async tryAgain(itemId: number, reason: string, isFinal: boolean): Promise<void> {
-    const { store, clock } = this.ports;
-    const tries = (this.waiting.get(itemId)?.tries ?? 0) + 1;
-    if (tries < renewalsMax && reason !== tooShort && !isFinal) {
-      this.waiting.set(itemId, { nextAt: clock.now() + backoffMs(tries), tries });
-      return;
-    }
+  private async tryAgain(itemId: number, reason: string, outcome: TaskOutcome): Promise<void> {
+    const { store } = this.ports;
+    const isUnclear = outcome.kind === "unclear";
+    const isFinal = reason === tooShort || (isUnclear && outcome.statedMissing);
+    const tries = this.waitFor(itemId, 1);
+    if (tries < (isUnclear ? unclearMax : renewalsMax) && !isFinal) return;
     const trouble = await this.publish(itemId, reason);
     this.waiting.delete(itemId);
     if (trouble === null) return;
@@ -150,6 +155,13 @@ export class Chains {
     const note = `the output of ${rowId} cannot be handed on (${trouble}`;
     this.givenUp.set(itemId, note);
     await store.noteChildren(itemId, note);
+  }
+
+  /** Polls the parent again after a while, and returns how many polls in vain were counted, with `more`. */
+  private waitFor(itemId: number, more: 0 | 1): number {
+    const tries = (this.waiting.get(itemId)?.tries ?? 0) + more;
+    this.waiting.set(itemId, { nextAt: this.ports.clock.now() + backoffMs(tries), tries });
+    return tries;
   }
 
   /**

@@ -27,6 +27,8 @@ export class Fetching {
   private readonly rejected = new Map<string, string>();
   /** Items whose files this execution has saved. A run may have a million items, so nothing else is kept of them. */
   private saved: number[] = [];
+  /** Items whose files were gone, and were fetched again. */
+  private readonly again = new Set<number>();
 
   constructor(private readonly session: Session) {}
 
@@ -48,7 +50,8 @@ export class Fetching {
   /**
    * Before a run ends, it checks that the files that it saved are still there, because the folder may have been moved
    * or emptied in the meantime. Items whose files are gone become ready to be downloaded again, each once, while their
-   * tasks are still at the service. Returns how many files are gone.
+   * tasks are still at the service: a program that takes away what it finds there would take it away for ever. Returns
+   * how many files will be fetched.
    */
   async fetchMissing(): Promise<number> {
     const items = this.saved;
@@ -66,14 +69,18 @@ export class Fetching {
     const { store } = ports;
     const { state } = await store.item(item);
     if (state !== "archived") return 0;
+    const isSecond = this.again.has(item);
     let missing = 0;
     for (const { number, file, bucket } of await store.outputs(item)) {
       // The bucket has confirmed what it has.
       if (file === null || bucket || (await ports.exists(join(jobFolder(settings.run), file)))) continue;
+      const what = isSecond ? "gone again; it is not fetched any more" : "gone; it is fetched again";
+      ports.log.warn({ file }, `a saved file is ${what}`);
+      if (isSecond) continue;
       missing++;
-      ports.log.warn({ file }, "a saved file is gone; it is fetched again");
       await store.lost(item, number);
     }
+    if (missing > 0) this.again.add(item);
     return missing;
   }
 

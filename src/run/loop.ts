@@ -6,7 +6,7 @@ import { type Decision, type Due, hasWork, type NextStep, next, type View } from
 import { LanesInUse } from "../core/pace/lanes.js";
 import { DurationEstimates } from "../core/pace/pace.js";
 import type { Quota } from "../core/quota/quota.js";
-import type { StepKind, Stop } from "../core/stop.js";
+import { isOpen, type StepKind, type Stop } from "../core/stop.js";
 import { recover } from "./conclude.js";
 import { Fetching } from "./fetch.js";
 import type { Outage } from "./gate/breaker.js";
@@ -284,7 +284,7 @@ class Loop {
   /** Starts a step if it gets what it needs: a lane for a submit, a slot in the quota for a request. */
   private async begin(step: NextStep): Promise<boolean> {
     if (step.do === "download") {
-      this.start(this.downloads, step, 0, () => this.fetching.fetch(step.item, this.cutDownloads.signal));
+      this.start(this.downloads, step, 0, () => this.download(step.item));
       return true;
     }
     const { accounts, accountId, fingerprint, lanes } = this.session.ports;
@@ -314,6 +314,11 @@ class Loop {
         .finally(() => lane.release());
     this.start(this.requests, step, 0, send);
     return true;
+  }
+
+  /** It may have waited for its turn for long: after a stop it does not begin any more. */
+  private async download(item: number): Promise<void> {
+    if (isOpen("download", this.gate.stops)) await this.fetching.fetch(item, this.cutDownloads.signal);
   }
 
   private start(queue: PQueue, step: NextStep, priority: number, work: () => Promise<void>): void {

@@ -28,9 +28,12 @@ interface Poll {
   sentAt: number;
 }
 
+/** What a poll found of a task that it did not find to have ended. */
+type Unfinished = Extract<TaskOutcome, { kind: "processing" | "refused" | "unclear" }>;
+
 /** Polls tasks. Whatever a poll returns, a task that is not final stays alive and is never submitted again. */
 export class Polling {
-  /** By item: polls for fresh addresses in a row that found none. */
+  /** By item: polls in a row that found no fresh addresses, or nothing about the task. */
   private readonly vainPolls = new Map<number, number>();
 
   constructor(
@@ -52,6 +55,7 @@ export class Polling {
   private async note(poll: Poll, outcome: TaskOutcome): Promise<void> {
     const { item, attempt } = poll;
     const { gate } = this.session;
+    if (outcome.kind === "completed" || outcome.kind === "failed") this.vainPolls.delete(item.id);
     switch (outcome.kind) {
       case "completed":
         await this.completed(poll, outcome);
@@ -68,14 +72,14 @@ export class Polling {
           (attempt.spendLogId !== null && gate.settling.awaits(attempt.spendLogId))
         )
           await this.logPoll(attempt, { task: "open" });
-        await this.pollAgain(poll, null, outcome);
+        await this.pollAgain(poll, outcome);
         return;
       case "refused":
-        await this.pollAgain(poll, null, null);
+        await this.pollAgain(poll, outcome);
         return;
       case "unclear":
         if (item.state === "ready" && outcome.missing) await this.taskLost(item, outcome.reason);
-        else await this.pollAgain(poll, outcome.reason, null);
+        else await this.pollAgain(poll, outcome);
     }
   }
 
@@ -86,7 +90,6 @@ export class Polling {
     const { ports, gate } = this.session;
     const addresses: Addresses = { urls: outcome.urls, fetchBy: fetchBy(outcome.urls, ports.clock.now()) };
     if (item.state === "ready") {
-      this.vainPolls.delete(item.id);
       await ports.store.refreshOutputs(item.id, addresses);
       return;
     }
@@ -147,18 +150,17 @@ export class Polling {
   }
 
   /** Sets the time of the next poll. A task that has taken too long becomes overdue and is polled rarely. */
-  private async pollAgain(
-    { item, attempt, sentAt }: Poll,
-    note: string | null,
-    unfinished: { ageMs: number | null } | null,
-  ): Promise<void> {
+  private async pollAgain(poll: Poll, outcome: Unfinished): Promise<void> {
     const { store, clock, service } = this.session.ports;
+    const { item, attempt, sentAt } = poll;
+    const note = outcome.kind === "unclear" ? outcome.reason : null;
+    const unfinished = outcome.kind === "processing" ? outcome : null;
     const now = clock.now();
     const began = { at: attempt.answeredAt ?? attempt.intendedAt, sentAt: attempt.sentAt };
     const age = service.time.taskAge(began, unfinished?.ageMs ?? null);
     const seen = unfinished ? { seenAt: now } : {};
     if (unfinished) this.paces.unfinished(priceGroup(item), item.id, age);
-    if (item.state === "processing" && windowPassed(age)) {
+    if (item.state === "processing" && this.isTelling(poll, outcome) && windowPassed(age)) {
       this.session.gate.prices.seen(item, null);
       await store.apply(item.id, "window_passed", {
         nextAt: now + overdueInterval(age, await this.overdue()),
@@ -182,12 +184,29 @@ export class Polling {
   }
 
   /**
+   * Whether a poll tells whether its task has ended. A poll that tells nothing makes no task overdue: the task may have
+   * ended, and the network or the service be in trouble for a moment, as when a laptop has just woken up. Many of them in
+   * a row are enough, except in an outage, which ends the run.
+   */
+  private isTelling({ item, sentAt }: Poll, outcome: Unfinished): boolean {
+    if (outcome.kind === "processing") this.vainPolls.delete(item.id);
+    if (outcome.kind === "processing" || (outcome.kind === "unclear" && outcome.statedMissing)) return true;
+    return !this.session.gate.reach.wasOut(sentAt) && this.inVain(item) >= triesMax;
+  }
+
+  /** Counts one more poll that found nothing, and returns how many there were in a row. */
+  private inVain({ id }: Item): number {
+    const vain = (this.vainPolls.get(id) ?? 0) + 1;
+    this.vainPolls.set(id, vain);
+    return vain;
+  }
+
+  /**
    * Milliseconds until fresh addresses are requested again. A finished task waits for nothing else, and its outputs are
    * not kept forever, so it is polled rarely only if the service keeps returning no fresh addresses.
    */
   private async waitForAddress(item: Item, ageMs: number): Promise<number> {
-    const vain = (this.vainPolls.get(item.id) ?? 0) + 1;
-    this.vainPolls.set(item.id, vain);
+    const vain = this.inVain(item);
     return vain < triesMax ? backoffMs(vain) : overdueInterval(ageMs, await this.overdue());
   }
 }

@@ -49,6 +49,32 @@ const isPaid = (request: string) => request.startsWith("POST");
 const requests = (which: (request: string) => boolean) => world.sent.filter(which).length;
 
 describe("counters that the service does not return", () => {
+  test("P15: a pause that the service asks for instead delays no download", async () => {
+    const began = world.clock.now();
+    let [posts, readings, isPolling] = [0, 0, false];
+    world.tamper = async (request, pass) => {
+      if (isPaid(request) && ++posts === 2) {
+        while (!isPolling) await world.pass(100);
+        return cut;
+      }
+      if (isReading(request) && ++readings === 2)
+        return { ...answer(429), headers: { "retry-after": "900" } } as Reply;
+      if (request.startsWith("GET /api/v1/task") && !isPolling && world.clock.now() - began > minute) {
+        isPolling = true;
+        await world.pass(5_000);
+      }
+      return pass();
+    };
+    let fetchedAt = Number.POSITIVE_INFINITY;
+    world.onDownload = () => {
+      fetchedAt = Math.min(fetchedAt, world.clock.now());
+    };
+    const session = await carryOn(world, run, { lanes: 1, reads: true, perMinute: null, perDay: null });
+    expect(fetchedAt - began).toBeLessThan(2 * minute);
+    expect(session.gate.stops).toEqual([]);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+
   test("P5: nothing is submitted; what is paid for is collected, and the run ends and says why", async () => {
     secondIsLost(async (request, pass) => (isReading(request) ? answer(500) : pass()));
     const began = world.clock.now();

@@ -187,6 +187,22 @@ describe("a URL that is too old", () => {
     expect(posts()).toBe(1);
   });
 
+  test.each<[string, Reply]>([
+    ["there is no connection", { kind: "not_sent", reason: "getaddrinfo ENOTFOUND" }],
+    ["a gateway answers 502", { kind: "answer", status: 502, headers: {}, body: "" }],
+    [
+      "the service asks for a pause",
+      { kind: "answer", status: 429, headers: { "retry-after": "1" }, body: "{}" },
+    ],
+  ])("is renewed although %s for half a minute", async (_, reply) => {
+    const run = await archived();
+    const until = world.clock.now() + 30_000;
+    world.tamper = async (_request, pass) => (world.clock.now() < until ? reply : pass());
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ cup: "archived", clip: "archived" });
+    expect(posts()).toBe(1);
+  });
+
   test("is not renewed for ever where every new one is too old as well", async () => {
     const run = await archived();
     world.tamper = async (_, pass) => {

@@ -142,6 +142,8 @@ export interface RunChange extends Partial<RunSettings> {
   perDay?: number | null;
   /** The account is read before the run begins, as the program does. */
   reads?: boolean;
+  /** Called between two turns, as orders are. */
+  attend?: (session: Session) => void;
 }
 
 /** Carries the run on to its end and returns why it stopped. Answers, saves and the clock take turns. */
@@ -274,6 +276,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   const interrupt = change.interrupt ?? new AbortController().signal;
   const loop = runLoop(session, {
     interrupt,
+    attend: async () => change.attend?.(session),
     onProgress: (progress) => {
       world.progress.push(progress);
       world.onProgress?.(progress);

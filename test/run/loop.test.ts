@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
@@ -8,7 +8,16 @@ import type { Run } from "../../src/core/ports/store.js";
 import { keeping } from "../../src/run/gate/caps.js";
 import { submit } from "../../src/run/submit.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
-import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
+import {
+  carryOn,
+  markNow,
+  openWorld,
+  picture,
+  type RunChange,
+  start,
+  states,
+  type World,
+} from "./harness.js";
 
 let world: World;
 afterEach(() => world.close());
@@ -261,6 +270,38 @@ describe("tasks", () => {
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "archived" });
     expect(posts()).toBe(1);
+  });
+
+  test.each<[string, Reply]>([
+    ["a connection that is not up yet", { kind: "not_sent", reason: "getaddrinfo ENOTFOUND" }],
+    ["an answer that was cut off", { kind: "no_answer", reason: "the connection was reset" }],
+    ["a gateway's 502", { kind: "answer", status: 502, headers: {}, body: "" }],
+    ["a refusal for now", { kind: "answer", status: 429, headers: { "retry-after": "1" }, body: "{}" }],
+  ])("%s does not make a task overdue that has long been finished", async (_, first) => {
+    await open();
+    const run = await start(world, pictures(8));
+    const interrupt = new AbortController();
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      if (posts() === 8) interrupt.abort();
+      return request.startsWith("GET") ? first : reply;
+    };
+    await carryOn(world, run, { interrupt: interrupt.signal });
+    world.clock.advance(12 * 3_600_000);
+    let left = 4;
+    world.tamper = async (request, pass) => (request.startsWith("GET") && left-- > 0 ? first : pass());
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+
+  test("an outage ends the run and makes no task overdue", async () => {
+    await open();
+    const run = await start(world, pictures(8));
+    world.tamper = async (request, pass) =>
+      request.startsWith("GET") ? { kind: "no_answer", reason: "timeout" } : pass();
+    await carryOn(world, run, { unreachableMs: 3_600_000 });
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["processing"]));
+    expect(world.sent.length).toBeLessThan(8 * 80);
   });
 
   test("P15: a lost output is soon held for a person, however many other tasks are overdue", async () => {
@@ -765,6 +806,22 @@ describe("files", () => {
     expect(posts()).toBe(3);
   });
 
+  test("that another program takes away as soon as they are saved are fetched again once, and the run ends", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const folder = join(world.folder, "outputs", "demo");
+    let begun = 0;
+    const isTaken = (name: string) => name.endsWith(".png");
+    world.onProgress = () => {
+      if (!existsSync(folder) || begun > 12) return;
+      for (const name of readdirSync(folder).filter(isTaken)) rmSync(join(folder, name));
+    };
+    world.onDownload = () => ++begun;
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(begun).toBe(6);
+  });
+
   test("are downloaded as many at once as may be, with more at hand", async () => {
     await open();
     const run = await start(world, pictures(12));
@@ -773,6 +830,24 @@ describe("files", () => {
     await carryOn(world, run, { lanes: 12, downloads: 2 });
     expect(Math.max(...atOnce)).toBe(2);
     expect(atOnce).toHaveLength(12);
+  });
+
+  test("are left where they are when the run is paused before their download began", async () => {
+    await open();
+    const run = await start(world, pictures(6));
+    let begun = 0;
+    world.onDownload = async () => {
+      begun++;
+      await world.pass(60_000);
+    };
+    const attend: RunChange["attend"] = ({ gate }) => {
+      if (begun === 2 && (world.progress.at(-1)?.counts.ready ?? 0) >= 4)
+        gate.stop("paused", "the run was paused");
+    };
+    const { gate } = await carryOn(world, run, { downloads: 2, attend });
+    expect(gate.stopped("paused")).toBe(true);
+    expect(begun).toBe(2);
+    expect(Object.values(await states(world, run)).filter((state) => state === "archived")).toHaveLength(2);
   });
 
   test("are left where they are when the run is interrupted before their download began", async () => {

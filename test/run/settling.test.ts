@@ -212,6 +212,32 @@ describe("a request whose answer was lost", () => {
     expect(await notes(run)).toEqual([expect.stringContaining("used from elsewhere")]);
   });
 
+  test("P5: a run is not kept from its verdict by another workspace that pays without a break", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "answer");
+    const others = world.accounts.spendLog({
+      origin: "sandbox",
+      fingerprint: fingerprint(world.sandbox.key),
+      workspace: "elsewhere",
+    });
+    let [tries, most] = [0, 0];
+    listenIn((spendLog) => ({
+      keep: async (judgement, seq) => {
+        most = Math.max(most, ++tries);
+        if (tries < 50)
+          await others.answered(
+            await others.intend({ itemKey: "k1:theirs", price: credits(4), at: world.clock.now() }),
+            { outcome: "free" },
+          );
+        return spendLog.keep(judgement, seq);
+      },
+    }));
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "held", p3: "archived" });
+    expect(most).toBeLessThan(20);
+  });
+
   test("P5: a poll of an overdue task is written to the spend log, or the task would count as abandoned", async () => {
     await open({ taskMs: { min: 1_800_000, max: 1_800_000 } });
     const run = await start(world, pictures(1));

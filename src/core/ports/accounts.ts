@@ -17,10 +17,13 @@ export interface Accounts {
    * OtherUser if the account has another name.
    */
   name(accountId: number, userId: string): Promise<Account>;
-  /** Sets the limits of the plan (and the user); null means unlimited. */
+  /** Sets the limits of the plan, for all processes; null means unlimited. */
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
-  /** The user's own limits apply from the first request, before the plan is known. A percentage needs the plan. */
-  narrowLimits(accountId: number, own: Pick<OwnLimits, "rpm" | "rpd">): Promise<void>;
+  /**
+   * The user's own limits, which this process keeps to from then on, whatever the plan is. They are not stored: another
+   * command has others, or none.
+   */
+  narrowLimits(accountId: number, own: OwnLimits): Promise<void>;
   /** The windows as a run sees them; `owedElsewhere` excludes the run's own needs. */
   quota(accountId: number, claimant?: string): Promise<Quota>;
   /**

@@ -27,6 +27,11 @@ export interface SpendLog {
    * grown past `seq`: the judgement would overwrite what another process has found since.
    */
   keep(judgement: Judgement, seq: number): Promise<boolean>;
+  /**
+   * Judges by what the spend log has, and stores the judgement, while no process can write; null while there is no
+   * reading. With many paid requests all writers wait for long.
+   */
+  judgeAlone(settings: ReconcileSettings): Promise<{ evidence: ChargeEvidence; judgement: Judgement } | null>;
   /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
   /** Another workspace whose request made this task, with any key of the service; null if none is recorded. */

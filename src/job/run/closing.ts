@@ -274,5 +274,5 @@ async function accountNow(
     return null;
   const quota = await account.accounts.quota(account.accountId());
   if (freeSlots(quota, clock.now()) < 1 || slotsLeft(quota.day) - owedRequests(counts) < 1) return null;
-  return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
+  return readAccount({ ...account, lanes: account.lanes(1) }, { waits: false }).catch(() => null);
 }

@@ -95,7 +95,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const accounts = await openShared(options);
   const keyPrint = fingerprint(connection.key);
   let account = await accounts.accountOf(connection.origin, keyPrint);
-  await accounts.narrowLimits(account.id, options.limits ?? {});
+  // A percentage needs the plan.
+  const { share: _, ...inNumbers } = options.limits ?? {};
+  await accounts.narrowLimits(account.id, inNumbers);
   const spendLog = accounts.spendLog({
     origin: connection.origin,
     fingerprint: keyPrint,
@@ -164,14 +166,15 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         .catch((error: unknown) => refuseOther(error, connection.sandbox));
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known) log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits apply");
-      const limits = narrowed(plan, options.limits ?? {});
-      if (limits.perDay !== null && limits.perDay < 3) {
+      const { perDay } = narrowed(plan, options.limits ?? {});
+      if (perDay !== null && perDay < 3) {
         throw new EarlyExit(
           "usage",
-          `--share leaves ${limits.perDay} of the day's requests: expected 3 or more. Nothing was submitted.`,
+          `--share leaves ${perDay} of the day's requests: expected 3 or more. Nothing was submitted.`,
         );
       }
-      await accounts.setLimits(account.id, limits);
+      await accounts.setLimits(account.id, plan);
+      await accounts.narrowLimits(account.id, options.limits ?? {});
       return reading;
     },
     models: async () => {

@@ -39,7 +39,7 @@ export async function watchRun(
       const owner = await ownerOf(workspace, run);
       if (owner === null) return null;
       const now = clock.now();
-      const progress = await progressOf(store, run, (await readQuota(quota, now)) ?? unknownQuota, now);
+      const progress = await progressOf(store, run, (await readQuota(quota, run, now)) ?? unknownQuota, now);
       return { ...progress, ...owner.obstacles };
     },
     async close() {
@@ -67,9 +67,9 @@ async function quotaReader(
   }
 }
 
-async function readQuota(reader: QuotaReader | null, now: number): Promise<Quota | null> {
+async function readQuota(reader: QuotaReader | null, { options }: Run, now: number): Promise<Quota | null> {
   try {
-    return (await reader?.read(now)) ?? null;
+    return (await reader?.read(now, options)) ?? null;
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 import { endpoints } from "../../api/endpoints.js";
 import type { Me } from "../../api/records.js";
-import { type Service, ServiceError } from "../../client/service.js";
+import { type MeRequest, type Service, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
 import { requestsTold } from "../../core/charges/readings.js";
 import { balanceTold, type Credits, creditsTold, noCredits } from "../../core/money.js";
@@ -8,6 +8,7 @@ import type { Parked } from "../../core/next/next.js";
 import type { BalanceMark, SpendLog } from "../../core/ports/spend-log.js";
 import {
   dayMs,
+  freeSlots,
   isLongWait,
   type Lane,
   type Lanes,
@@ -40,21 +41,22 @@ export function isLogged({ mark }: AccountReading): boolean {
  * GET me. While no POST of the key is in flight in any process, the counters in its answer go into the spend log as
  * well. Throws ServiceError.
  */
-export async function readAccount(ports: ReadingPorts): Promise<AccountReading> {
+export async function readAccount(ports: ReadingPorts, how: MeRequest = {}): Promise<AccountReading> {
   const bracket = ports.lanes.bracket();
-  if (bracket !== null) return readWithin(bracket, ports);
-  const { me, seq } = await ports.service.me();
+  if (bracket !== null) return readWithin(bracket, ports, how);
+  const { me, seq } = await ports.service.me(how);
   return { me, mark: markOf(ports, seq, null) };
 }
 
 /**
  * GET me for the spend log. While a POST of the key is in flight the counters would prove nothing, so no request is
- * sent and the result is null. Throws ServiceError, also if the answer has no counters.
+ * sent and the result is null. Throws ServiceError, also if the answer has no counters, and if the service asks for a
+ * pause: nobody can send a paid request while this one waits.
  */
 export async function readCounters(ports: ReadingPorts): Promise<AccountReading | null> {
   const bracket = ports.lanes.bracket();
   if (bracket === null) return null;
-  const { wrong, ...reading } = await readWithin(bracket, ports);
+  const { wrong, ...reading } = await readWithin(bracket, ports, { waits: false });
   if (wrong !== null) throw new ServiceError("unreadable", `GET ${endpoints.me.path}: ${wrong}`);
   return reading;
 }
@@ -62,10 +64,11 @@ export async function readCounters(ports: ReadingPorts): Promise<AccountReading 
 async function readWithin(
   bracket: Lane,
   ports: ReadingPorts,
+  how: MeRequest,
 ): Promise<AccountReading & { wrong: string | null }> {
   const { service, spendLog } = ports;
   try {
-    const { me, over, seq, servedAt } = await service.me();
+    const { me, over, seq, servedAt } = await service.me(how);
     const counters = countersIn(me);
     if (typeof counters === "string") return { me, wrong: counters, mark: markOf(ports, seq, null) };
     const reading = await spendLog.read({ ...counters, over, servedAt });
@@ -128,7 +131,7 @@ export class Balance {
 
   /** Reads the balance when a reading is due, so that a run that waits for credits continues automatically. */
   async readIfDue(parked: Parked): Promise<void> {
-    if (!this.nextReading?.isOver) return;
+    if (!this.nextReading?.isOver || !(await this.hasSlot())) return;
     const { planned } = await this.ports.store.due(this.runId, 1, parked, null);
     const balance = await this.read();
     const isEnough = balance !== null && balance >= (planned[0]?.price ?? noCredits);
@@ -146,10 +149,20 @@ export class Balance {
     return this.caps.allowRecheck(committed) && (await this.read()) !== null;
   }
 
+  /** Whether a reading that is due needs no waiting: all work of the run would wait with it. */
+  private async hasSlot(): Promise<boolean> {
+    const { accounts, accountId, clock, service } = this.ports;
+    const quota = await accounts.quota(accountId);
+    const now = clock.now();
+    if (freeSlots(quota, now) >= 1) return true;
+    this.nextReading = service.time.wait(nextSendAt(quota, now) - now);
+    return false;
+  }
+
   /** The balance; null if it could not be read. */
   private async read(): Promise<Credits | null> {
     const { ports, caps } = this;
-    const reading = await readAccount(ports).catch((error: unknown) => {
+    const reading = await readAccount(ports, { waits: false }).catch((error: unknown) => {
       ports.log.warn({ error: String(error) }, "the balance could not be read");
       return null;
     });

@@ -82,6 +82,11 @@ export class Reachability {
     this.outage = null;
   }
 
+  /** Whether a request that got no answer was sent while the service could not be reached anyway (UTC ms). */
+  wasOut(sentAt: number): boolean {
+    return this.outage !== null && this.outage.since < sentAt;
+  }
+
   /** A request found no service, or got no answer. Returns whether this has lasted for too long. */
   missed(reason: string): boolean {
     this.lasts ??= this.time.stopwatch();

@@ -228,10 +228,11 @@ export class Gate {
   private stopUnread(): void {
     const { trouble } = this.settling;
     if (trouble === null) return;
-    const { error, ms } = trouble;
+    const { error, failures, ms } = trouble;
     if (error instanceof ServiceError && (error.kind === "key" || error.kind === "subscription"))
       this.refused(error.kind, error.message);
-    if (ms >= this.settings.unreachableMs)
+    // A single failure may be a pause that the service has asked for.
+    if (failures > 1 && ms >= this.settings.unreachableMs)
       this.stop(
         "unread",
         `the key's counters cannot be read (${(error as Error).message}), and nothing is submitted without them`,

@@ -1,3 +1,4 @@
+import { isPause, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
 import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
 import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
@@ -15,7 +16,7 @@ export interface SubmitPause {
   until: number;
 }
 
-/** Milliseconds until the next check whether the last POST of another process has ended. */
+/** Milliseconds until the next check whether a reading can be taken: the last POST of another process, or a pause, has ended. */
 const gateMs = 1_000;
 /** Milliseconds until counters that could not be read are tried again: doubling, because each try costs requests. */
 const retryMs = 30_000;
@@ -30,8 +31,18 @@ const againMs = 600_000;
  * judgement, polls wait this many times as long and share the next one.
  */
 const restTimes = 20;
+/**
+ * After so many judgements in vain the next one makes other writers wait. A run on an unlimited plan writes to the spend log
+ * fifty times a second, and a judgement of twenty thousand paid requests takes a third of one.
+ */
+const overtakenMax = 3;
 /** A reading that is due this much later (ms) than any reading can be was set before the clock was set back. */
 const skewMs = 60_000;
+
+interface Judged {
+  evidence: ChargeEvidence;
+  judgement: Judgement;
+}
 
 /** Readings in a row that failed: for how long (ms), how many, and why the last one failed. */
 interface Unread {
@@ -116,10 +127,11 @@ export class Settling {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** For how long the counters could not be read (ms), and why; null while they can. */
-  get trouble(): { ms: number; error: unknown } | null {
+  /** For how long the counters could not be read (ms), in how many readings, and why; null while they can. */
+  get trouble(): { ms: number; failures: number; error: unknown } | null {
     if (this.unread === null) return null;
-    return { ms: this.unread.lasts(), error: this.unread.error };
+    const { lasts, failures, error } = this.unread;
+    return { ms: lasts(), failures, error };
   }
 
   /** Takes the readings that are due, if they need no waiting, and judges them. Returns how many requests were made. */
@@ -161,7 +173,9 @@ export class Settling {
     this.ports.log.warn({ error: String(error) }, "the key's counters could not be read");
     const { lasts, failures } = this.unread ?? { lasts: this.time.stopwatch(), failures: 0 };
     this.unread = { lasts, failures: failures + 1, error };
-    this.retry = this.time.wait(Math.min(retryMsMax, retryMs * 2 ** failures));
+    // A pause that the service asks for is over when there is a slot again.
+    const isPaused = error instanceof ServiceError && isPause(error);
+    this.retry = this.time.wait(isPaused ? gateMs : Math.min(retryMsMax, retryMs * 2 ** failures));
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
@@ -179,30 +193,42 @@ export class Settling {
     return judged;
   }
 
-  private async judgeNow(): Promise<void> {
+  /** `overtaken`: how often others have written to the spend log while it was judged. */
+  private async judgeNow(overtaken = 0): Promise<void> {
     const { spendLog, clock } = this.ports;
     const { losses } = this;
     const began = clock.monotonic();
     const seq = await spendLog.seq();
     this.judgedSeq = seq;
     this.owesPolls = false;
-    const evidence = await spendLog.evidence(this.settings);
-    if (evidence) {
-      const judgement = reconcile(evidence);
-      // Most judgements find nothing new, and storing one costs a sync.
-      if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judgeNow();
+    const judged =
+      overtaken < overtakenMax ? await this.judgeBeside(seq) : await spendLog.judgeAlone(this.settings);
+    if (judged === "overtaken") return this.judgeNow(overtaken + 1);
+    if (judged === null) this.lostHere.clear();
+    else {
+      const { evidence, judgement } = judged;
       this.tell(evidence, judgement);
       // What was lost in the meantime is not in this evidence.
-      if (losses !== this.losses) return this.judgeNow();
+      if (losses !== this.losses) return this.judgeNow(overtaken);
       this.unsettled = judgement.unsettled;
       this.keepUnsettled(evidence, judgement);
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
     }
-    if (evidence === null) this.lostHere.clear();
     this.rest = this.time.wait(restTimes * (clock.monotonic() - began));
     this.planNext();
-    await this.deliver(evidence !== null);
+    await this.deliver(judged !== null);
+  }
+
+  /** Judges while others write to the spend log, which makes the judgement invalid. */
+  private async judgeBeside(seq: number): Promise<Judged | "overtaken" | null> {
+    const { spendLog } = this.ports;
+    const evidence = await spendLog.evidence(this.settings);
+    if (evidence === null) return null;
+    const judgement = reconcile(evidence);
+    // Most judgements find nothing new, and storing one costs a sync.
+    const isKept = !isNews(judgement, evidence) || (await spendLog.keep(judgement, seq));
+    return isKept ? { evidence, judgement } : "overtaken";
   }
 
   private tell(evidence: ChargeEvidence, { verdicts, foreignAt }: Judgement): void {

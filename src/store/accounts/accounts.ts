@@ -1,11 +1,12 @@
 import type { PlanLimits } from "../../api/plans.js";
 import { planLimits } from "../../api/plans.js";
 import type { Clock } from "../../clock.js";
+import { defined } from "../../core/defined.js";
 import { modelOfGroup } from "../../core/identity.js";
 import { type Credits, noCredits } from "../../core/money.js";
 import { observationsMax } from "../../core/pace/pace.js";
 import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
-import { narrowed } from "../../core/quota/quota.js";
+import type { OwnLimits } from "../../core/quota/quota.js";
 import type { Sqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
 import { type Defer, openDatabase } from "../open.js";
@@ -33,6 +34,8 @@ export function accountsOn(db: Sqlite, clock: Clock, defer?: Defer): Accounts {
 /** The accounts in an open database of either kind. */
 export function accountMethods(connection: Database): Omit<Accounts, "close"> {
   const { sql, atomic, read, clock } = connection;
+  /** The user's own limits of this process, by account. */
+  const own = new Map<number, OwnLimits>();
 
   return {
     accountOf: async (origin, fingerprint) =>
@@ -57,20 +60,20 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         return { id, origin, userId: null };
       }),
 
-    name: async (accountId, userId) => atomic(() => name(sql, accountId, userId)),
+    async name(accountId, userId) {
+      const account = await atomic(() => name(sql, accountId, userId));
+      const limits = own.get(accountId);
+      if (limits !== undefined) own.set(account.id, limits);
+      return account;
+    },
 
     setLimits: async (accountId, limits) => atomic(() => setLimits(sql, accountId, limits)),
 
-    async narrowLimits(accountId, { rpm, rpd }) {
-      if (rpm === undefined && rpd === undefined) return;
-      await atomic(function* () {
-        const { limit_minute: perMinute, limit_day: perDay } = yield* accountRow(sql, accountId);
-        const limits = narrowed({ perMinute, perDay }, { ...(rpm ? { rpm } : {}), ...(rpd ? { rpd } : {}) });
-        yield* setLimits(sql, accountId, limits);
-      });
+    async narrowLimits(accountId, { rpm, rpd, share }) {
+      own.set(accountId, { ...own.get(accountId), ...defined({ rpm, rpd, share }) });
     },
 
-    ...ledgerMethods(connection),
+    ...ledgerMethods(connection, own),
 
     charged: async (accountId, group, amount) =>
       atomic(function* () {

@@ -5,6 +5,7 @@ import {
   freeSlots,
   minuteMs,
   nextSendAt,
+  type OwnLimits,
   type Pacing,
   presumedEnd,
   type Quota,
@@ -17,7 +18,7 @@ import { alone, type Database, type Queries, type Script } from "../script.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { countForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
-import { accountRow, bringBack, correctedQuota, pacingOf, quotaOf } from "./windows.js";
+import { accountRow, bringBack, correctedQuota, limited, pacingOf, quotaOf } from "./windows.js";
 
 /** The quota ledger: the requests in the windows, the requests that open tasks need, and the refusals. */
 type LedgerMethods = Pick<
@@ -28,7 +29,11 @@ type LedgerMethods = Pick<
 /** Milliseconds between two deletions of lines that are in no window any more. */
 const forgetMs = minuteMs;
 
-export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMethods {
+/** `own` are the user's own limits of this process, by account. */
+export function ledgerMethods(
+  { sql, atomic, read, clock }: Database,
+  own: ReadonlyMap<number, OwnLimits>,
+): LedgerMethods {
   let forgotAt = Number.NEGATIVE_INFINITY;
   /** If nothing limits an account, no reservation depends on the others. */
   let wasUnlimited = false;
@@ -42,7 +47,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
   return {
     // Reads without a lock: the reservation checks again.
     async quota(accountId, claimant) {
-      const asking = { now: clock.now(), claimant };
+      const asking = { now: clock.now(), claimant, own: own.get(accountId) };
       const quota = await read(() => quotaOf(sql, accountId, asking));
       return quota ?? atomic(() => correctedQuota(sql, accountId, asking));
     },
@@ -53,7 +58,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
         function* (): Script<Reservation> {
           const now = clock.now();
           yield* forget(accountId, now);
-          const asking = { now, claimant: claim?.claimant };
+          const asking = { now, claimant: claim?.claimant, own: own.get(accountId) };
           let current = yield* correctedQuota(sql, accountId, asking);
           if (isApart && !isUnlimited(current)) {
             yield* alone();
@@ -109,7 +114,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
       atomic(function* () {
         const now = clock.now();
         yield* bringBack(sql, accountId, now);
-        const row = yield* accountRow(sql, accountId);
+        const row = limited(yield* accountRow(sql, accountId), own.get(accountId));
         // Requests in flight at the same time are refused together, which counts as one strike.
         const again = row.silent_until !== null && row.silent_until > now;
         const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
@@ -137,7 +142,7 @@ export function ledgerMethods({ sql, atomic, read, clock }: Database): LedgerMet
 
     counted: async ({ accountId, fingerprint }, told) =>
       atomic(function* () {
-        const account = yield* accountRow(sql, accountId);
+        const account = limited(yield* accountRow(sql, accountId), own.get(accountId));
         return yield* countForeign(sql, account, { ...told, fingerprint, now: clock.now() });
       }),
   };

@@ -1,13 +1,16 @@
 import type { Amount } from "../../core/ports/accounts.js";
-import type { Quota } from "../../core/quota/quota.js";
+import type { OwnLimits, Quota } from "../../core/quota/quota.js";
 import type { Database } from "../script.js";
 import { timeBlockMs } from "./accounts-schema.js";
 import { quotaOf } from "./windows.js";
 
 /** Reads the quota of an account, and changes nothing. */
 export interface QuotaReader {
-  /** Null if the account is not known, or if its requests have times in the future. */
-  read(now: number): Promise<Quota | null>;
+  /**
+   * As a run with these limits of its own sees it. Null if the account is not known, or if its requests have times in the
+   * future.
+   */
+  read(now: number, own?: OwnLimits): Promise<Quota | null>;
   /**
    * Requests sent since then (UTC ms), counted per interval; requests older than a day are deleted. None if nothing
    * limits the account, because then not all requests are kept.
@@ -26,13 +29,13 @@ export function quotaOn(
   userId: string,
 ): QuotaReader {
   return {
-    read: (now) =>
+    read: (now, own) =>
       read(function* () {
         const id = yield* sql("SELECT id FROM accounts WHERE origin = ? AND user_id = ?").value(
           origin,
           userId,
         );
-        return id === undefined ? null : yield* quotaOf(sql, Number(id), { now, claimant: undefined });
+        return id === undefined ? null : yield* quotaOf(sql, Number(id), { now, claimant: undefined, own });
       }),
     requests: (since, stepMs) =>
       read(function* () {

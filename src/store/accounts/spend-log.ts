@@ -3,11 +3,12 @@ import type {
   CounterReading,
   Hypothesis,
   LearnedCounting,
+  ReconcileSettings,
   SpendLogEntry,
   Verdict,
 } from "../../core/charges/readings.js";
 import { foreignRequests, newKey } from "../../core/charges/readings.js";
-import type { Judgement } from "../../core/charges/verdict.js";
+import { isNews, type Judgement, reconcile } from "../../core/charges/verdict.js";
 import type { Credits } from "../../core/money.js";
 import type {
   LoggedIntent,
@@ -44,6 +45,18 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
       clock.now(),
       Math.round(at),
     );
+  }
+
+  function* evidenceOf(settings: ReconcileSettings): Script<ChargeEvidence | null> {
+    const key = (yield* sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(
+      origin,
+      fingerprint,
+    )) as SpendLogKeyRow | undefined;
+    if (!key || key.baseline === null) return null;
+    const [baseline, ...readings] = yield* readingsFrom(sql, owner, key.baseline);
+    if (!baseline) throw new Error(`the spend log's baseline ${key.baseline} is gone`);
+    const entries = (yield* entriesSince(sql, owner, baseline)).map(asEntry);
+    return { ...asLearned(key), baseline, readings, entries, settings, now: clock.now() };
   }
 
   return {
@@ -114,32 +127,22 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
 
     seq: () => read(() => lastSeq(sql)),
 
-    evidence: async (settings) =>
-      atomic(function* () {
-        const key = (yield* sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(
-          origin,
-          fingerprint,
-        )) as SpendLogKeyRow | undefined;
-        if (!key || key.baseline === null) return null;
-        const [baseline, ...readings] = yield* readingsFrom(sql, owner, key.baseline);
-        if (!baseline) throw new Error(`the spend log's baseline ${key.baseline} is gone`);
-        const entries = (yield* entriesSince(sql, owner, baseline)).map(asEntry);
-        const evidence: ChargeEvidence = {
-          ...asLearned(key),
-          baseline,
-          readings,
-          entries,
-          settings,
-          now: clock.now(),
-        };
-        return evidence;
-      }),
+    evidence: async (settings) => atomic(() => evidenceOf(settings)),
 
     keep: async (judgement, seq) =>
       atomic(function* () {
         const isNewest = (yield* lastSeq(sql)) === seq;
         if (isNewest) yield* keep(sql, owner, judgement);
         return isNewest;
+      }),
+
+    judgeAlone: async (settings) =>
+      atomic(function* () {
+        const evidence = yield* evidenceOf(settings);
+        if (evidence === null) return null;
+        const judgement = reconcile(evidence);
+        if (isNews(judgement, evidence)) yield* keep(sql, owner, judgement);
+        return { evidence, judgement };
       }),
 
     entry: (entry) =>

@@ -1,6 +1,8 @@
 import {
   dayMs,
   minuteMs,
+  narrowed,
+  type OwnLimits,
   type Pacing,
   pacingMemoryMs,
   presumedEnd,
@@ -22,16 +24,11 @@ import type { AccountRow } from "./accounts-schema.js";
 export function* quotaOf(
   sql: Queries,
   accountId: number,
-  { now, claimant }: QuotaQuery,
+  { now, claimant, own }: QuotaQuery,
 ): Script<Quota | null> {
   const since = now - dayMs;
-  const row = (yield* sql(accountOfDay).get(
-    since,
-    since,
-    claimant ?? null,
-    since,
-    accountId,
-  )) as AccountOfDay;
+  const found = yield* sql(accountOfDay).get(since, since, claimant ?? null, since, accountId);
+  const row = limited(found as AccountOfDay, own);
   // Where nothing is limited, none of them counts.
   const isUnlimited = row.limit_minute === null && row.limit_day === null;
   const requests = isUnlimited ? [] : yield* requestsSince(sql, accountId, now - minuteMs);
@@ -54,10 +51,23 @@ export function* correctedQuota(sql: Queries, accountId: number, asking: QuotaQu
   return yield* correctedQuota(sql, accountId, asking);
 }
 
-/** The time of the question, and the run that asks: its own needs are not counted as needs of others. */
+/**
+ * The time of the question, the run that asks (its own needs are not counted as needs of others), and the user's own limits
+ * for it.
+ */
 interface QuotaQuery {
   now: number;
   claimant: string | undefined;
+  own?: OwnLimits | undefined;
+}
+
+/** An account with the limits that a process keeps to, which are those of the plan or less. */
+export function limited<Row extends Pick<AccountRow, "limit_minute" | "limit_day">>(
+  row: Row,
+  own: OwnLimits = {},
+): Row {
+  const { perMinute, perDay } = narrowed({ perMinute: row.limit_minute, perDay: row.limit_day }, own);
+  return { ...row, limit_minute: perMinute, limit_day: perDay };
 }
 
 /** The limits and the state of an account, its requests of the day, and the needs of other runs. */

@@ -1,9 +1,13 @@
+import { mkdtempSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Log } from "../../../src/core/ports/send.js";
 import type { OwnLimits } from "../../../src/core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../../../src/job/workspace/account.js";
+import { openQuota } from "../../../src/job/workspace/state.js";
 import { answering, json, me } from "../../cli/service.js";
 import { canaryKey } from "../../e2e/canary.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -25,8 +29,11 @@ async function service(plan: string | null = "Pro") {
   return found;
 }
 
-/** A machine of its own: nothing of its account's data is shared with another one. `waits` when a request has no place. */
-async function machine(url: string, limits: OwnLimits = {}) {
+/**
+ * A machine of its own: nothing of its account's data is shared with another one, unless a file is named. `waits` when a
+ * request has no place.
+ */
+async function machine(url: string, limits: OwnLimits = {}, accountsFile = ":memory:") {
   const warnings: string[] = [];
   const clock = new ManualClock();
   let wait = () => {};
@@ -41,7 +48,7 @@ async function machine(url: string, limits: OwnLimits = {}) {
   };
   const account: OpenAccount = await openAccount({
     connection: { origin: "https://service.example", baseUrl: url, key: canaryKey, sandbox: false },
-    place: { accountsFile: ":memory:", stateFile: "state.db", database: null },
+    place: { accountsFile, stateFile: "state.db", database: null },
     clock,
     log,
     limits,
@@ -54,6 +61,26 @@ async function machine(url: string, limits: OwnLimits = {}) {
 }
 
 describe("an account", () => {
+  test("P9: is used within a command's own limits, also while another command without any reads it", async () => {
+    const { url } = await service();
+    const accountsFile = join(mkdtempSync(join(tmpdir(), "bulkgen-limits-")), "accounts.db");
+    const run = await machine(url, { rpm: 4, share: 50 }, accountsFile);
+    await run.account.identify();
+    const other = await machine(url, {}, accountsFile);
+    await other.account.identify();
+    expect(await run.limits()).toMatchObject({ minute: { limit: 4 }, day: { limit: 5_000 } });
+    expect(await other.limits()).toMatchObject({ minute: { limit: 60 }, day: { limit: 10_000 } });
+    // As a command sees it that watches the run.
+    const place = { accountsFile, stateFile: "state.db", database: null };
+    const watched = await openQuota(
+      place,
+      { origin: "https://service.example", accountId: me.user.id },
+      run.clock,
+    );
+    opened.unshift(watched);
+    expect(await watched.read(run.clock.now(), { rpm: 4 })).toMatchObject({ minute: { limit: 4 } });
+  });
+
   test("P7: that waited for its balance shows what was charged in the meantime", async () => {
     const { account, clock, waits } = await machine((await service()).url, { rpm: 1 });
     const { accounts, spendLog } = account;
