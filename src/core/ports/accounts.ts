@@ -20,8 +20,8 @@ export interface Accounts {
   /** Sets the limits of the plan, for all processes; null means unlimited. */
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
   /**
-   * The user's own limits, which this process keeps to from then on, whatever the plan is. They are not stored: another
-   * command has others, or none.
+   * The user's own limits, which this process keeps to from then on, whatever the plan is, in place of those before. They
+   * are not stored: another command has others, or none.
    */
   narrowLimits(accountId: number, own: OwnLimits): Promise<void>;
   /** The windows as a run sees them; `owedElsewhere` excludes the run's own needs. */

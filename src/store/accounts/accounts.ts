@@ -1,7 +1,6 @@
 import type { PlanLimits } from "../../api/plans.js";
 import { planLimits } from "../../api/plans.js";
 import type { Clock } from "../../clock.js";
-import { defined } from "../../core/defined.js";
 import { modelOfGroup } from "../../core/identity.js";
 import { type Credits, noCredits } from "../../core/money.js";
 import { observationsMax } from "../../core/pace/pace.js";
@@ -69,8 +68,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
 
     setLimits: async (accountId, limits) => atomic(() => setLimits(sql, accountId, limits)),
 
-    async narrowLimits(accountId, { rpm, rpd, share }) {
-      own.set(accountId, { ...own.get(accountId), ...defined({ rpm, rpd, share }) });
+    async narrowLimits(accountId, limits) {
+      own.set(accountId, limits);
     },
 
     ...ledgerMethods(connection, own),
