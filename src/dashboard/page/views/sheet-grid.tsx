@@ -112,7 +112,11 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
   };
   const edit = (typed: string | null) => {
     if (!editable || place === null || current === undefined || column < 0) return;
-    setEditing({ place, value: typed ?? valueAt(current, column) });
+    // What is typed before the cell is in view, and its editor has the focus, is not lost.
+    setEditing((begun) => ({
+      place,
+      value: typed === null ? valueAt(current, column) : `${begun?.value ?? ""}${typed}`,
+    }));
   };
   const commit = (value: string, rowBy: number, columnBy: number, isElsewhere: boolean) => {
     if (editing === null) return;
@@ -124,9 +128,10 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
     if (!isElsewhere) scroller.current?.focus();
   };
   const pressed = (event: KeyboardEvent) => {
-    if (editing !== null) return;
-    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2);
     const far = event.ctrlKey || event.metaKey;
+    const isText = event.key.length === 1 && !far && !event.altKey;
+    if (editing !== null && !isText) return;
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2);
     const moves: Record<string, [number, number]> = {
       ArrowDown: [far ? total : 1, 0],
       ArrowUp: [far ? -total : -1, 0],
@@ -147,7 +152,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
     } else if (event.key === "Delete" || event.key === "Backspace") {
       if (editable && place !== null && current !== undefined && valueAt(current, column) !== "")
         onEdit(place.row, place.column, "");
-    } else if (event.key.length === 1 && !far && !event.altKey) {
+    } else if (isText) {
       event.preventDefault();
       edit(event.key);
     }
