@@ -61,11 +61,12 @@ class Planning {
     const { models, said } = this;
     const localInputs = this.input.localInputs?.found;
     const against = { models, localInputs, repair: this.input.repair ?? false, said };
-    const checked = rows.map((row) => checkRow(row, against));
-    await this.withdrawn.prepare(checked);
     this.wrong = new Map();
     for (const problem of problems) this.note(problem);
-    for (const each of checked) this.row(this.withdrawn.asPaid(each));
+    for (const row of rows) {
+      const checked = checkRow(row, against);
+      this.row(checked.isUnlisted ? await this.withdrawn.asPaid(checked) : checked);
+    }
   }
 
   private note(problem: Problem): void {

@@ -14,6 +14,7 @@ import type { PlanInput } from "./plan.js";
 export class Withdrawn {
   /** Models of the job's items that are not listed; null until the history is read. */
   private models: Map<string, Model> | null = null;
+  private hasItems = false;
   private readonly kept = new Gathered();
 
   constructor(
@@ -22,28 +23,12 @@ export class Withdrawn {
     private readonly items: Items,
   ) {}
 
-  /** Reads the job's history if one of these rows has something that is not listed. Most plans need it only at their end. */
-  async prepare(rows: readonly CheckedRow[]): Promise<void> {
-    if (this.models !== null || !rows.some(({ isUnlisted }) => isUnlisted)) return;
-    this.models = new Map();
-    const { existing, edition, missing = new Set() } = this.input;
-    const listed = new Set(this.input.models.map((model) => model.model_key));
-    for await (const page of existing) {
-      const ours = page.filter((item) => item.edition === edition);
-      this.draft.know(
-        ours.map((item) => knownItem(item, false)),
-        missing,
-      );
-      for (const { model, category } of ours)
-        if (!listed.has(model)) this.models.set(model, withdrawnModel(model, category));
-    }
-  }
-
-  /** The row as it was paid for; the same row if it was not. */
-  asPaid(checked: CheckedRow): CheckedRow {
-    const { row, isUnlisted } = checked;
-    const model = checked.model ?? this.models?.get(row.model);
-    if (!isUnlisted || model === undefined) return checked;
+  /** A row with something that is not listed, as it was paid for; the same row if it was not. */
+  async asPaid(checked: CheckedRow): Promise<CheckedRow> {
+    this.models ??= await this.readHistory();
+    const { row } = checked;
+    const model = checked.model ?? this.models.get(row.model);
+    if (model === undefined || !this.hasItems) return checked;
     if (hasReference(row.inputs)) return this.linkedAsPaid(checked, model);
     const asPaid: GoodRow = { ...checked, model, problems: [], without: [] };
     if (checked.problems.length === 0) {
@@ -58,6 +43,24 @@ export class Withdrawn {
       return before;
     }
     return checked;
+  }
+
+  /** Reads the job's items, which most plans need only at their end. Returns their models that are not listed. */
+  private async readHistory(): Promise<Map<string, Model>> {
+    const { existing, edition, models, missing = new Set() } = this.input;
+    const listed = new Set(models.map((model) => model.model_key));
+    const withdrawn = new Map<string, Model>();
+    for await (const page of existing) {
+      const ours = page.filter((item) => item.edition === edition);
+      this.draft.know(
+        ours.map((item) => knownItem(item, false)),
+        missing,
+      );
+      this.hasItems ||= ours.length > 0;
+      for (const { model, category } of ours)
+        if (!listed.has(model)) withdrawn.set(model, withdrawnModel(model, category));
+    }
+    return withdrawn;
   }
 
   notes(): string[] {
