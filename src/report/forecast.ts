@@ -1,6 +1,6 @@
 import { limitsOf } from "../api/plans.js";
 import type { Binding, Forecast, Guessed } from "../core/pace/forecast.js";
-import { duration } from "../text/amounts.js";
+import { count, duration } from "../text/amounts.js";
 import { localTime } from "../text/times.js";
 
 const bindings: Readonly<Record<Binding, string>> = {
@@ -13,7 +13,7 @@ const bindings: Readonly<Record<Binding, string>> = {
 /** What a run is expected to need, on one line. */
 export function forecastText(forecast: Forecast): string {
   const { requests } = forecast;
-  return requests === 0 ? "nothing to do" : `about ${requests} requests, ${timeText(forecast)}`;
+  return requests === 0 ? "nothing to do" : `about ${count(requests, "request")}, ${timeText(forecast)}`;
 }
 
 /** How long a run is expected to take, what limits it, and how sure that is. */
@@ -46,7 +46,7 @@ export function comparedText(
   outcome: { requests: number; ms: number },
 ): string {
   const took = duration(Math.max(1_000, Math.round(outcome.ms / 1_000) * 1_000));
-  return `${requests} requests, ${about(ms)}; it took ${outcome.requests} requests, ${took}`;
+  return `${count(requests, "request")}, ${about(ms)}; it took ${count(outcome.requests, "request")}, ${took}`;
 }
 
 /** Rounds a time that nobody knows exactly: to 5 s, 30 s, a minute or 5 minutes, by its length. */
