@@ -19,7 +19,7 @@ interface LocalFile {
 }
 
 /** A local input file: the hash of its content, or why it cannot be used. */
-export type LocalInput = LocalFile | { wrong: string; expected: string; nearest?: string };
+export type LocalInput = LocalFile | { wrong: string; expected: string; nearest?: string; isGone?: boolean };
 
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
 
@@ -78,6 +78,7 @@ export async function localInput(folder: string, value: string): Promise<LocalIn
     return {
       wrong: missing ? "there is no such file" : `it cannot be read (${code ?? message})`,
       expected: "a file in the manifest's folder",
+      isGone: missing,
       ...(near === undefined ? {} : { nearest: relative(folder, near) }),
     };
   }

@@ -22,8 +22,10 @@ export interface CheckedRow {
   problems: Problem[];
   /** Defaults that its model does not accept, and the problem if no other model accepts them either. */
   without: { key: string; problem: Problem }[];
-  /** Only the service's list of models speaks against the row as it is written. */
-  isUnlisted: boolean;
+  /** The inputs whose local files are not there. */
+  gone: readonly MediaField[];
+  /** Nothing speaks against the row as it is written but what the service lists now, and files that are not there. */
+  isDoubtful: boolean;
   /** Its problem unless its item is paid for: that is known once the items of its inputs are. */
   unlessPaid?: Problem | undefined;
 }
@@ -41,7 +43,8 @@ export interface CheckAgainst {
 export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
   const { models } = against;
   const model = models.get(row.model) ?? null;
-  const { contents, problems } = checkMedia(row, against.localInputs);
+  const { contents, problems, gone } = checkMedia(row, against.localInputs);
+  const isUsable = problems.length === gone.length;
   if (!model) {
     const words = against.said.of([row.model], () => noModel(row.model, models));
     return {
@@ -52,12 +55,13 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
       repairs: row.repairs,
       problems: [{ place: cellPlace(row, "model"), ...words }, ...problems],
       without: none,
-      isUnlisted: problems.length === 0,
+      gone,
+      isDoubtful: isUsable,
     };
   }
   const params = checkParams(row, model, against);
   const missing = missingInputs(row, model);
-  const unlisted = missing.length + params.problems.length + params.without.length;
+  const doubts = missing.length + params.problems.length + params.without.length + gone.length;
   return {
     row,
     model,
@@ -66,7 +70,8 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
     repairs: [...row.repairs, ...params.repairs],
     problems: [...missing, ...problems, ...params.problems],
     without: params.without,
-    isUnlisted: problems.length === 0 && unlisted > 0,
+    gone,
+    isDoubtful: isUsable && doubts > 0,
   };
 }
 
@@ -85,6 +90,7 @@ function missingInputs(row: Row, model: Model): Problem[] {
 
 function checkMedia(row: Row, localInputs: LocalInputs) {
   const problems: Problem[] = [];
+  const gone: MediaField[] = [];
   let contents = row.inputs;
   for (const field of mediaFields) {
     const value = row.inputs[field];
@@ -92,9 +98,13 @@ function checkMedia(row: Row, localInputs: LocalInputs) {
     const read = contentOf(field, value, localInputs);
     if ("content" in read) {
       if (read.content !== value) contents = { ...contents, [field]: read.content };
-    } else problems.push({ place: cellPlace(row, field), got: value, ...read });
+    } else {
+      const { isGone, ...words } = read;
+      if (isGone) gone.push(field);
+      problems.push({ place: cellPlace(row, field), got: value, ...words });
+    }
   }
-  return { contents, problems };
+  return { contents, problems, gone };
 }
 
 const anotherAddress = /[\s;|]https?:\/\//i;
@@ -104,7 +114,7 @@ const pathOfDisk = /^(?:[a-z]:[\\/]|file:)/i;
 /** Such as `www.example.com/cup.png`. */
 const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
 
-type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
+type Media = { content: string } | (Pick<Problem, "message" | "expected" | "nearest"> & { isGone?: boolean });
 
 function contentOf(field: MediaField, value: string, localInputs: LocalInputs): Media {
   if (isReference(value)) {
@@ -154,6 +164,7 @@ function contentOf(field: MediaField, value: string, localInputs: LocalInputs): 
   return {
     message: `the input file cannot be used: ${file.wrong}`,
     expected: isName ? `${file.expected}, or @${value} for the output of a step or item` : file.expected,
+    isGone: file.isGone ?? false,
     ...(file.nearest === undefined ? {} : { nearest: file.nearest }),
   };
 }

@@ -14,10 +14,10 @@ import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, pa
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
 import { type GoodRow, Items, knownItem, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
+import { PaidRows } from "./paid-rows.js";
 import { allRows, type Plan, type PlanInput } from "./plan.js";
 import { diskWarning, expectedFiles, requestsOf, usualMs } from "./requests.js";
 import { Choosing } from "./select.js";
-import { Withdrawn } from "./withdrawn.js";
 import { workflowOf } from "./workflow.js";
 
 const none: Problem[] = [];
@@ -30,7 +30,7 @@ class Planning {
   readonly notes = new Notes();
   readonly choosing: Choosing;
   readonly references: References;
-  readonly withdrawn: Withdrawn;
+  readonly paidRows: PaidRows;
   /** Defaults that at least one model of the manifest takes. */
   readonly taken = new Set<string>();
   /** Those that some model does not take. */
@@ -52,7 +52,7 @@ class Planning {
     this.prices = new PlanPrices(input.charges ?? new Map());
     this.items = new Items(draft, { origin, account: me.user.id, edition, duplicates, prices: this.prices });
     this.references = new References(draft);
-    this.withdrawn = new Withdrawn(input, draft, this.items);
+    this.paidRows = new PaidRows(input, draft, this.items);
     this.choosing = new Choosing(input.selection ?? allRows, input.manifest.file);
   }
 
@@ -65,7 +65,7 @@ class Planning {
     for (const problem of problems) this.note(problem);
     for (const row of rows) {
       const checked = checkRow(row, against);
-      this.row(checked.isUnlisted ? await this.withdrawn.asPaid(checked) : checked);
+      this.row(checked.isDoubtful ? await this.paidRows.asPaid(checked) : checked);
     }
   }
 
@@ -207,7 +207,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
     notes: [
       ...end.notes,
       ...planning.notes.all(planning.taken),
-      ...planning.withdrawn.notes(),
+      ...planning.paidRows.notes(),
       ...planning.names.notes(),
       ...chained,
       ...notes,

@@ -30,8 +30,8 @@ export interface Draft {
   wantedIn(head: number): number;
   /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
   knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
-  /** The params of the job's items of this row id and model. */
-  paramsMade(rowId: string, model: string): NewItem["params"][];
+  /** The job's items of this row id. */
+  knownOfRow(rowId: string): KnownContent[];
   /** The position of the item of this key. */
   positionOf(key: string): number | null;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
@@ -212,12 +212,15 @@ export interface DraftSlot {
 
 export type Known = Pick<
   Item,
-  "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "attempted" | "vanished"
+  "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "files" | "attempted" | "vanished"
 > & {
   name: string | null;
   /** The cells of its row, where these tell identical rows apart. */
   cells: Item["cells"] | null;
 };
+
+/** `files` are the hashes of the local files among its inputs. */
+export type KnownContent = Pick<Item, "model" | "prompt" | "params" | "inputs" | "files">;
 
 export type RowContent = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
 

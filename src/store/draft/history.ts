@@ -1,4 +1,4 @@
-import type { Comparison, Draft, Known, RowContent } from "../../core/ports/draft.js";
+import type { Comparison, Draft, Known, KnownContent, RowContent } from "../../core/ports/draft.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import { listing } from "./read.js";
 import type { DraftProgress } from "./tables.js";
@@ -8,16 +8,16 @@ export function draftHistory(
   db: Sqlite,
   sql: Sql,
   { tally }: DraftProgress,
-): Pick<Draft, "know" | "knownOf" | "paramsMade" | "stand" | "compare" | "comparison"> {
+): Pick<Draft, "know" | "knownOf" | "knownOfRow" | "stand" | "compare" | "comparison"> {
   return {
     know(items, missing) {
       const insert = sql(
         "INSERT OR REPLACE INTO known (key, row_id, name, state, attempted, vanished, missing, document, cells) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       );
       for (const { key, rowId, name, state, attempted, vanished, cells, ...content } of items) {
-        const { model, prompt, params, inputs } = content;
+        const { model, prompt, params, inputs, files } = content;
         const flags = [attempted, vanished, missing.has(key)].map(Number);
-        const document = JSON.stringify({ model, prompt, params, inputs });
+        const document = JSON.stringify({ model, prompt, params, inputs, files });
         insert.run(key, rowId, name, state, ...flags, document, cells && JSON.stringify(cells));
       }
     },
@@ -29,13 +29,10 @@ export function draftHistory(
       return found === undefined ? null : { ...found, cells: found.cells && JSON.parse(found.cells) };
     },
 
-    paramsMade(rowId, model) {
+    knownOfRow(rowId) {
       db.exec(indexOfRows);
       const found = sql("SELECT document FROM known WHERE row_id = ?").all(rowId) as { document: string }[];
-      return found
-        .map(({ document }) => JSON.parse(document) as RowContent)
-        .filter((content) => content.model === model)
-        .map(({ params }) => params);
+      return found.map(({ document }) => JSON.parse(document) as KnownContent);
     },
 
     stand(again) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/api/records.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { fileWith } from "../manifest/folder.js";
-import { kept, models, plan, planOf } from "./account.js";
+import { contentOf, kept, models, plan, planOf } from "./account.js";
 
 const sheet = "id,model,prompt,params.aspect_ratio\na,paint,x,16:9\nb,paint,y,1:1\nc,edit,z,\n";
 const some = sheet.replace(/c,edit.*\n/, "");
@@ -106,6 +106,44 @@ steps:
         "jug-longer",
       ]);
       expect(due).toBe(1);
+    });
+  });
+
+  describe("does not matter either where somebody has tidied away", () => {
+    const photos = "id,model,prompt,image_url,repeat\na,edit,in blue,cup.png,2\nb,edit,in red,jug.png,\n";
+    const files = { "cup.png": "sha256:c", "jug.png": "sha256:j" };
+    const gone = (...names: string[]) => {
+      const { found, read } = contentOf(files);
+      const wrong = { wrong: "there is no such file", expected: "a file", isGone: true };
+      return { found: new Map([...found, ...names.map((name) => [name, wrong] as const)]), read };
+    };
+
+    test("the input files of items that are paid for", async () => {
+      const existing = kept(await planOf(photos, { localInputs: contentOf(files) }), "archived");
+      const localInputs = gone("cup.png", "jug.png");
+      for (const now of [models, models.filter(({ model_key: key }) => key !== "edit")]) {
+        const { items, problems, due } = await planOf(photos, { existing, localInputs, models: now });
+        expect(problems).toEqual([]);
+        expect(items.map(({ key, files }) => [key, files])).toEqual(
+          existing.map(({ key, files }) => [key, files]),
+        );
+        expect(due).toBe(0);
+      }
+    });
+
+    test("but it does for what is still to be made, and for another file", async () => {
+      const existing = kept(
+        await planOf(photos, { localInputs: contentOf(files) }),
+        "archived",
+        "archived",
+        "failed",
+      );
+      const made = await planOf(photos, { existing, localInputs: gone("cup.png", "jug.png") });
+      expect(made.problems.map(({ place }) => place.row)).toEqual([3]);
+      const other = photos.replace("cup.png", "cup 2.png").replace("jug.png", "pot.png");
+      const localInputs = gone("cup 2.png", "pot.png");
+      const { problems } = await planOf(other, { existing: kept(made, "archived"), localInputs });
+      expect(problems.map(({ place }) => place.row)).toEqual([2, 3]);
     });
   });
 

@@ -2,16 +2,17 @@ import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
 import type { Draft } from "../core/ports/draft.js";
 import { hasReference } from "../core/reference.js";
+import { copyName } from "../manifest/shape/columns.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./findings.js";
 import { type GoodRow, type Items, knownItem } from "./items.js";
 import type { PlanInput } from "./plan.js";
 
 /**
- * What the service has withdrawn: models, params and options. A row that is paid for needs none of them any more, so it
- * stays as it is.
+ * Rows that are paid for stay as they are, whatever has gone since: the service may have withdrawn a model, a param or an
+ * option, and somebody may have tidied away a local input file.
  */
-export class Withdrawn {
+export class PaidRows {
   /** Models of the job's items that are not listed; null until the history is read. */
   private models: Map<string, Model> | null = null;
   private hasItems = false;
@@ -23,14 +24,16 @@ export class Withdrawn {
     private readonly items: Items,
   ) {}
 
-  /** A row with something that is not listed, as it was paid for; the same row if it was not. */
+  /** A doubtful row as it was paid for; the same row if it was not. */
   async asPaid(checked: CheckedRow): Promise<CheckedRow> {
     this.models ??= await this.readHistory();
     const { row } = checked;
     const model = checked.model ?? this.models.get(row.model);
     if (model === undefined || !this.hasItems) return checked;
     if (hasReference(row.inputs)) return this.linkedAsPaid(checked, model);
-    const asPaid: GoodRow = { ...checked, model, problems: [], without: [] };
+    const contents = this.contentsBefore(checked, model);
+    if (contents === null) return checked;
+    const asPaid: GoodRow = { ...checked, model, contents, problems: [], without: [] };
     if (checked.problems.length === 0) {
       if (this.items.arePaid(asPaid)) return asPaid;
       if (this.items.isKnown(asPaid)) return checked;
@@ -63,17 +66,36 @@ export class Withdrawn {
     return withdrawn;
   }
 
+  /** The row's inputs as identity counts them. Files that are not there are those that its item was made from. */
+  private contentsBefore(
+    { row, contents, gone }: CheckedRow,
+    { model_key: model }: Model,
+  ): CheckedRow["contents"] | null {
+    if (gone.length === 0) return contents;
+    if (row.id === null) return null;
+    const made = this.draft
+      .knownOfRow(copyName(row.id, 1))
+      .find(
+        (item) => item.model === model && gone.every((field) => item.inputs[field] === row.inputs[field]),
+      );
+    if (made === undefined) return null;
+    return { ...contents, ...Object.fromEntries(gone.map((field) => [field, made.files?.[field] ?? ""])) };
+  }
+
   notes(): string[] {
     return this.kept.lines();
   }
 
   /** A row with references may be paid for if the item of its id was made with the same params. */
   private linkedAsPaid(checked: CheckedRow, model: Model): CheckedRow {
-    const { row, problems } = checked;
+    const { row, problems, gone } = checked;
     const [unlessPaid] = problems;
-    if (row.id === null || row.repeat > 1 || unlessPaid === undefined) return checked;
+    if (row.id === null || row.repeat > 1 || unlessPaid === undefined || gone.length > 0) return checked;
     const kindOf = (params: CheckedRow["params"]) => priceGroup({ model: model.model_key, params });
-    const made = this.draft.paramsMade(row.id, model.model_key).map(kindOf);
+    const made = this.draft
+      .knownOfRow(row.id)
+      .filter((item) => item.model === model.model_key)
+      .map((item) => kindOf(item.params));
     const params = paramsBefore(checked).find((some) => made.includes(kindOf(some)));
     if (params === undefined) return checked;
     return { ...checked, model, params, problems: [], without: [], unlessPaid };
