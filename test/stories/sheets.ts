@@ -76,6 +76,7 @@ export class Sheets {
   private readonly named = new Set<string>();
   /** Whether the photos are in a folder of their own. */
   private areFiled = false;
+  private areAway = false;
 
   constructor(
     private readonly folder: () => string,
@@ -132,6 +133,7 @@ export class Sheets {
     else if (how === "swap ids") [one.id, two.id] = [two.id, one.id];
     else if (how === "reverse") rows.reverse();
     else if (how === "move photos") this.movePhotos();
+    else if (how === "tidy photos away, or put them back") this.tidyAway(!this.areAway);
     else if (how === "ask for approval, or not") this.turn(name, this.approved);
     else if (how === "ask for two sizes, or one") this.turn(name, this.sized);
     else if (how === "name files, or not") this.turn(name, this.named);
@@ -176,8 +178,24 @@ export class Sheets {
   }
 
   private movePhotos(): void {
-    for (let each = 0; each < photos; each++) rmSync(join(this.folder(), this.photo(each)), { force: true });
+    this.removePhotos();
     this.areFiled = !this.areFiled;
+  }
+
+  /** What was made from them needs them no longer. */
+  private tidyAway(areAway: boolean): void {
+    this.removePhotos();
+    this.areAway = areAway;
+  }
+
+  /** All photos are there again. */
+  putBack(): void {
+    this.tidyAway(false);
+    this.write();
+  }
+
+  private removePhotos(): void {
+    for (let each = 0; each < photos; each++) rmSync(join(this.folder(), this.photo(each)), { force: true });
   }
 
   /** Its file, as the sheets name it. */
@@ -186,7 +204,7 @@ export class Sheets {
   }
 
   private write(): void {
-    for (let each = 0; each < photos; each++) {
+    for (let each = 0; each < (this.areAway ? 0 : photos); each++) {
       const path = join(this.folder(), this.photo(each));
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, Buffer.concat([photo, Buffer.from([each])]));

@@ -39,6 +39,7 @@ export type Edit =
   | "add"
   | "add with a photo"
   | "move photos"
+  | "tidy photos away, or put them back"
   | "build on"
   | "remove"
   | "reword"
@@ -210,6 +211,7 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
         "add with a photo",
         "move photos",
         "move photos",
+        "tidy photos away, or put them back",
         "build on",
         "build on",
         "remove",

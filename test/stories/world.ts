@@ -207,6 +207,7 @@ export class World {
     // Such a task is polled rarely.
     if (this.commands.finishesAll()) this.waits(days(1));
     this.commands.catalogue = "usual";
+    for (const desk of desks) desk.sheets.putBack();
     for (const desk of desks) {
       this.desk = desk;
       for (const name of desk.sheets.names()) await this.plansAndRuns(name, [], noTrouble);
