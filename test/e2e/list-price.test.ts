@@ -3,7 +3,7 @@ import { newPlace, run } from "./command.js";
 import { models, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
-test("a list price that has risen is planned, whatever was charged before", async () => {
+test("P7: a list price that has risen is planned, whatever was charged before", async () => {
   const service = await startService({ balance: 100 });
   const place = newPlace();
   place.write("set.csv", sheet(2, "plain-image"));

@@ -162,7 +162,7 @@ steps:
     test.each([
       ["listed without it", withParams([])],
       ["gone", withoutPaint],
-    ])("keeps the items of a model that is %s, so that nothing is paid again", async (_, now) => {
+    ])("P2: keeps the items of a model that is %s, so that nothing is paid again", async (_, now) => {
       const before = await job("dark", { models: [...models, sing] });
       const existing = kept(before, "archived", "archived");
       const again = await job("dark", { existing, models: [...now, sing] });
