@@ -96,12 +96,15 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
   return { path, own, settings };
 }
 
-/** A list is a repeated flag; a map is written as `key=value`; an object in a list stays an object. */
+/** A list is a repeated flag; a map is written as `key=value`; what is inside either stays as it is. */
 function wordsOf(value: unknown): string[] {
-  if (Array.isArray(value))
-    return value.map((each) => (isObject(each) ? JSON.stringify(each) : String(each)));
-  if (isObject(value)) return Object.entries(value).map(([key, each]) => `${key}=${String(each)}`);
+  if (Array.isArray(value)) return value.map(wordOf);
+  if (isObject(value)) return Object.entries(value).map(([key, each]) => `${key}=${wordOf(each)}`);
   return [value === null ? "" : String(value)];
+}
+
+function wordOf(value: unknown): string {
+  return isObject(value) ? JSON.stringify(value) : String(value);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
