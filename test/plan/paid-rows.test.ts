@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/api/records.js";
+import type { LocalInput } from "../../src/manifest/local-inputs.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { fileWith } from "../manifest/folder.js";
 import { contentOf, kept, models, plan, planOf } from "./account.js";
@@ -114,7 +115,7 @@ steps:
     const files = { "cup.png": "sha256:c", "jug.png": "sha256:j" };
     const gone = (...names: string[]) => {
       const { found, read } = contentOf(files);
-      const wrong = { wrong: "there is no such file", expected: "a file", isGone: true };
+      const wrong: LocalInput = { wrong: "there is no such file", expected: "a file", isGone: true };
       return { found: new Map([...found, ...names.map((name) => [name, wrong] as const)]), read };
     };
 
