@@ -237,7 +237,9 @@ async function withoutCompiler(project, tarball, on) {
   writeFileSync(join(bare, "package.json"), '{ "private": true }\n');
   await on("npm", [...install, "--prefix", bare, tarball], { ...installer, npm_config_nodedir: bare });
   const command = join(bare, "node_modules", ".bin", "bulkgen");
-  const checked = JSON.parse(await on("node", [command, "doctor", "--sandbox", "--json"]));
+  const checked = JSON.parse(
+    await on("node", [command, "doctor", "--sandbox", "--json", "--workspace", bare]),
+  );
   expectEqual("what doctor says without a compiler", checked.ok, true);
 }
 

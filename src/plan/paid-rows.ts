@@ -2,7 +2,6 @@ import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
 import type { Draft } from "../core/ports/draft.js";
 import { hasReference } from "../core/reference.js";
-import { copyName } from "../manifest/shape/columns.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./findings.js";
 import { type GoodRow, type Items, knownItem } from "./items.js";
@@ -31,7 +30,7 @@ export class PaidRows {
     const model = checked.model ?? this.models.get(row.model);
     if (model === undefined || !this.hasItems) return checked;
     if (hasReference(row.inputs)) return this.linkedAsPaid(checked, model);
-    const contents = this.contentsBefore(checked, model);
+    const contents = this.contentsBefore(checked);
     if (contents === null) return checked;
     const asPaid: GoodRow = { ...checked, model, contents, problems: [], without: [] };
     if (checked.problems.length === 0) {
@@ -67,17 +66,12 @@ export class PaidRows {
   }
 
   /** The row's inputs as identity counts them. Files that are not there are those that its item was made from. */
-  private contentsBefore(
-    { row, contents, gone }: CheckedRow,
-    { model_key: model }: Model,
-  ): CheckedRow["contents"] | null {
+  private contentsBefore({ row, contents, gone }: CheckedRow): CheckedRow["contents"] | null {
     if (gone.length === 0) return contents;
     if (row.id === null) return null;
     const made = this.draft
-      .knownOfRow(copyName(row.id, 1))
-      .find(
-        (item) => item.model === model && gone.every((field) => item.inputs[field] === row.inputs[field]),
-      );
+      .knownOfRow(row.id)
+      .find(({ inputs }) => gone.every((field) => inputs[field] === row.inputs[field]));
     if (made === undefined) return null;
     return { ...contents, ...Object.fromEntries(gone.map((field) => [field, made.files?.[field] ?? ""])) };
   }
@@ -91,12 +85,10 @@ export class PaidRows {
     const { row, problems, gone } = checked;
     const [unlessPaid] = problems;
     if (row.id === null || row.repeat > 1 || unlessPaid === undefined || gone.length > 0) return checked;
-    const kindOf = (params: CheckedRow["params"]) => priceGroup({ model: model.model_key, params });
-    const made = this.draft
-      .knownOfRow(row.id)
-      .filter((item) => item.model === model.model_key)
-      .map((item) => kindOf(item.params));
-    const params = paramsBefore(checked).find((some) => made.includes(kindOf(some)));
+    const made = this.draft.knownOfRow(row.id).map(priceGroup);
+    const params = paramsBefore(checked).find((some) =>
+      made.includes(priceGroup({ model: model.model_key, params: some })),
+    );
     if (params === undefined) return checked;
     return { ...checked, model, params, problems: [], without: [], unlessPaid };
   }

@@ -50,6 +50,12 @@ describe("what the service has withdrawn", () => {
     expect(items.map(({ rowId }) => rowId)).toEqual(["a"]);
   });
 
+  test("items of another edition do not count", async () => {
+    const existing = kept(await planOf(some, { edition: "spring" }), "archived");
+    const { problems } = await planOf(some, { existing, models: withoutPaint });
+    expect(problems).toHaveLength(2);
+  });
+
   test("a row that is new, changed, or a copy more, cannot be made with it", async () => {
     const existing = kept(
       await planOf("id,model,prompt,repeat\na,paint,x,2\nb,paint,y,\n"),
@@ -89,6 +95,26 @@ steps:
           before.items.map(({ key, parents }) => [key, parents]),
         );
         expect(due).toBe(0);
+      }
+    });
+
+    test("cannot be recognised without an id, or if it is repeated or has other params", async () => {
+      const unnamed = chain.replaceAll(/id: \w+, /g, "");
+      const repeated = chain.replace("name: clip,", "name: clip, repeat: 2,");
+      const paramed = chain.replace("name: clip,", "name: clip, params: { speed: slow },");
+      const withSpeed = models.map((model) =>
+        model.model_key === "animate"
+          ? { ...model, parameters: [{ key: "speed", label: "Speed", type: "text" }] }
+          : model,
+      );
+      for (const [before, now] of [
+        [unnamed, unnamed],
+        [repeated, repeated],
+        [chain, paramed],
+      ] as const) {
+        const existing = kept(await job(before, { models: withSpeed }), "archived");
+        const { problems } = await job(now, { existing, models: without("animate") });
+        expect(problems.filter(({ message }) => message === 'unknown model "animate"')).toHaveLength(2);
       }
     });
 
@@ -132,6 +158,33 @@ steps:
       }
     });
 
+    test("the newest content of a file that has changed in between, or the one that was put back", async () => {
+      const one = photos.replace(/b,edit.*\n/, "");
+      const withContent = (sha256: string, change = {}) =>
+        planOf(one, { localInputs: contentOf({ "cup.png": sha256 }), ...change });
+      const older = kept(await withContent("sha256:c"), "archived").map((item) => ({
+        ...item,
+        vanished: true,
+      }));
+      const newer = kept(await withContent("sha256:d", { existing: older }), "archived");
+      const again = await planOf(one, { existing: [...older, ...newer], localInputs: gone("cup.png") });
+      expect(again.items.map(({ key }) => key)).toEqual(newer.map(({ key }) => key));
+      expect(again.restored).toEqual([]);
+      const back = [
+        ...older.map((item) => ({ ...item, vanished: false })),
+        ...newer.map((item) => ({ ...item, vanished: true })),
+      ];
+      const put = await planOf(one, { existing: back, localInputs: gone("cup.png") });
+      expect(put.items.map(({ key }) => key)).toEqual(older.map(({ key }) => key));
+    });
+
+    test("not for a row without an id, which nothing tells from another one", async () => {
+      const unnamed = "model,prompt,image_url\nedit,in blue,cup.png\n";
+      const existing = kept(await planOf(unnamed, { localInputs: contentOf(files) }), "archived");
+      const { problems } = await planOf(unnamed, { existing, localInputs: gone("cup.png") });
+      expect(problems).toHaveLength(1);
+    });
+
     test("but it does for what is still to be made, and for another file", async () => {
       const existing = kept(
         await planOf(photos, { localInputs: contentOf(files) }),
@@ -159,6 +212,24 @@ steps:
     };
     const tempo = { key: "tempo", label: "Tempo", type: "text" };
     const sing = { ...(models[0] as Model), model_key: "sing", category: "audio", parameters: [tempo] };
+
+    test("of many: with all that the job has, or with none", async () => {
+      const keys = ["mood", "b", "c", "d", "e"];
+      const params = Object.fromEntries(keys.map((key) => [key, "x"]));
+      const text = JSON.stringify({ defaults: { params }, rows: [{ id: "a", model: "paint", prompt: "x" }] });
+      const asked = async (change: Parameters<typeof plan>[1]) =>
+        plan(await openManifest(await fileWith("job.json", text)), change);
+      const all = withParams(keys.map((key) => ({ key, label: key, type: "text" })));
+      const existing = kept(await asked({ models: all }), "archived");
+      expect((await asked({ existing, models: withoutPaint })).problems).toEqual([]);
+      const few = kept(await asked({ models: all.map((model) => ({ ...model })) }), "archived").map(
+        (item) => ({
+          ...item,
+          key: "k1:other",
+        }),
+      );
+      expect((await asked({ existing: few, models: withoutPaint })).problems).toHaveLength(1);
+    });
 
     test.each([
       ["listed without it", withParams([])],

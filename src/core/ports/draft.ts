@@ -30,7 +30,7 @@ export interface Draft {
   wantedIn(head: number): number;
   /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
   knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
-  /** The job's items of this row id. */
+  /** The job's items of this row id: first the one that the row asked for when the job was last planned. */
   knownOfRow(rowId: string): KnownContent[];
   /** The position of the item of this key. */
   positionOf(key: string): number | null;

@@ -31,7 +31,9 @@ export function draftHistory(
 
     knownOfRow(rowId) {
       db.exec(indexOfRows);
-      const found = sql("SELECT document FROM known WHERE row_id = ?").all(rowId) as { document: string }[];
+      const found = sql("SELECT document FROM known WHERE row_id = ? ORDER BY vanished, id DESC").all(
+        rowId,
+      ) as { document: string }[];
       return found.map(({ document }) => JSON.parse(document) as KnownContent);
     },
 
