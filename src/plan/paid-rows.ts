@@ -12,7 +12,7 @@ import type { PlanInput } from "./plan.js";
  * option, and somebody may have tidied away a local input file.
  */
 export class PaidRows {
-  /** Models of the job's items that are not listed; null until the history is read. */
+  /** The models of the job's items; null until the history is read. */
   private models: Map<string, Model> | null = null;
   private hasItems = false;
   private readonly kept = new Gathered();
@@ -47,11 +47,10 @@ export class PaidRows {
     return checked;
   }
 
-  /** Reads the job's items, which most plans need only at their end. Returns their models that are not listed. */
+  /** Reads the job's items, which most plans need only at their end. Returns their models, as if they were not listed. */
   private async readHistory(): Promise<Map<string, Model>> {
-    const { existing, edition, models, missing = new Set() } = this.input;
-    const listed = new Set(models.map((model) => model.model_key));
-    const withdrawn = new Map<string, Model>();
+    const { existing, edition, missing = new Set() } = this.input;
+    const models = new Map<string, Model>();
     for await (const page of existing) {
       const ours = page.filter((item) => item.edition === edition);
       this.draft.know(
@@ -59,10 +58,9 @@ export class PaidRows {
         missing,
       );
       this.hasItems ||= ours.length > 0;
-      for (const { model, category } of ours)
-        if (!listed.has(model)) withdrawn.set(model, withdrawnModel(model, category));
+      for (const { model, category } of ours) models.set(model, withdrawnModel(model, category));
     }
-    return withdrawn;
+    return models;
   }
 
   /** The row's inputs as identity counts them. Files that are not there are those that its item was made from. */

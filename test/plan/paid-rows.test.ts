@@ -52,8 +52,9 @@ describe("what the service has withdrawn", () => {
 
   test("items of another edition do not count", async () => {
     const existing = kept(await planOf(some, { edition: "spring" }), "archived");
-    const { problems } = await planOf(some, { existing, models: withoutPaint });
+    const { problems, vanished } = await planOf(some, { existing, models: withoutPaint });
     expect(problems).toHaveLength(2);
+    expect(vanished).toEqual([]);
   });
 
   test("a row that is new, changed, or a copy more, cannot be made with it", async () => {
@@ -212,6 +213,25 @@ steps:
     };
     const tempo = { key: "tempo", label: "Tempo", type: "text" };
     const sing = { ...(models[0] as Model), model_key: "sing", category: "audio", parameters: [tempo] };
+
+    test("is left out of an item that was paid for without it, whatever the row had before", async () => {
+      const text = JSON.stringify({
+        defaults: { params: { mood: "dark" } },
+        rows: [
+          { id: "a", model: "paint", prompt: "x" },
+          { id: "b", model: "hum", prompt: "y" },
+        ],
+      });
+      const asked = async (change: Parameters<typeof plan>[1]) =>
+        plan(await openManifest(await fileWith("job.json", text)), change);
+      const hum = { ...(models[0] as Model), model_key: "hum" };
+      const older = kept(await asked({ models: [...models, hum] }), "archived");
+      const now = [...withParams([]), hum];
+      const newer = await asked({ models: now });
+      const existing = [...older.map((item) => ({ ...item, vanished: true })), ...kept(newer, "archived")];
+      const again = await asked({ existing, models: now });
+      expect(again.items.map(({ key }) => key)).toEqual(newer.items.map(({ key }) => key));
+    });
 
     test("of many: with all that the job has, or with none", async () => {
       const keys = ["mood", "b", "c", "d", "e"];
