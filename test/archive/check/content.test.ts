@@ -109,7 +109,8 @@ describe("a picture that programs have written oddly", () => {
       bytes.fill(0, bytes.length - 200);
       expect(await look(bytes, "image")).toMatchObject({
         kind: "bad",
-        reason: expect.stringContaining("is truncated: it has no end mark"),
+        // The pictures are noise: the zeros of some are no pixels, and of most they are.
+        reason: expect.stringMatching(/is truncated: it has no end mark|cannot be decoded/),
       });
     }
   });
