@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { lockOwnerOf } from "../../../src/job/workspace/lock.js";
 import { lockWorkspace } from "../../../src/job/workspace/open.js";
-import { findWorkspace } from "../../../src/job/workspace/workspace.js";
+import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-locked-")));
@@ -27,15 +27,19 @@ test.each([
   await lock.release();
 });
 
-test("what holds the run up is in the note of the lock, however long it is, until it is over", async () => {
-  const workspace = findWorkspace({ cwd: root, sandbox: false, env: { XDG_STATE_HOME: root } });
-  const lock = await lockWorkspace({
+function lockOf(workspace: Workspace) {
+  return lockWorkspace({
     workspace,
     ifLocked: "fail",
     clock: new ManualClock(),
     signal: new AbortController().signal,
     onLocked() {},
   });
+}
+
+test("what holds the run up is in the note of the lock, however long it is, until it is over", async () => {
+  const workspace = findWorkspace({ cwd: root, sandbox: false, env: { XDG_STATE_HOME: root } });
+  const lock = await lockOf(workspace);
   const told = async () => (await lockOwnerOf(workspace))?.obstacles;
   await lock.carries(3);
   expect(await told()).toBeUndefined();
@@ -49,13 +53,7 @@ test("what holds the run up is in the note of the lock, however long it is, unti
 
 test("the note of a process that was killed is removed, so that the lock is tried for it only once", async () => {
   const workspace = findWorkspace({ cwd: root, sandbox: false, env: { XDG_STATE_HOME: root } });
-  const lock = await lockWorkspace({
-    workspace,
-    ifLocked: "fail",
-    clock: new ManualClock(),
-    signal: new AbortController().signal,
-    onLocked() {},
-  });
+  const lock = await lockOf(workspace);
   await lock.carries(3);
   const note = `${workspace.lockFile}.owner.json`;
   const left = readFileSync(note);
