@@ -1,6 +1,6 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Clock } from "../clock.js";
-import type { Item, Store } from "../core/ports/store.js";
+import type { Item, Output, Store } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { NotArchivedError, PublishError, type Publisher, type PublishFile } from "../publish/publisher.js";
@@ -93,22 +93,23 @@ export class Publishing {
    */
   async addressesOf(itemId: number): Promise<string[] | null> {
     if (this.ports === null) return null;
-    const addresses: string[] = [];
-    for (const { file, sha256, bucket } of await this.means.store.outputs(itemId)) {
-      if (file === null || sha256 === null) throw new NotArchivedError("it has no archived file");
-      if (bucket != null) {
-        addresses.push(await this.ports.linkTo(bucket, file));
-        continue;
-      }
-      if (this.publisherOf(this.ports).byName)
-        throw new PublishError("the folder that --publish names does not have the archived files");
-      const archived = fileOf(file, await this.ports.archived(file));
-      if (archived.sha256 !== sha256) throw new PublishError(`${file} has changed since it was archived`);
-      addresses.push(
-        (await this.known(this.ports, archived)) ?? (await this.published(this.ports, archived)),
-      );
-    }
-    return addresses;
+    const { ports } = this;
+    const outputs = await this.means.store.outputs(itemId);
+    // At once: the address of the first would age while the last is published.
+    return Promise.all(outputs.map((output) => this.addressOf(ports, output)));
+  }
+
+  private async addressOf(
+    ports: PublishPorts,
+    { file, sha256, bucket }: Output,
+  ): Promise<string> {
+    if (file === null || sha256 === null) throw new NotArchivedError("it has no archived file");
+    if (bucket != null) return ports.linkTo(bucket, file);
+    if (this.publisherOf(ports).byName)
+      throw new PublishError("the folder that --publish names does not have the archived files");
+    const archived = fileOf(file, await ports.archived(file));
+    if (archived.sha256 !== sha256) throw new PublishError(`${file} has changed since it was archived`);
+    return (await this.known(ports, archived)) ?? this.published(ports, archived);
   }
 
   private async plannedFile(
