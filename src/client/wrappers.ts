@@ -3,7 +3,8 @@ import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { retryAfterMs } from "../core/quota/backoff.js";
-import { isLongWait, NoRequestsUntil, type Pacing, type WaitReason } from "../core/quota/quota.js";
+import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
+import { plainReason, type Reason } from "../core/reason.js";
 
 /**
  * Removes the API key from everything that a service sends back (P21): a service that repeats the key must not get it
@@ -72,8 +73,8 @@ export interface PacingOptions {
   onDailyLimit: "stop" | "wait";
   /** Called when a refusal has shown that requests must be spaced more widely. */
   onSlowed?(pacing: Pacing): void;
-  /** Called when a request has to wait for a slot: for what, until when (UTC ms). */
-  onWait?(what: WaitReason, until: number): void;
+  /** Called when a request has to wait for a slot. */
+  onWait?(reason: Reason): void;
 }
 
 /**
@@ -118,10 +119,10 @@ export async function waitForSlot(
     const reservation = await pacing.accounts.reserve(pacing.caller(), request.endpoint);
     if (reservation.ticket) return reservation.ticket;
     const { waitUntil, waitsFor } = reservation;
-    const isLong = isLongWait(waitsFor, waitUntil - pacing.clock.now());
-    if (isLong && waitsFor !== "minute" && pacing.onDailyLimit === "stop")
+    const waitMs = waitUntil - pacing.clock.now();
+    if (pacing.onDailyLimit === "stop" && isLongWait(waitsFor, waitMs))
       throw new NoRequestsUntil(waitsFor, waitUntil);
-    pacing.onWait?.(waitsFor, waitUntil);
+    pacing.onWait?.(plainReason(waitsFor, waitUntil));
     await pacing.clock.sleep(Math.max(1, waitUntil - pacing.clock.now()), signal);
   }
   return null;

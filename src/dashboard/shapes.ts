@@ -1,5 +1,6 @@
 import type { Forecast } from "../core/pace/forecast.js";
 import type { Amount } from "../core/ports/accounts.js";
+import type { Reason } from "../core/reason.js";
 import type { SeenWorker } from "../fleet/job.js";
 import type { QueueLoad } from "../fleet/queue.js";
 import type { PlannedRest } from "../job/orders/request.js";
@@ -57,8 +58,8 @@ export interface LiveRun {
     blockedUntil: number | null;
   };
   newestFile: string | null;
-  /** What holds it up: the service cannot be reached, or files cannot be saved. */
-  obstacle: string | null;
+  /** Why it buys or sends nothing now, as one sentence with its time; null if it does. */
+  reason: Reason | null;
 }
 
 export interface QuotaWindow {

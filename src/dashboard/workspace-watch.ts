@@ -4,7 +4,7 @@ import type { RunOptions } from "../core/next/options.js";
 import { fileLockOwner, type LockOwner } from "../job/workspace/lock.js";
 import { type Opened, openNews, openQuota } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
-import { obstacleText } from "../report/progress.js";
+import { reasonText } from "../report/progress.js";
 import type { QuotaReader } from "../store/accounts/quota-reader.js";
 import { type ChangeWatch, openBrowser, UnmadeDatabase, watchChanges } from "../store/browse/browser.js";
 import type { BrowsedRun, Browser } from "../store/browse/pages.js";
@@ -141,7 +141,7 @@ export class WorkspaceWatch {
       forecastMs: forecast?.ms ?? null,
       quota: { minute: window("minute"), day: window("day"), blockedUntil: read?.blockedUntil ?? null },
       newestFile,
-      obstacle: owner.obstacles === undefined ? null : obstacleText(owner.obstacles),
+      reason: owner.reason ? { ...owner.reason, text: reasonText(owner.reason, now) } : null,
     };
   }
 

@@ -108,7 +108,7 @@ async function* eventsOf(
       unreachableMs: settings.unreachableMs ?? unreachableMsDefault,
       onBegin: (begun) => events.begin(begun),
       onProgress: (progress) => events.progress(progress),
-      onWait: (what, until) => events.waiting(what, until),
+      onWait: (reason) => events.waiting(reason),
       ifLocked: settings.ifLocked ?? "fail",
       onLocked: (message) => log.info({}, message),
       manifest: resolve(on.cwd, manifest),

@@ -15,7 +15,7 @@ import {
   textWidth,
 } from "../text/terminal.js";
 import { shownPath } from "./problem-text.js";
-import { obstacles, type ProgressNow, spentText, times } from "./progress.js";
+import { type ProgressNow, reasonNow, spentText, times } from "./progress.js";
 import { countedStates, orderedStates } from "./state-words.js";
 
 /** What the live view shows of a run. */
@@ -79,7 +79,7 @@ export function liveView(facts: LiveFacts, style: LiveStyle): string[] {
     newest(facts, style),
     ...troubles(facts, style),
     row("to approve", approvalText(facts.awaiting), 1, style, "warning"),
-    ...obstacles(facts).map((text) => row("now", text, 1, style)),
+    ...reasonNow(facts).map((text) => row("now", text, 1, style)),
   ].filter(({ text }) => text !== "");
   const most = lines.map(({ rank }) => rank).toSorted((a, b) => a - b)[style.height - 1] ?? Infinity;
   const shown = lines.filter(({ rank }) => rank <= most).map(({ text }) => text);

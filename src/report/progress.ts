@@ -1,9 +1,10 @@
 import { type ItemState, wantedItems } from "../core/item.js";
 import { inCredits, minus, showCredits } from "../core/money.js";
 import { timeLeftMs } from "../core/pace/time-left.js";
-import type { Quota, WaitReason } from "../core/quota/quota.js";
-import type { Obstacles, Progress } from "../run/loop.js";
-import { count, wait } from "../text/amounts.js";
+import type { Quota } from "../core/quota/quota.js";
+import { isOfQuota, type Reason } from "../core/reason.js";
+import type { Progress } from "../run/loop.js";
+import { wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
 import { localTime } from "../text/times.js";
 import { countedStates } from "./state-words.js";
@@ -31,7 +32,7 @@ export function progressLine(progress: ProgressNow): string {
   const { counts, spent, cap, quota } = progress;
   return [
     `${counts.archived}/${wantedItems(counts)} archived`,
-    ...obstacles(progress),
+    ...reasonNow(progress),
     times(progress),
     ...(spent === 0 && (cap ?? 0) <= 0 ? [] : [spentText(progress)]),
     ...countedStates(counts, inProgress),
@@ -39,40 +40,40 @@ export function progressLine(progress: ProgressNow): string {
   ].join(" · ");
 }
 
-/** What keeps the run from continuing, the most important first. */
-export function obstacles(progress: ProgressNow): string[] {
-  const { stops, hold, until, now } = progress;
-  const [stop] = stops;
-  if (stop) return [`stopping: ${terminalText(stop.message)}`];
-  const obstacle = obstacleText(progress, until === null ? "" : `, next try in ${wait(until - now)}`);
-  if (obstacle !== null) return [obstacle];
-  const next = waitNow(progress);
-  return [
-    ...(hold === null ? [] : [holdLine(hold, now)]),
-    ...(next === null ? [] : [waitingLine(next.what, next.until, now)]),
-  ];
+/** Why nothing is bought or sent now, if so. */
+export function reasonNow({ reason, now }: ProgressNow): string[] {
+  // A request that may be sent by now is about to be.
+  const isOver = reason === null || (isOfQuota(reason) && (reason.until ?? 0) <= now);
+  return isOver ? [] : [reasonText(reason, now)];
 }
 
-/** What the next request waits for, and until when (UTC ms). */
-function waitNow({
-  waiting,
-  until,
-  quota,
-  counts,
-  now,
-}: ProgressNow): { what: WaitReason; until: number } | null {
-  if (waiting !== null && waiting !== "tasks" && until !== null && until > now)
-    return { what: waiting, until };
-  const full = quota.minute.nextFreeAt > now && counts.planned + counts.processing > 0;
-  return full ? { what: "minute", until: quota.minute.nextFreeAt } : null;
+/** What the run does at the end of a wait. */
+function nextOf(reason: Reason): string {
+  if (reason.kind === "outage") return "next try";
+  return isOfQuota(reason) ? "next request" : "next check";
 }
 
-/** The time that has passed, and about how much is left: no less than the wait for the next request. */
+const clockFromMs = 60 * 60_000;
+
+/** The reason as one sentence at `now` (UTC ms), the same everywhere: `minute quota used up, next request in 12s`. */
+export function reasonText(reason: Reason, now: number): string {
+  const { text, until } = reason;
+  const shown = terminalText(text);
+  if (until === null || until <= now) return shown;
+  const left = until - now;
+  const when = left < clockFromMs ? `in ${wait(left)}` : `at ${localTime(until)}`;
+  return `${shown}, ${nextOf(reason)} ${when}`;
+}
+
+/**
+ * The time that has passed, and about how much is left: no less than the wait for the next request, and nothing while
+ * the end of a wait is not known.
+ */
 export function times(progress: ProgressNow): string {
-  const { elapsedMs, forecastMs, counts, now } = progress;
+  const { elapsedMs, forecastMs, counts, now, reason } = progress;
   const left = timeLeftMs(counts, forecastMs, elapsedMs);
-  if (left === null) return clockText(elapsedMs);
-  const waitMs = (waitNow(progress)?.until ?? now) - now;
+  if (left === null || (reason !== null && !isOfQuota(reason))) return clockText(elapsedMs);
+  const waitMs = (reason?.until ?? now) - now;
   const longer = Math.max(left, waitMs);
   return longer < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(longer)} left`;
 }
@@ -94,32 +95,6 @@ export function spentText({ spent, cap }: Pick<Progress, "spent" | "cap">): stri
   if (spent > cap)
     return `${inCredits(spent)}, ${showCredits(minus(spent, cap))} more than the caps allow now`;
   return `${showCredits(spent)} of ${inCredits(cap)}`;
-}
-
-/** What holds a run up, with the end of the line for an outage; null if nothing does. */
-export function obstacleText({ diskTrouble, outage }: Obstacles, nextTry = ""): string | null {
-  if (diskTrouble !== null)
-    return `files cannot be saved (nothing new is bought): ${terminalText(diskTrouble)}`;
-  if (outage === null) return null;
-  const from = localTime(outage.since).slice("2026-11-20 ".length);
-  return `service unreachable since ${from} (${terminalText(outage.reason)})${nextTry}`;
-}
-
-/** Why the next request is not sent yet, and for how long. */
-export function waitingLine(what: WaitReason, until: number, now: number): string {
-  const left = wait(until - now);
-  switch (what) {
-    case "minute":
-      return `minute quota used up, next request in ${left}`;
-    case "day":
-      return `daily quota used up, next request in ${left}`;
-    case "service":
-      return `the service asked us to wait, next request in ${left}`;
-  }
-}
-
-function holdLine({ unsettled, until }: NonNullable<ProgressNow["hold"]>, now: number): string {
-  return `submitting is paused until ${count(unsettled, "lost answer is", "lost answers are")} settled, next check in ${wait(until - now)}`;
 }
 
 function requests({ minute }: Quota): string[] {

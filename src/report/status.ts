@@ -28,7 +28,7 @@ import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";
-import { obstacleText } from "./progress.js";
+import { reasonText } from "./progress.js";
 import { changedFlags } from "./run-options.js";
 import { countedStates, stateWords } from "./state-words.js";
 
@@ -74,6 +74,7 @@ function overviewJson(facts: RunOverview) {
       lost: toNumber(facts.lostCredits),
     },
     requests: run.requests,
+    reason: facts.reason && { ...facts.reason, until: isoOrNull(facts.reason.until) },
   };
 }
 
@@ -95,8 +96,7 @@ export function statusJson(facts: RunStatus) {
     nextAt: isoOrNull(nextAt),
   }));
   const lost = facts.lost.map(waitingJson);
-  const obstacle = obstacleOf(facts);
-  return { ...overviewJson(facts), obstacle, counts, results, folder, forecast, trouble, lost };
+  return { ...overviewJson(facts), counts, results, folder, forecast, trouble, lost };
 }
 
 const columns: readonly Column[] = [
@@ -169,16 +169,17 @@ function runLines(facts: RunLine, folder: string, elsewhere: string | null): [st
 
 const shortCharactersMax = 100;
 
-/** Why a run stopped, in short, and what to do about it; nothing if nothing is left to do. */
+/** Why a run in progress waits; why another one stopped, in short, and what to do about it; nothing if nothing is left to do. */
 export function hintsOf(
-  { run, left }: Pick<RunOverview, "run" | "left">,
+  { run, left, reason, now }: Pick<RunOverview, "run" | "left" | "reason" | "now">,
   folder: string,
   elsewhere: string | null,
 ): string[] {
+  if (reason !== null) return [`now: ${reasonText(reason, now)}`];
   const next = left && nextStepFrom(left, folder, elsewhere);
   if (next === null) return [];
-  const [reason] = run.ending?.reasons ?? [];
-  return [...(reason === undefined ? [] : [`ended early: ${shortText(reason, shortCharactersMax)}`]), next];
+  const [why] = run.ending?.reasons ?? [];
+  return [...(why === undefined ? [] : [`ended early: ${shortText(why, shortCharactersMax)}`]), next];
 }
 
 /** What `resume` is about to continue. */
@@ -272,7 +273,7 @@ export function statusText(
     ...beginningLines(run),
     ...endText(run),
     ["items", itemsText(facts)],
-    ...obstacleLine(facts),
+    ...reasonLine(facts),
     ["credits", creditsText(facts)],
     ...requestsLine(run),
     ...forecastLine(facts),
@@ -328,14 +329,8 @@ function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {
   return [["locked by", `${who}${alive ? "" : what}`]];
 }
 
-function obstacleLine(facts: RunOverview): [string, Cell][] {
-  const obstacle = obstacleOf(facts);
-  return obstacle === null ? [] : [["waiting", { text: obstacle, tone: "warning" }]];
-}
-
-/** What holds a run in progress up. */
-function obstacleOf({ alive, lockOwner }: RunOverview): string | null {
-  return alive && lockOwner?.obstacles ? obstacleText(lockOwner.obstacles) : null;
+function reasonLine({ reason, now }: RunOverview): [string, Cell][] {
+  return reason === null ? [] : [["now", { text: reasonText(reason, now), tone: "warning" }]];
 }
 
 function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: ItemTrouble): [string, Cell] {

@@ -18,7 +18,7 @@ import { outputsPlace } from "../job/workspace/outputs-place.js";
 import { spentIn } from "../job/workspace/spent.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
-import { groupedReasons, type Reason, someOf } from "../text/reasons.js";
+import { groupedReasons, type ItemReason, someOf } from "../text/reasons.js";
 import {
   type Cell,
   labelled,
@@ -213,7 +213,7 @@ function waiting({ run, sandbox }: RunSummary, items: readonly WaitingItem[]): [
   ];
 }
 
-function grouped(items: readonly Reason[]): [string, Cell][] {
+function grouped(items: readonly ItemReason[]): [string, Cell][] {
   return groupedReasons(items, reasonsMax).map((line) => ["", line]);
 }
 

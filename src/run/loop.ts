@@ -6,12 +6,11 @@ import { type Decision, type Due, hasWork, type NextStep, next, type View } from
 import { LanesInUse } from "../core/pace/lanes.js";
 import { DurationEstimates } from "../core/pace/pace.js";
 import type { Quota } from "../core/quota/quota.js";
+import type { Reason } from "../core/reason.js";
 import { isOpen, type StepKind, type Stop } from "../core/stop.js";
 import { recover } from "./conclude.js";
 import { Fetching } from "./fetch.js";
-import type { Outage } from "./gate/breaker.js";
 import type { Answer, Gate, Terms } from "./gate/gate.js";
-import type { SubmitPause } from "./gate/settling.js";
 import { recall } from "./learn.js";
 import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
@@ -22,25 +21,15 @@ import { claimantOf, coversAll, Debt, firstHeads, OverdueWait, WaitingList } fro
 export interface Progress {
   counts: View["counts"];
   quota: Quota;
-  waiting: Decision["waiting"];
-  /** The time until which the run waits (UTC ms), if it waits for something. */
-  until: number | null;
+  /** Why nothing is bought or sent now; null if something may be. */
+  reason: Reason | null;
   stops: readonly Stop[];
-  /** Why the disk, or the bucket that keeps the files, refuses them. */
-  diskTrouble: string | null;
-  /** The service cannot be reached for now. */
-  outage: Outage | null;
-  /** What the run has to find out before it submits anything else. */
-  hold: SubmitPause | null;
   /** Credits that the run has spent or may have spent, and the most that its caps allow now. */
   spent: Credits;
   cap: Credits | null;
   /** How long the run was expected to take when it was planned; null for a resumed run. */
   forecastMs: number | null;
 }
-
-/** What holds a run up that others cannot see by its quota and its items. */
-export type Obstacles = Pick<Progress, "diskTrouble" | "outage">;
 
 /** How a run is watched and steered while it is in progress. */
 export interface Control {
@@ -232,18 +221,14 @@ class Loop {
     };
   }
 
-  private progress(view: View, { waiting, wakeAt }: Decision): Progress {
+  private progress(view: View, decision: Decision): Progress {
     const { counts, quota, committed, cap } = view;
     const { gate, session } = this;
     return {
       counts,
       quota,
-      waiting,
+      reason: gate.reason(view, decision),
       stops: gate.stops,
-      diskTrouble: gate.refusedByDisk,
-      outage: gate.reach.outage,
-      until: waiting === null ? null : wakeAt,
-      hold: gate.wantsToBuy(counts) ? gate.settling.hold : null,
       spent: committed,
       cap,
       forecastMs: session.settings.run.options.forecast?.ms ?? null,

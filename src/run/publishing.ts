@@ -99,10 +99,7 @@ export class Publishing {
     return Promise.all(outputs.map((output) => this.addressOf(ports, output)));
   }
 
-  private async addressOf(
-    ports: PublishPorts,
-    { file, sha256, bucket }: Output,
-  ): Promise<string> {
+  private async addressOf(ports: PublishPorts, { file, sha256, bucket }: Output): Promise<string> {
     if (file === null || sha256 === null) throw new NotArchivedError("it has no archived file");
     if (bucket != null) return ports.linkTo(bucket, file);
     if (this.publisherOf(ports).byName)

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { failureKinds } from "../core/failure.js";
+import { reasonKinds } from "../core/reason.js";
 import { stopTable } from "../core/stop.js";
 import { forecast } from "./plan.js";
 import {
@@ -148,14 +149,19 @@ const overview = {
     .describe("the process that uses the workspace"),
   credits: standingCredits,
   requests,
+  reason: z
+    .strictObject({
+      kind: z.enum(reasonKinds).describe("what it waits for"),
+      text: text("why, for people"),
+      until: time("when the run tries again; null if that depends on something else").nullable(),
+    })
+    .nullable()
+    .describe("why the run in progress buys or sends nothing now; null if it does"),
 };
 
 export const status = z
   .strictObject({
     ...overview,
-    obstacle: text(
-      "what holds the run in progress up: the service cannot be reached, or files cannot be saved; null if nothing does, and always with a shared database",
-    ).nullable(),
     counts,
     results: counts
       .nullable()
@@ -289,9 +295,10 @@ export const event = z.discriminatedUnion("event", [
   }),
   eventOf("retried", "a failed item is submitted again", { ...item, message }),
   eventOf("held", "a person has to decide", { ...item, ...charged, message }),
-  eventOf("waiting", "the next request waits for its slot; once for each wait", {
-    for: z.enum(["minute", "day", "service"]).describe("the limit whose slot it waits for"),
-    until: time("until when"),
+  eventOf("waiting", "nothing is bought or sent for now; once for each wait", {
+    for: z.enum(reasonKinds).describe("what it waits for"),
+    message: text("why, for people"),
+    until: time("when the run tries again; null if that depends on something else").nullable(),
   }),
   eventOf("stopped", "nothing more is submitted", { kind: stopKind, message: text("why, for people") }),
   eventOf("continued", "what was reported as stopped is gone", { kind: stopKind }),

@@ -4,7 +4,7 @@ import { shortText, terminalText } from "./terminal.js";
 export const reasonCharactersMax = 320;
 
 /** Why an item failed or waits; `kind` is empty if the reason says it all. */
-export interface Reason {
+export interface ItemReason {
   rowId: string;
   kind: string;
   reason: string;
@@ -20,7 +20,7 @@ export function someOf(rowIds: readonly string[], all = rowIds.length): string {
 }
 
 /** One line for each reason, the most frequent first, with the ids of its items; beyond `most`, one line for the rest. */
-export function groupedReasons(items: readonly Reason[], most: number): string[] {
+export function groupedReasons(items: readonly ItemReason[], most: number): string[] {
   const ids = new Map<string, string[]>();
   for (const { rowId, kind, reason } of items) {
     const text = shortText(kind === "" ? reason : `${kind}: ${reason}`, reasonCharactersMax);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { openDisplay } from "../../src/cli/output/open-display.js";
+import { plainReason } from "../../src/core/reason.js";
 import "../../src/cli/output/live-region.js";
 import { picturesOf } from "../../src/cli/output/pictures.js";
 import { credits } from "../../src/core/money.js";
@@ -97,7 +98,7 @@ test("on a terminal the times move while nothing happens, and the countdown runs
   const { display, begin, clock, lines, pass, news } = opened(small);
   begin();
   news.newestFile = "cup.png";
-  display.progress(archived(25, { waiting: "minute", until: clock.now() + 12_000 }));
+  display.progress(archived(25, { reason: plainReason("minute", clock.now() + 12_000) }));
   await settled();
   await pass(500);
   await pass(500);
@@ -176,7 +177,7 @@ test("made narrower or wider, the terminal shows the view once, in its new width
   const { display, begin, lines, pass, resize } = opened({ columns: 120, rows: 30 });
   begin();
   display.say("the plan");
-  display.progress(archived(25, { stops: [{ kind: "keep", message: "long ".repeat(30) }] }));
+  display.progress(archived(25, { reason: { kind: "stopping", text: "long ".repeat(30), until: null } }));
   await settled();
   for (const columns of [60, 40, 25, 200]) {
     resize(columns);
@@ -193,7 +194,7 @@ test("made narrower or wider, the terminal shows the view once, in its new width
 
 test("a question is not overwritten by what was waited for before it", async () => {
   const { display, clock, lines, pass } = opened(small);
-  display.waiting("minute", clock.now() + 40_000);
+  display.waiting(plainReason("minute", clock.now() + 40_000));
   await settled();
   expect(lines()).toEqual(["minute quota used up, next request in 40s"]);
   display.say("the plan");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { endOf } from "../../src/cli/commands/item-orders.js";
 import type { ItemOrderFlags } from "../../src/cli/flags/orders.js";
+import { plainReason, type Reason } from "../../src/core/reason.js";
 import type { Stop } from "../../src/core/stop.js";
 import type { Carried } from "../../src/job/orders/give.js";
 import { openEvents } from "../../src/job/run/events.js";
@@ -117,32 +118,38 @@ describe("waiting", () => {
   const clock = new ManualClock();
   const written: Line[] = [];
   const events = openEvents(unused, clock, (event) => written.push({ ...event }));
-  const waits = (waiting: Progress["waiting"], until: number | null) =>
-    events.progress({ waiting, until, stops: [] } as unknown as Progress);
+  const waits = (reason: Progress["reason"]) => events.progress({ reason, stops: [] } as unknown as Progress);
   const told = async () => {
     await settled();
     return written.splice(0).map((line) => [line.event, line["for"], line["until"]]);
   };
   const iso = (ms: number) => new Date(ms).toISOString();
 
-  test("is reported once for each wait, and not while waiting for tasks", async () => {
+  test("is reported once for each wait, and not while the run ends", async () => {
     const end = clock.now() + 20_000;
-    waits("minute", end);
-    waits("minute", end);
+    waits(plainReason("minute", end));
+    waits(plainReason("minute", end));
     expect(await told()).toEqual([["waiting", "minute", iso(end)]]);
-    waits("tasks", end);
+    waits({ kind: "stopping", text: "stopping: interrupted", until: null });
     expect(await told()).toEqual([]);
-    waits("day", end);
+    waits(plainReason("day", end));
     expect(await told()).toEqual([["waiting", "day", iso(end)]]);
   });
 
+  test("is reported once where nobody knows its end", async () => {
+    const full = (bytes: number): Reason => ({ kind: "disk", text: `${bytes} bytes free`, until: null });
+    waits(full(5));
+    waits(full(4));
+    expect(await told()).toEqual([["waiting", "disk", null]]);
+  });
+
   test("is reported again when the same wait starts again", async () => {
-    waits("service", clock.now() + 1_000);
+    waits(plainReason("service", clock.now() + 1_000));
     clock.advance(1_000);
-    waits("service", clock.now() + 5_000);
+    waits(plainReason("service", clock.now() + 5_000));
     expect((await told()).map(([, what]) => what)).toEqual(["service", "service"]);
-    waits(null, null);
-    waits("service", clock.now() + 4_000);
+    waits(null);
+    waits(plainReason("service", clock.now() + 4_000));
     expect(await told()).toHaveLength(1);
   });
 });
@@ -150,8 +157,7 @@ describe("waiting", () => {
 test("a stop is reported once, and so is its withdrawal", async () => {
   const written: Line[] = [];
   const events = openEvents(unused, new ManualClock(), (event) => written.push({ ...event }));
-  const stands = (...stops: Stop[]) =>
-    events.progress({ waiting: null, until: null, stops } as unknown as Progress);
+  const stands = (...stops: Stop[]) => events.progress({ reason: null, stops } as unknown as Progress);
   const cap: Stop = { kind: "cap", message: "the credit cap is reached" };
   const time: Stop = { kind: "time", message: "the time is over" };
   stands();

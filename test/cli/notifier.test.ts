@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { openNotifier } from "../../src/cli/output/notifier.js";
+import type { Reason } from "../../src/core/reason.js";
 import type { Workspace } from "../../src/job/workspace/workspace.js";
 import type { Machine } from "../../src/machine.js";
 import { ManualClock } from "../manual-clock.js";
@@ -17,10 +18,15 @@ test("a run that waits for room says so when the waiting begins, once", async ()
     workspace,
   );
   notifier?.begin({ id: 7, jobName: "night" });
-  notifier?.waitsForDisk(null);
-  notifier?.waitsForDisk("disk full, 67.8 MB free and 69.2 MB needed");
+  const full = (text: string): Reason => ({
+    kind: "disk",
+    text: `files cannot be saved: ${text}`,
+    until: null,
+  });
+  notifier?.waits(null);
+  notifier?.waits(full("67.8 MB free and 69.2 MB needed"));
   await hook.got(1);
-  notifier?.waitsForDisk("disk full, 67.7 MB free and 69.2 MB needed");
+  notifier?.waits(full("67.7 MB free and 69.2 MB needed"));
   await notifier?.ended("crash", null, "the process was ended");
   const [begins, ends] = hook.received.map(({ body }) => JSON.parse(body));
   expect(begins).toMatchObject({
@@ -28,8 +34,7 @@ test("a run that waits for room says so when the waiting begins, once", async ()
     exit: null,
     run: 7,
     schedule: "night",
-    summary:
-      "night, run 7 cannot save files, waits and buys nothing: disk full, 67.8 MB free and 69.2 MB needed",
+    summary: "night, run 7 waits: files cannot be saved: 67.8 MB free and 69.2 MB needed",
     next: "make room or restore access; the run continues by itself",
   });
   expect(ends).toMatchObject({ event: "crash", workspace: "/srv/campaign" });

@@ -432,13 +432,13 @@ test("a run that cannot reach the service says so on the page, until it can be r
     },
   });
   place.write("autumn.csv", "id,model,prompt\ncup,plain-image,a cup\n");
-  const obstacle = async () => (await get<Standing>("/api/standing")).running?.obstacle;
+  const reason = async () => (await get<Standing>("/api/standing")).running?.reason;
   const going = started(place, ["run", "autumn.csv", "--yes", "--unreachable-wait", "10h"], service);
   await service.wasAsked("GET task", 1);
-  expect(await obstacle()).toBeNull();
+  expect(await reason()).toBeNull();
   await service.down();
   await going.prints(/service unreachable/);
-  expect(await obstacle()).toMatch(/^service unreachable since \d\d:\d\d UTC \([^)]+\)$/);
+  expect((await reason())?.text).toMatch(/^service unreachable since \d\d:\d\d UTC \([^)]+\), next try in /);
   release();
   await service.up();
   expect((await going.ended).code).toBe(0);

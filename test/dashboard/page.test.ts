@@ -52,7 +52,7 @@ describe("what a schedule says before it is saved", () => {
 describe("how a run stands", () => {
   test.each([
     ["works", { alive: true }, "in progress"],
-    ["was killed", { state: "running" }, "broken off"],
+    ["was killed", { state: "running" }, "crashed"],
     ["was cancelled", { state: "cancelled" }, "cancelled"],
     ["has held items", { exit: "held", counts: { held: 1, blocked: 2 } }, "stopped, some held"],
     [
@@ -127,9 +127,10 @@ describe("when a run ends", () => {
     ],
     ["when somebody decides", { archived: 5, held: 5 }, 2 * minute, "not known"],
   ] as const)("%s", (_, counts, elapsedMs, words) => {
-    const live = { counts, forecastMs: 10 * minute, since: began, obstacle: null };
+    const live = { counts, forecastMs: 10 * minute, since: began, reason: null };
     expect(endWords(live as never, began + elapsedMs)).toBe(words);
     // Nobody knows how long an outage or a full disk lasts.
-    expect(endWords({ ...live, obstacle: "disk full" } as never, began + elapsedMs)).toBe("not known");
+    const reason = { kind: "disk", text: "disk full", until: null };
+    expect(endWords({ ...live, reason } as never, began + elapsedMs)).toBe("not known");
   });
 });

@@ -95,17 +95,21 @@ describe("status --watch", () => {
     await service.down();
     await watching.prints(/service unreachable since \d\d:\d\d UTC \([^)]+\) · /);
     const told = await started(place, ["status"], { env: service.env }).ended;
-    expect(told.stdout).toMatch(/\nwaiting +service unreachable since/);
+    expect(told.stdout).toMatch(/\nnow +service unreachable since/);
     const asked = async () =>
       JSON.parse((await started(place, ["status", "--json"], { env: service.env }).ended).stdout) as {
-        obstacle: string | null;
+        reason: { kind: string; text: string; until: string | null } | null;
       };
-    expect((await asked()).obstacle).toMatch(/^service unreachable since/);
+    expect((await asked()).reason).toMatchObject({
+      kind: "outage",
+      text: expect.stringMatching(/^service unreachable since/),
+      until: expect.stringMatching(/^20/),
+    });
     release();
     await service.up();
     expect((await run.ended).code).toBe(0);
     expect((await watching.ended).stdout).toMatch(/\n3\/3 archived|\nrun +1 of set/);
-    expect((await asked()).obstacle).toBeNull();
+    expect((await asked()).reason).toBeNull();
   });
 
   test("takes neither --json nor --all", async () => {

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Clock, followingClock } from "../../src/clock.js";
 import { credits } from "../../src/core/money.js";
+import { plainReason, reasonKinds } from "../../src/core/reason.js";
 import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { DatabaseTrouble } from "../../src/store/open.js";
 import { type DatabaseAddress, databaseAddress } from "../../src/store/postgres/address.js";
-import { openPostgres } from "../../src/store/postgres/connect.js";
+import { holderOf, openPostgres } from "../../src/store/postgres/connect.js";
 import { translated } from "../../src/store/postgres/dialect.js";
 import { lockSharedStore, openSharedAccounts, openSharedStore } from "../../src/store/postgres/ports.js";
 import { eventually } from "../e2e/process.js";
@@ -270,6 +271,21 @@ describe("a workspace on PostgreSQL", () => {
       { name: "second" },
     ]);
     await close();
+  });
+
+  test("who has the lock says why its run waits, and until when, however long the name of its host is", async () => {
+    const address = addressOf(postgres.newWorkspace());
+    const holder = { pid: 4_194_304, host: `${"studio-".repeat(8)}2`, run: 1_234_567 };
+    const locked = await lockSharedStore({ address, root: "/place", clock: new ManualClock() }, holder);
+    for (const kind of reasonKinds)
+      for (const until of [null, Date.UTC(2036, 1, 1)]) {
+        const reason = plainReason(kind, until);
+        await locked?.says({ ...holder, reason });
+        expect(await holderOf(address)).toMatchObject({ pid: holder.pid, run: holder.run, reason });
+      }
+    await locked?.says({ ...holder, reason: null });
+    expect(await holderOf(address)).toMatchObject({ host: holder.host.slice(0, 32), reason: null });
+    await locked?.release();
   });
 
   test("P18: a process whose lock is lost can neither write nor read", async () => {

@@ -25,12 +25,8 @@ export function progressOf(change: Partial<Progress>): Progress {
   return {
     counts: noCounts,
     quota,
-    waiting: null,
-    until: null,
+    reason: null,
     stops: [],
-    diskTrouble: null,
-    outage: null,
-    hold: null,
     spent: noCredits,
     cap: null,
     forecastMs: null,

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
+import { plainReason } from "../../src/core/reason.js";
 import { type LiveFacts, type LiveStyle, liveView } from "../../src/report/live-view.js";
 import { textWidth } from "../../src/text/terminal.js";
 import { anyCharacter } from "../any-character.js";
@@ -14,8 +15,7 @@ const facts: LiveFacts = {
     spent: credits(48),
     cap: credits(104),
     forecastMs: 110_000,
-    waiting: "minute",
-    until: 1_012_300,
+    reason: plainReason("minute", 1_012_300),
   }),
   now: 1_000_000,
   elapsedMs: 40_300,
@@ -123,7 +123,7 @@ describe("the live view of a run", () => {
         newestFile: null,
         trouble: [],
         awaiting: { items: 0, rowIds: [] },
-        waiting: null,
+        reason: null,
       }),
     ).toMatchInlineSnapshot(`
       "

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits, minus, noCredits } from "../../src/core/money.js";
-import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
+import { plainReason } from "../../src/core/reason.js";
+import { type ProgressNow, progressLine } from "../../src/report/progress.js";
 import { noCounts, progressOf, quota } from "./facts.js";
 
 const facts: ProgressNow = {
@@ -38,37 +39,18 @@ describe("the progress line", () => {
     );
   });
 
-  test("says since when and why the service is unreachable, and when it is tried again", () => {
-    const outage = { since: Date.UTC(2026, 10, 21, 18, 18, 40), reason: "the connection was reset" };
-    const out = { ...facts, outage, waiting: "service" as const, until: facts.now + 31_000 };
-    const line = progressLine(out);
-    expect(line).toContain(
-      " · service unreachable since 18:18 UTC (the connection was reset), next try in 31s",
-    );
-    expect(line).not.toContain("asked us to wait");
-  });
-
-  test("counts down to the next request, and names what refuses files or a stop before it", () => {
-    const full = { ...facts, waiting: "minute" as const, until: 1_012_300 };
-    expect(progressLine(full)).toContain("12/26 archived · minute quota used up, next request in 13s · 0:40");
-    const disk = { ...full, diskTrouble: "no space left" };
-    expect(progressLine(disk)).toContain(
-      "archived · files cannot be saved (nothing new is bought): no space left · 0:40",
-    );
-    const stopping = { ...disk, stops: [{ kind: "interrupted", message: "interrupted" }] as const };
-    expect(progressLine(stopping)).toContain("archived · stopping: interrupted · 0:40");
-  });
-
-  test("counts down while the minute is full, whatever the loop waits for", () => {
-    const minute = { ...quota.minute, used: 60, nextFreeAt: 1_009_000 };
-    const full = { ...facts, quota: { ...quota, minute }, waiting: "tasks" as const, until: 1_002_000 };
-    expect(progressLine(full)).toContain("minute quota used up, next request in 9s");
+  test("says why nothing is bought or sent, until when, and shows no end that is not known", () => {
+    const text = "service unreachable since 18:18 UTC (the connection was reset)";
+    const out = progressLine({ ...facts, reason: { kind: "outage", text, until: facts.now + 31_000 } });
+    expect(out).toContain(`12/26 archived · ${text}, next try in 31s · 0:40 · 48`);
+    const full = progressLine({ ...facts, reason: plainReason("minute", 1_012_300) });
+    expect(full).toContain("12/26 archived · minute quota used up, next request in 13s · 0:40, ~0:59 left");
   });
 
   test("shows how much time is left: no less than the wait for the next request", () => {
     const late = { ...facts, counts: { ...noCounts, archived: 15, processing: 11 }, elapsedMs: 105_000 };
     expect(progressLine(late)).toContain(" archived · 1:45, ~0:44 left · 48");
-    expect(progressLine({ ...late, waiting: "day", until: 1_090_000 })).toContain(", ~1:30 left · 48");
+    expect(progressLine({ ...late, reason: plainReason("day", 1_090_000) })).toContain(", ~1:30 left · 48");
   });
 
   test("shows no time left when nothing is known of it, or when nothing is open", () => {
@@ -84,26 +66,4 @@ describe("the progress line", () => {
     const below = progressLine({ ...fallen, spent: noCredits, cap: minus(noCredits, credits(3)) });
     expect(below).toContain(" left · 7 at the service");
   });
-
-  test("P3: says until when nothing is submitted, and for what", () => {
-    expect(progressLine({ ...facts, hold: { unsettled: 5, until: 1_230_000 } })).toContain(
-      " · submitting is paused until 5 lost answers are settled, next check in 3m 50s",
-    );
-    expect(progressLine({ ...facts, hold: { unsettled: 1, until: 1_030_000 } })).toContain(
-      " · submitting is paused until 1 lost answer is settled, next check in 30s",
-    );
-  });
-
-  test("does not call it waiting that tasks take their time", () => {
-    expect(progressLine({ ...facts, waiting: "tasks", until: 1_012_300 })).toBe(progressLine(facts));
-  });
-});
-
-test.each([
-  ["minute", 1_000, "minute quota used up, next request in 1s"],
-  ["minute", -50, "minute quota used up, next request in 1s"],
-  ["day", 11_045_000, "daily quota used up, next request in 3h 4m"],
-  ["service", 40_000, "the service asked us to wait, next request in 40s"],
-] as const)("waiting for the %s, %i ms", (what, ms, line) => {
-  expect(waitingLine(what, 5_000 + ms, 5_000)).toBe(line);
 });

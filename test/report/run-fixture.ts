@@ -69,7 +69,9 @@ export const spentNow = {
 export const lineFacts: RunLine = {
   ...spentNow,
   run: endedRun,
+  now: 0,
   alive: false,
+  reason: null,
   lockOwner: null,
   resume: "bulkgen resume",
   left: leftOf(endedRun),

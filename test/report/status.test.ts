@@ -11,7 +11,9 @@ import { endedRun, finishedRun, leftOf, noItems, spentNow } from "./run-fixture.
 const facts: RunStatus = {
   ...spentNow,
   run: { ...finishedRun, exit: "held" },
+  now: 0,
   alive: false,
+  reason: null,
   resume: null,
   left: leftOf({ ...finishedRun, exit: "held" }, { planned: 0, held: 1 }),
   lockOwner: null,

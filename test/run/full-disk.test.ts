@@ -42,10 +42,13 @@ describe("a disk that has no room for the archive from the start", () => {
     expect(ended.gate.refusedByDisk).toBeNull();
     await expectArchived(6);
     expect(world.clock.now() - begun).toBeLessThan(11 * minute);
-    expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toContainEqual(
-      expect.stringMatching(refused),
+    expect(world.progress.map(({ reason }) => reason)).toContainEqual(
+      expect.objectContaining({
+        kind: "disk",
+        text: expect.stringMatching(/^files cannot be saved .* disk full/),
+      }),
     );
-    expect(world.progress.at(-1)?.diskTrouble).toBeNull();
+    expect(world.progress.at(-1)?.reason).toBeNull();
   });
 
   test("P17: is reported at the end of an interrupted run, and so is a disk that fills later", async () => {
@@ -76,7 +79,7 @@ describe("a disk that has no room for the archive from the start", () => {
     world.progress.length = 0;
     const ended = await carryOn(world, run);
     expect(ended.gate.refusedByDisk).toBeNull();
-    expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toEqual([null]);
+    expect(world.progress.map(({ reason }) => reason)).toEqual([null]);
   });
 });
 

@@ -84,7 +84,7 @@ describe("a whole run", () => {
     await carryOn(world, run, { perMinute: 30, perDay: 1_000 });
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
     expect(new Set(statuses)).toEqual(new Set([200]));
-    expect(world.progress.some((progress) => progress.waiting === "minute")).toBe(true);
+    expect(world.progress.some((progress) => progress.reason?.kind === "minute")).toBe(true);
   });
 });
 
@@ -695,7 +695,7 @@ describe("the day's requests", () => {
     const run = await start(world, pictures(8));
     let until: number | null = null;
     world.onProgress = (progress) => {
-      if (progress.waiting !== "day" || until !== null) return;
+      if (progress.reason?.kind !== "reserve" || until !== null) return;
       until = world.clock.now() + 15 * 60_000;
       world.clock.alarm(world.clock.now() + 5 * 60_000, () => {
         void world.accounts

@@ -245,17 +245,19 @@ describe("a run", () => {
     const started = await start(world, [picture("a", 0)]);
     world.refuseReceipts = true;
     const interrupt = new AbortController();
-    world.onProgress = ({ diskTrouble }) => {
-      if (diskTrouble !== null) interrupt.abort();
+    world.onProgress = ({ reason }) => {
+      if (reason?.kind === "receipts") interrupt.abort();
     };
     const ended = await carryOn(world, started, { interrupt: interrupt.signal });
     const told = /^the receipts cannot be written \(.*ENOSPC/;
-    expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toContainEqual(expect.stringMatching(told));
+    expect(world.progress.map(({ reason }) => reason?.text)).toContainEqual(
+      expect.stringMatching(/^the receipts of paid requests cannot be written .*ENOSPC/),
+    );
     expect(ended.gate.refusedByDisk).toMatch(told);
     world.refuseReceipts = false;
     world.progress.length = 0;
     const second = await carryOn(world, started);
-    expect(world.progress.at(-1)?.diskTrouble).toBeNull();
+    expect(world.progress.at(-1)?.reason).toBeNull();
     expect(second.gate.refusedByDisk).toBeNull();
   });
 

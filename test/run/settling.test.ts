@@ -327,10 +327,11 @@ describe("a request whose answer was lost", () => {
     expect(found).toEqual(["archived", "archived", "archived", "archived", "archived"]);
     expect(posts()).toBe(7);
     expect(await spent()).toBe(20);
-    const holds = world.progress.flatMap(({ hold }) => hold ?? []);
-    expect(holds).toContainEqual({ unsettled: 2, until: expect.any(Number) });
-    expect(Math.max(...holds.map(({ until }) => until - began))).toBeLessThan(16 * 60_000);
-    expect(world.progress.at(-1)?.hold).toBeNull();
+    const reasons = world.progress.flatMap(({ reason }) => (reason?.kind === "settling" ? reason : []));
+    const text = "submitting is paused until 2 lost answers are settled";
+    expect(reasons).toContainEqual({ kind: "settling", text, until: expect.any(Number) });
+    expect(Math.max(...reasons.map(({ until }) => (until ?? 0) - began))).toBeLessThan(16 * 60_000);
+    expect(world.progress.at(-1)?.reason).toBeNull();
   });
 
   test("P3: what an earlier execution lost is settled beside the run and stops nothing", async () => {

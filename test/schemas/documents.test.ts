@@ -258,7 +258,7 @@ steps:
     await service.wasAsked("POST generate", 1);
     await service.down();
     await going.prints(/service unreachable/);
-    await called(0, place, "status --json");
+    for (const line of ["status", "status --all", "report"]) await called(0, place, `${line} --json`);
     await service.up();
     await going.ended;
   });
@@ -459,7 +459,7 @@ describe("lines", () => {
     const events = openEvents(workspace, clock, (event) => seen.add("event", event));
     await events.begin(newest as Run);
     for (const stops of [[{ kind: "cap", message: "the credit cap is reached" }], []])
-      events.progress({ waiting: null, until: null, stops } as unknown as Progress);
+      events.progress({ reason: null, stops } as unknown as Progress);
     await events.close();
   });
 

@@ -3,17 +3,21 @@ import { main } from "../e2e/process.js";
 
 /** Numbers that differ from run to run, by their names. */
 const measured = ["elapsedMs", "ms", "requests", "requestsPerItem", "bytes", "bytesRead", "pid", "process"];
+const sometime = "2026-11-21T02:00:00.000Z";
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /** A document as docs/json.md shows it: of each list its first entry, and fixed values for what differs each time. */
 export function exampleOf(value: unknown, folder: string, key = ""): unknown {
   if (typeof value === "number") return measured.includes(key) && value > 0 ? 12 : value;
-  // What a run has to wait for depends on how fast the machine is.
-  if (key === "for") return "minute";
   if (typeof value === "string") return ["got", "systemd"].includes(key) ? "…" : textOf(value, folder);
   if (Array.isArray(value)) return value.slice(0, 1).map((entry) => exampleOf(entry, folder, key));
   if (typeof value !== "object" || value === null) return value;
-  const own = Object.entries(value).map(([name, entry]) => [name, exampleOf(entry, folder, name)]);
+  // What a run has to wait for depends on how fast the machine is.
+  const isWait = "event" in value && value.event === "waiting";
+  const shown = isWait
+    ? { ...value, for: "minute", message: "minute quota used up", until: sometime }
+    : value;
+  const own = Object.entries(shown).map(([name, entry]) => [name, exampleOf(entry, folder, name)]);
   return Object.fromEntries(own);
 }
 

@@ -1,4 +1,4 @@
-import type { WaitReason } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
 import type { Opened } from "../../job/workspace/state.js";
 import type { OutputStream } from "../../machine.js";
 import type { Progress } from "../../run/loop.js";
@@ -13,7 +13,7 @@ export interface Display {
   begin(run: DisplayedRun): void;
   progress(progress: Progress): void;
   /** A request waits for a free slot of the quota. */
-  waiting(what: WaitReason, until: number): void;
+  waiting(reason: Reason): void;
   /** What the command waits for, in words. */
   status(line: string): void;
   /** How far a command is that usually ends at once: outside a terminal, a line comes only after some seconds. */

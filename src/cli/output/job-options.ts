@@ -72,12 +72,12 @@ export async function jobOptions(
     onProgress(progress) {
       display.progress(progress);
       events?.progress(progress);
-      notifier?.waitsForDisk(progress.diskTrouble);
+      notifier?.waits(progress.reason);
       gallery?.progress(progress);
     },
-    onWait(what, until) {
-      display.waiting(what, until);
-      events?.waiting(what, until);
+    onWait(reason) {
+      display.waiting(reason);
+      events?.waiting(reason);
     },
     ifLocked: flags.ifLocked,
     onLocked: (message) => display.status(message),

@@ -4,7 +4,7 @@ import type { Opened } from "../../job/workspace/state.js";
 import type { Machine, OutputStream } from "../../machine.js";
 import { liveView } from "../../report/live-view.js";
 import { shownPath } from "../../report/problem-text.js";
-import { waitingLine } from "../../report/progress.js";
+import { reasonText } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
 import type { News, NewsReader } from "../../store/workspace/news.js";
 import { terminalStyle } from "../../text/table.js";
@@ -128,10 +128,10 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
       latest = progress;
       update(() => linesOf(progress));
     },
-    waiting(what, until) {
+    waiting(reason) {
       const progress = latest;
-      if (progress === null) oneLine(() => waitingLine(what, until, clock.now()));
-      else update(() => linesOf({ ...progress, waiting: what, until }));
+      if (progress === null) oneLine(() => reasonText(reason, clock.now()));
+      else update(() => linesOf({ ...progress, reason }));
     },
     status: (line) => oneLine(() => terminalText(line)),
     counting: (line) => oneLine(() => terminalText(line)),

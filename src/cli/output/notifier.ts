@@ -1,10 +1,12 @@
 import { hostname } from "node:os";
 import type { ExitName } from "../../core/exit.js";
+import type { Reason, ReasonKind } from "../../core/reason.js";
 import type { RunSummary } from "../../job/run/closing.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import type { Notification, Origin } from "../../notify/facts.js";
 import type { Target } from "../../notify/target.js";
+import { reasonText } from "../../report/progress.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
 import type { CarryFlags } from "../flags/shared.js";
 
@@ -12,8 +14,8 @@ import type { CarryFlags } from "../flags/shared.js";
 export interface Notifier {
   /** The run that the notifications are about. */
   begin(run: { id: number; jobName: string }): void;
-  /** The disk or the bucket refuses files, so the run waits; null while it takes them. Only the first wait is reported. */
-  waitsForDisk(reason: string | null): void;
+  /** Why the run waits; null while it does not. A long wait is reported, once for each kind of reason. */
+  waits(reason: Reason | null): void;
   /** `message` says why a run that could not start has no facts. */
   ended(exit: ExitName, facts: RunSummary | null, message: string): Promise<void>;
 }
@@ -30,24 +32,42 @@ export async function openNotifier(
   const origin = originOf(workspace, flags.sandbox ?? false, scheduledIn(machine.env));
   const { endNotification, newsNotification } = await import("../../notify/facts.js");
   let run: { id: number; jobName: string } | null = null;
-  let waiting: Promise<void> | null = null;
+  const reported = new Set<ReasonKind>();
+  let waiting: Promise<void> = Promise.resolve();
   return {
     begin(begun) {
       run = begun;
     },
-    waitsForDisk(reason) {
-      if (reason === null || waiting !== null) return;
+    waits(reason) {
+      const now = machine.clock.now();
+      if (reason === null || reported.has(reason.kind) || !isWorthSaying(reason, now)) return;
+      reported.add(reason.kind);
       const name = run === null ? "the run" : `${run.jobName}, run ${run.id}`;
-      const message = `${name} cannot save files, waits and buys nothing: ${reason}`;
+      const message = `${name} waits: ${reasonText(reason, now)}`;
       const facts = newsNotification("trouble", message, { origin, run });
-      const next = "make room or restore access; the run continues by itself";
-      waiting = send(targets, { ...facts, next }, machine);
+      const next = waysOut[reason.kind] ?? "nothing; the run continues by itself";
+      waiting = waiting.then(() => send(targets, { ...facts, next }, machine));
     },
     async ended(exit, facts, message) {
       await waiting;
       await send(targets, endNotification(exit, facts, { message, origin }), machine);
     },
   };
+}
+
+/** What a person can do about it. */
+const waysOut: Readonly<Partial<Record<ReasonKind, string>>> = {
+  disk: "make room or restore access; the run continues by itself",
+  receipts: "make room or restore access; the run continues by itself",
+  credits: "top up; the run continues by itself",
+};
+
+/** A wait that nobody ends, or that is at least this long (ms), is worth a notification. */
+const longMs = 30 * 60_000;
+
+function isWorthSaying(reason: Reason, now: number): boolean {
+  if (reason.kind === "stopping") return false;
+  return waysOut[reason.kind] !== undefined || (reason.until ?? now) - now >= longMs;
 }
 
 /** Where the notifications of a workspace come from. */

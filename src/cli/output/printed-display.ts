@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.js";
 import type { OutputStream } from "../../machine.js";
-import { progressLine, waitingLine } from "../../report/progress.js";
+import { progressLine, reasonText } from "../../report/progress.js";
 import type { Display } from "./display.js";
 
 /** A line whose text depends on the time. */
@@ -75,7 +75,7 @@ export function openPrintedDisplay(clock: Clock, stream: OutputStream): Display 
     },
     progress: (progress) =>
       update(() => progressLine({ ...progress, now: clock.now(), elapsedMs: clock.monotonic() - beganAt })),
-    waiting: (what, until) => update(() => waitingLine(what, until, clock.now())),
+    waiting: (reason) => update(() => reasonText(reason, clock.now())),
     status,
     counting(line) {
       // Otherwise a command that ends at once would leave only its first count.

@@ -22,9 +22,9 @@ import {
   type Quota,
   slotsLeft,
   slotsWithin,
-  type WaitReason,
   waitsFor as waitReason,
 } from "../quota/quota.js";
+import type { WaitReason } from "../reason.js";
 import { isOpen, type StepKind, type Stop } from "../stop.js";
 
 /** What must not be submitted for now: parked models, and items planned at an outdated price. */
@@ -248,8 +248,10 @@ export interface Decision {
   capped: boolean;
   /** Models whose next item does not fit under their own cap. */
   cappedModels: readonly string[];
-  /** What the next step waits for, if it waits. */
-  waiting: WaitReason | "tasks" | null;
+  /** What the next request waits for, and until when (UTC ms); null if none is due before it may be sent. */
+  shortage: Shortage | null;
+  /** Nothing is being done, and nothing is begun. */
+  isIdle: boolean;
 }
 
 /** Decides on one view. Pure: the same view gives the same decision. */
@@ -270,12 +272,16 @@ export function next(view: View): Decision {
     done: isDone(view, steps),
     capped: submits.capped,
     cappedModels: submits.cappedModels,
-    waiting: waitingFor(view, short, steps),
+    shortage: short,
+    isIdle: steps.length === 0 && view.busy.size === 0,
   };
 }
 
 /** Why a request cannot be made when it is due: no slot in the quota, or the rest of the day is owed to open tasks. */
-type Shortage = "slots" | "day" | null;
+export interface Shortage {
+  kind: WaitReason;
+  until: number;
+}
 
 interface Wants {
   polls: DuePolls;
@@ -290,9 +296,14 @@ function shortage(
   view: View,
   { polls, submits, unserved, slots, slotAt }: Wants,
   { steps, room }: { steps: readonly NextStep[]; room: number },
-): Shortage {
-  if (slots - steps.length < 1) return unserved || soonest(view, polls) < slotAt ? "slots" : null;
-  return unserved && submits > 0 && room < 1 ? "day" : null;
+): Shortage | null {
+  const { quota, now } = view;
+  if (slots - steps.length < 1) {
+    const isShort = unserved || soonest(view, polls) < slotAt;
+    return isShort ? { kind: waitReason(quota, now, steps.length), until: slotAt } : null;
+  }
+  if (!(unserved && submits > 0 && room < 1)) return null;
+  return { kind: "reserve", until: quota.day.nextReleaseAt ?? now + minuteMs };
 }
 
 /** When the next request becomes due (UTC ms). */
@@ -346,7 +357,7 @@ function downloads(view: View): NextStep[] {
 }
 
 /** With this many finished tasks not archived, nothing more is bought, because their URLs expire. */
-const unsavedMax = 50;
+export const unsavedMax = 50;
 
 /** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
 function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModels: string[] } {
@@ -416,20 +427,20 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
 function wakeTime(
   view: View,
   polls: DuePolls,
-  { short, unserved, slotAt }: { short: Shortage; unserved: boolean; slotAt: number },
+  { short, unserved, slotAt }: { short: Shortage | null; unserved: boolean; slotAt: number },
 ): number | null {
   const [release] = view.quota.releases;
   const mayUseSlot = polls.later.length > 0 && (unserved || !polls.isPlenty);
   const requests = [
     soonest(view, polls),
     ...(mayUseSlot && release !== undefined ? [release] : []),
-    ...(short === "slots" ? [slotAt] : []),
+    ...(short !== null && short.kind !== "reserve" ? [slotAt] : []),
   ];
   const at = Math.min(
     // An item due before a slot is free waits for the slot.
     Math.max(slotAt, Math.min(...requests)),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
-    ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
+    ...(short?.kind === "reserve" ? [short.until] : []),
   );
   return at === Number.POSITIVE_INFINITY ? null : at;
 }
@@ -460,10 +471,4 @@ export function hasWork({
     waitsFor("poll", counts.processing + expired) ||
     waitsFor("download", counts.ready - expired)
   );
-}
-
-function waitingFor(view: View, short: Shortage, steps: readonly NextStep[]): Decision["waiting"] {
-  if (steps.length > 0 || view.busy.size > 0) return null;
-  if (short === null) return view.counts.processing > 0 ? "tasks" : null;
-  return short === "day" ? "day" : waitReason(view.quota, view.now);
 }

@@ -1,7 +1,8 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits } from "../../api/plans.js";
 import type { Credits } from "../money.js";
-import type { Day, OwnLimits, Pacing, Quota, WaitReason } from "../quota/quota.js";
+import type { Day, OwnLimits, Pacing, Quota } from "../quota/quota.js";
+import type { WaitReason } from "../reason.js";
 import type { Ticket } from "./send.js";
 import type { BalanceMark, Counters, SpendLog, SpendLogOwner, TakenCredits } from "./spend-log.js";
 

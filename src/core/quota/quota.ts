@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits, PlanName } from "../../api/plans.js";
 import { localTime } from "../../text/times.js";
+import type { WaitReason } from "../reason.js";
 
 /** An instant that is known only to lie between two times (both UTC ms). */
 export interface DaySpan {
@@ -171,29 +172,29 @@ export function owedRequests(
   return counts.submitting + counts.processing + counts.overdue + 2 * counts.unknown;
 }
 
-/** What the next request waits for; the day counts before the minute, because it is the longer wait. */
-export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute" {
+/** What the next request waits for, after `begun` others; the day counts before the minute, because it is the longer wait. */
+export function waitsFor(quota: Quota, now: number, begun = 0): Exclude<WaitReason, "reserve"> {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return "service";
-  return slotsLeft(quota.day) < 1 ? "day" : "minute";
+  if (slotsLeft(quota.day) <= begun) return "day";
+  return slotsLeft(quota.minute) <= begun ? "minute" : "pacing";
 }
-
-/** What a request waits for: the quota of the minute or the day, or a pause that the service asked for. */
-export type WaitReason = "minute" | "day" | "service";
 
 /** A pause asked for by the service is waited out up to this long (ms); a longer one counts like a used-up day. */
 const patienceMs = 30 * minuteMs;
 
 /** Whether a wait is so long that the user should decide about it. */
-export function isLongWait(what: WaitReason | "tasks" | null, waitMs: number): boolean {
-  return what === "day" || (what === "service" && waitMs > patienceMs);
+export function isLongWait(what: WaitReason, waitMs: number): what is "day" | "reserve" | "service" {
+  return what === "day" || what === "reserve" || (what === "service" && waitMs > patienceMs);
 }
 
 /** No request can be sent for a long time, and the user does not want to wait. */
 export class NoRequestsUntil extends Error {
   override readonly name = "NoRequestsUntil";
   /** `until` is when the next request may be sent (UTC ms). */
-  constructor(what: "day" | "service", until: number) {
-    super(what === "day" ? `the day's requests are used up until ${localTime(until)}` : silenceText(until));
+  constructor(what: "day" | "reserve" | "service", until: number) {
+    super(
+      what === "service" ? silenceText(until) : `the day's requests are used up until ${localTime(until)}`,
+    );
   }
 }
 

@@ -5,10 +5,11 @@ import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent } from "../../core/item.js";
 import { toNumber } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
-import type { WaitReason } from "../../core/quota/quota.js";
+import type { Reason, ReasonKind } from "../../core/reason.js";
 import type { Stop, StopKind } from "../../core/stop.js";
 import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
+import { isoOrNull } from "../../text/times.js";
 import { outputsPlace } from "../workspace/outputs-place.js";
 import { type Opened, openSteps, type StatePlace } from "../workspace/state.js";
 import type { RunSummary } from "./closing.js";
@@ -41,8 +42,8 @@ type RunEventFacts =
   | (ItemFacts & { event: "retried"; message: string | null })
   /** It may have been charged without a result: a person has to decide, with `bulkgen resolve`. */
   | (ItemFacts & Charged & { event: "held"; message: string | null })
-  /** A request waits until then (ISO 8601), for a slot of this limit. */
-  | { event: "waiting"; for: WaitReason; until: string }
+  /** Nothing is bought or sent for now, for this reason; until then (ISO 8601), or null if nobody knows until when. */
+  | { event: "waiting"; for: ReasonKind; message: string; until: string | null }
   /** Nothing more is submitted, for this reason. */
   | { event: "stopped"; kind: StopKind; message: string }
   /** The reason is gone. */
@@ -87,8 +88,8 @@ export interface Events {
   /** Resolves when the steps from now on will be reported. */
   begin(run: Run): Promise<void>;
   progress(progress: Progress): void;
-  /** A request waits for a free slot of the quota until then (UTC ms). */
-  waiting(what: WaitReason, until: number): void;
+  /** A request of the run's preparation waits. */
+  waiting(reason: Reason): void;
   /** Resolves when everything is reported. Rejects if the steps could not be read. */
   finish(end: RunEnd): Promise<void>;
   /** Call it also for a run that ends without `finish`. */
@@ -122,7 +123,7 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
   let steps: Opened<Steps> | null = null;
   let seen = 0;
   let stopped: readonly Stop[] = [];
-  let wait: { what: WaitReason | null; until: number } = { what: null, until: 0 };
+  let wait: Reason | null = null;
   let reported: Promise<void> = Promise.resolve();
 
   /** Reports in the order in which things happened, although steps take time to read. */
@@ -149,11 +150,13 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
     for (const { kind } of lifted) emitAt(now, { event: "continued", kind });
     stopped = stops;
   };
-  const writeWait = (what: WaitReason, until: number, now: number) => {
+  const writeWait = (reason: Reason, now: number) => {
     // The same wait is reported many times until it is over.
-    if (wait.what === what && wait.until > now) return;
-    wait = { what, until };
-    emitAt(now, { event: "waiting", for: what, until: new Date(until).toISOString() });
+    const isSame = wait?.kind === reason.kind && (wait.until ?? now + 1) > now;
+    if (isSame) return;
+    wait = reason;
+    const { kind, text, until } = reason;
+    emitAt(now, { event: "waiting", for: kind, message: text, until: isoOrNull(until) });
   };
   const close = async () => {
     await reported.catch(() => undefined);
@@ -181,11 +184,12 @@ export function openEvents(place: StatePlace, clock: Clock, emit: (event: RunEve
       report(async (now) => {
         await writeSteps();
         writeStops(progress.stops, now);
-        const { waiting: what, until } = progress;
-        if (what === null || what === "tasks" || until === null) wait = { what: null, until: 0 };
-        else writeWait(what, until, now);
+        const { reason } = progress;
+        // What ends a run is reported as `stopped`.
+        if (reason === null || reason.kind === "stopping") wait = null;
+        else writeWait(reason, now);
       }),
-    waiting: (what, until) => report((now) => writeWait(what, until, now)),
+    waiting: (reason) => report((now) => writeWait(reason, now)),
     async finish({ exit, facts, stops }) {
       report(async (now) => {
         await writeSteps();

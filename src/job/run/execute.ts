@@ -8,12 +8,13 @@ import { balanceTold, noCredits } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
 import { localInput } from "../../manifest/local-inputs.js";
 import { openPublisher, PublishError, type PublishSettings, publishPlace } from "../../publish/publisher.js";
 import { arrange, Replacements } from "../../run/arrange.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
-import { type Obstacles, type Progress, runLoop } from "../../run/loop.js";
+import { type Progress, runLoop } from "../../run/loop.js";
 import { openSession, type RunPorts, type RunSettings, type Session } from "../../run/ports.js";
 import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
@@ -54,9 +55,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   try {
     const orders = await begin(options, session, outputs);
     try {
-      const tellOthers = obstacleTeller(options.opened.lock);
+      const tellOthers = reasonTeller(options.opened.lock);
       const tell = (progress: Progress) => {
-        tellOthers(progress);
+        tellOthers(progress.reason);
         onProgress(progress);
       };
       await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend }).catch((error: unknown) =>
@@ -93,13 +94,13 @@ async function begin(
   return pollOrders({ store, clock, session, account });
 }
 
-/** Keeps what holds the run up in the lock's note, for those who watch the run. */
-function obstacleTeller(lock: WorkspaceLock): (obstacles: Obstacles) => void {
-  let told: Obstacles = { diskTrouble: null, outage: null };
-  return ({ diskTrouble, outage }) => {
-    if (diskTrouble === told.diskTrouble && outage === told.outage) return;
-    told = { diskTrouble, outage };
-    lock.meets(told);
+/** Keeps why the run waits in the lock's note, for those who watch the run. */
+function reasonTeller(lock: WorkspaceLock): (reason: Reason | null) => void {
+  let last: Reason | null = null;
+  return (reason) => {
+    if (reason?.kind === last?.kind && reason?.text === last?.text && reason?.until === last?.until) return;
+    last = reason;
+    lock.waits(reason);
   };
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Problem } from "../../core/problem.js";
-import type { WaitReason } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
@@ -25,7 +25,7 @@ export interface PlanJobOptions extends SheetOptions {
   log: Log;
   signal: AbortSignal;
   /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
-  onWait?(what: WaitReason, until: number): void;
+  onWait?(reason: Reason): void;
 }
 
 /**

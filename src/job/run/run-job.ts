@@ -9,7 +9,7 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Changes, Output, Run, Store, TransactionPart } from "../../core/ports/store.js";
-import type { WaitReason } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import {
   exitOfRefusal,
@@ -63,7 +63,7 @@ export interface JobOptions {
   onBegin?(run: Run): Promise<void> | void;
   onProgress(progress: Progress): void;
   /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
-  onWait(what: WaitReason, until: number): void;
+  onWait(reason: Reason): void;
   ifLocked: WorkspaceSessionOptions["ifLocked"];
   onLocked(message: string): void;
 }

@@ -11,8 +11,9 @@ import { chargeTold, credits } from "../../core/money.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
-import type { Lanes, WaitReason } from "../../core/quota/quota.js";
+import type { Lanes } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
 import type { Proxies } from "../../proxy/variables.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { type OpenLanes, openLanes } from "../../store/lock.js";
@@ -42,7 +43,7 @@ export interface AccountOptions {
   /** The user's own limits, below the plan's. */
   limits?: OwnLimits;
   onDailyLimit: "stop" | "wait";
-  onWait?(what: WaitReason, until: number): void;
+  onWait?(reason: Reason): void;
 }
 
 /** An account in use: its quota ledger and its service. */

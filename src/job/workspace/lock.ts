@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } f
 import { hostname, userInfo } from "node:os";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
-import type { Obstacles } from "../../run/loop.js";
+import type { Reason } from "../../core/reason.js";
 import { type Lock, takeLock } from "../../store/lock.js";
 import { openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
@@ -15,8 +15,8 @@ export interface LockOwner {
   since: number;
   /** The run that it executes; null before the run starts. */
   run: number | null;
-  /** What holds the run up, if something has; not known where the state is in a database, which has no place for it. */
-  obstacles?: Obstacles;
+  /** Why the run waits, if it does; where the state is in a database, without its circumstances. */
+  reason?: Reason | null;
 }
 
 /** Who starts a run here. */
@@ -37,8 +37,8 @@ function userName(): string {
 export interface WorkspaceLock {
   /** Says which run this process executes. */
   carries(run: number): Promise<void>;
-  /** Says what holds the run up. */
-  meets(obstacles: Obstacles): void;
+  /** Says why the run waits; null while it does not. */
+  waits(reason: Reason | null): void;
   /** The store for what only the owner of the lock may write. Close it before the lock is released. */
   openStore(): Promise<Store>;
   release(): Promise<void>;
@@ -52,7 +52,7 @@ export async function takeWorkspaceLock(workspace: Workspace, clock: Clock): Pro
   const note = noteLockOwner(workspace.lockFile, clock);
   return {
     carries: async (run) => note.carries(run),
-    meets: (obstacles) => note.meets(obstacles),
+    waits: (reason) => note.waits(reason),
     openStore: () => openStore(workspace, clock),
     async release() {
       note.remove();
@@ -67,13 +67,20 @@ async function lockOnServer(
   clock: Clock,
 ): Promise<WorkspaceLock | null> {
   const { lockSharedStore } = await import("../../store/postgres/ports.js");
-  const holder = { pid: process.pid, host: hostname(), run: null };
+  let holder: Omit<LockOwner, "since"> = { pid: process.pid, host: hostname(), run: null };
   const locked = await lockSharedStore({ address, root, clock }, holder);
   if (locked === null) return null;
   const { store, says, release } = locked;
   return {
-    carries: (run) => says({ ...holder, run }),
-    meets() {},
+    async carries(run) {
+      holder = { ...holder, run };
+      await says(holder);
+    },
+    waits(reason) {
+      holder = { ...holder, reason };
+      // A run that has lost the connection ends by itself, and says why.
+      void says(holder).catch(() => undefined);
+    },
     openStore: async () => store,
     release,
   };
@@ -117,8 +124,8 @@ export function fileLockOwner(lockFile: string): LockOwner | null {
 export interface LockNote {
   /** Records which run it executes. */
   carries(run: number): void;
-  /** Records what holds the run up. */
-  meets(obstacles: Obstacles): void;
+  /** Records why the run waits. */
+  waits(reason: Reason | null): void;
   /** Removes the note. */
   remove(): void;
 }
@@ -138,7 +145,7 @@ export function noteLockOwner(lockFile: string, clock: Clock): LockNote {
   write({});
   return {
     carries: (run) => write({ run }),
-    meets: (obstacles) => write({ obstacles }),
+    waits: (reason) => write({ reason }),
     remove() {
       if (file !== null) closeSync(file);
       rmSync(path, { force: true });

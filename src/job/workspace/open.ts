@@ -3,7 +3,8 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
-import type { OwnLimits, WaitReason } from "../../core/quota/quota.js";
+import type { OwnLimits } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
 import { madeWritable, makeFolder, wayOut } from "../../store/open.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { resumeCommand } from "./find-run.js";
@@ -30,7 +31,7 @@ export interface WorkspaceSessionOptions {
   log: Log;
   signal: AbortSignal;
   onDailyLimit: "stop" | "wait";
-  onWait(what: WaitReason, until: number): void;
+  onWait(reason: Reason): void;
   /** What to do if another run has the lock. */
   ifLocked: "fail" | "wait" | "skip";
   /** Called repeatedly while waiting for the lock. */

@@ -4,8 +4,9 @@ import type { FailureKind } from "../../core/failure.js";
 import { type ItemState, itemStates } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Reason } from "../../core/reason.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
-import type { Reason } from "../../text/reasons.js";
+import type { ItemReason } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
 import { type Evidence, evidenceOf, reasonOf } from "./evidence.js";
@@ -38,6 +39,7 @@ export async function statusOf(
     const overview = await overviewOf(store, run, {
       runs,
       current: await lockOwnerOf(workspace),
+      now: clock.now(),
     });
     const isLatest = !runs.some(({ id, jobId }) => id > run.id && jobId === run.jobId);
     // In a run in progress it is normal that items wait for others.
@@ -54,7 +56,7 @@ export async function statusOf(
 }
 
 /** An item that failed, and why. */
-export interface ItemFailure extends Reason {
+export interface ItemFailure extends ItemReason {
   kind: FailureKind;
 }
 
@@ -121,7 +123,7 @@ export async function historyOf(workspace: Workspace, clock: Clock, since = 0): 
     const lockOwner = await lockOwnerOf(workspace);
     for (const run of all.filter(({ endedAt }) => endedAt === null || endedAt >= since)) {
       const { archived = 0, failed = 0, held = 0, unknown = 0 } = outcomes.get(run.id) ?? {};
-      const overview = await overviewOf(store, run, { runs: all, current: lockOwner });
+      const overview = await overviewOf(store, run, { runs: all, current: lockOwner, now: clock.now() });
       const failures = failed === 0 ? [] : failuresOf(await store.items(run.id, ["failed"]));
       runs.push({ ...overview, archived, failed, held, unknown, failures });
     }
@@ -144,7 +146,7 @@ async function outcomesOf(workspace: Workspace, clock: Clock) {
 async function overviewOf(
   store: Store,
   run: Run,
-  { runs, current }: { runs: readonly Run[]; current: LockOwner | null },
+  { runs, current, now }: { runs: readonly Run[]; current: LockOwner | null; now: number },
 ): Promise<RunOverview> {
   const alive = current?.run === run.id;
   const newest = runs.findLast(isUnfinished)?.id === run.id;
@@ -154,7 +156,9 @@ async function overviewOf(
   const { submitting } = await store.counts(run.id);
   return {
     run,
+    now,
     alive,
+    reason: alive ? (current.reason ?? null) : null,
     lockOwner: alive || runs.at(-1)?.id === run.id ? current : null,
     resume: canResume ? resumeCommand(run, newest) : null,
     left: alive || isDone ? null : await leftToDo(store, run),
@@ -166,8 +170,12 @@ async function overviewOf(
 /** The status of every run. Times are UTC ms. */
 export interface RunOverview extends SpentIn {
   run: Run;
+  /** When this was read (UTC ms). */
+  now: number;
   /** A process is working on it now. */
   alive: boolean;
+  /** Why the run in progress buys or sends nothing now; null if it does. */
+  reason: Reason | null;
   /** The process that has the workspace's lock; shown with the run that it executes, and with the newest. */
   lockOwner: LockOwner | null;
   /** The command that continues it; null if it is finished or in progress. */

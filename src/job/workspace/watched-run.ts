@@ -40,7 +40,7 @@ export async function watchRun(
       if (owner === null) return null;
       const now = clock.now();
       const progress = await progressOf(store, run, (await readQuota(quota, run, now)) ?? unknownQuota, now);
-      return { ...progress, ...owner.obstacles };
+      return { ...progress, reason: owner.reason ?? null };
     },
     async close() {
       await quota?.close();
@@ -92,18 +92,11 @@ async function progressOf(
   now: number,
 ): Promise<Progress> {
   const { charged, pending } = await store.spending(id);
-  const { blockedUntil, day } = quota;
-  // The quota itself shows that the minute is full.
-  const waiting = blockedUntil !== null ? "service" : day.nextFreeAt > now ? "day" : null;
   return {
     counts: await store.counts(id),
     quota,
-    waiting,
-    until: waiting === null ? null : (blockedUntil ?? day.nextFreeAt),
+    reason: null,
     stops: [],
-    diskTrouble: null,
-    outage: null,
-    hold: null,
     spent: plus(charged, pending),
     cap: options.maxCredits ?? null,
     forecastMs: options.forecast?.ms ?? null,

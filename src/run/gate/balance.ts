@@ -16,6 +16,7 @@ import {
   type Quota,
   waitsFor,
 } from "../../core/quota/quota.js";
+import { plainReason, type Reason } from "../../core/reason.js";
 import { shortText } from "../../text/terminal.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts } from "./ports.js";
@@ -114,8 +115,14 @@ export class Balance {
     private readonly countRequest: () => void,
   ) {}
 
-  get isAwaited(): boolean {
+  private get isAwaited(): boolean {
     return this.nextReading !== null;
+  }
+
+  /** Why nothing is bought while credits are waited for. */
+  get against(): Reason | null {
+    if (!this.isAwaited) return null;
+    return plainReason("credits", this.wakeAt);
   }
 
   /** When the balance is read next (UTC ms); null if nothing waits for credits. */

@@ -1,7 +1,9 @@
 import type { ServiceClock, Wait } from "../../client/service-clock.js";
 import type { FailureKind } from "../../core/failure.js";
 import { backoffMs } from "../../core/quota/backoff.js";
+import type { Reason } from "../../core/reason.js";
 import { wait } from "../../text/amounts.js";
+import { localTime } from "../../text/times.js";
 import type { GatePorts } from "./ports.js";
 
 /** Equal failures of a model in a row after which its other items wait. */
@@ -49,7 +51,7 @@ export class Breaker {
 }
 
 /** Since when the service cannot be reached (UTC ms), and why. */
-export interface Outage {
+interface Outage {
   since: number;
   reason: string;
 }
@@ -59,7 +61,7 @@ export class Reachability {
   private silence: Wait | null = null;
   private failures = 0;
   private lasts: (() => number) | null = null;
-  outage: Outage | null = null;
+  private outage: Outage | null = null;
 
   /** An outage is too long after `unreachableMs`. */
   constructor(
@@ -80,6 +82,14 @@ export class Reachability {
     this.lasts = null;
     this.silence = null;
     this.outage = null;
+  }
+
+  /** Why nothing is sent while the service cannot be reached. */
+  get against(): Reason | null {
+    if (this.outage === null) return null;
+    const from = localTime(this.outage.since).slice("2026-11-20 ".length);
+    const text = `service unreachable since ${from} (${this.outage.reason})`;
+    return { kind: "outage", text, until: this.silence?.until ?? null };
   }
 
   /** Whether a request that got no answer was sent while the service could not be reached anyway (UTC ms). */

@@ -1,5 +1,6 @@
 import type { DiskRefusal } from "../../archive/disk/space.js";
 import type { ServiceClock, Wait } from "../../client/service-clock.js";
+import { type Reason, reasonFor } from "../../core/reason.js";
 import type { GatePorts } from "./ports.js";
 
 /**
@@ -38,6 +39,13 @@ export class DiskTrouble {
   /** Why the disk refuses files; null if it accepts all files. */
   get reason(): string | null {
     return (this.ofSave ?? this.ofCheck)?.reason ?? null;
+  }
+
+  /** Why nothing is bought; null if the disk accepts all files. */
+  get against(): Reason | null {
+    const { reason, wakeAt } = this;
+    if (reason === null) return null;
+    return reasonFor("disk", reason, wakeAt);
   }
 
   /** When the free space is checked again (UTC ms); null if nothing waits for that. */
@@ -93,9 +101,11 @@ export class ReceiptsTrouble {
     return this.error === null ? null : `the receipts cannot be written (${this.error.message})`;
   }
 
-  /** Nothing is bought until it is time for another try. */
-  get holdsBack(): boolean {
-    return this.retry !== null && !this.retry.isOver;
+  /** Why nothing is bought until it is time for another try. */
+  get against(): Reason | null {
+    const { error, retry } = this;
+    if (error === null || retry === null || retry.isOver) return null;
+    return reasonFor("receipts", error.message, retry.until);
   }
 
   /** When they are tried again (UTC ms); null while they can be written. */

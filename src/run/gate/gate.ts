@@ -3,8 +3,9 @@ import { jobFolder } from "../../archive/disk/names.js";
 import type { TaskOutcome } from "../../client/answer.js";
 import { ServiceError } from "../../client/service.js";
 import { type Credits, plus } from "../../core/money.js";
-import type { Decision, Parked, View } from "../../core/next/next.js";
-import { isLongWait, silenceText, slotsLeft } from "../../core/quota/quota.js";
+import { type Decision, type Parked, unsavedMax, type View } from "../../core/next/next.js";
+import { isLongWait, promptMs, silenceText } from "../../core/quota/quota.js";
+import { plainReason, type Reason, reasonFor } from "../../core/reason.js";
 import { capStops, isOpen, type Stop, type StopKind } from "../../core/stop.js";
 import { localTime } from "../../text/times.js";
 import { Balance } from "./balance.js";
@@ -16,7 +17,7 @@ import { Prices } from "./prices.js";
 import { Settling } from "./settling.js";
 
 /** Whether anything may be bought now, or the one reason why not. */
-export type Answer = { yes: true } | { yes: false; reason: string };
+export type Answer = { yes: true } | { yes: false; reason: Reason };
 
 /** Which items may be bought, and how far the credits reach. */
 export interface Terms {
@@ -89,13 +90,32 @@ export class Gate {
     return reason === null ? { yes: true } : { yes: false, reason };
   }
 
-  private reasonAgainst(): string | null {
+  private reasonAgainst(): Reason | null {
+    const { disk, receipts, balance, settling } = this;
     const stop = this.stops.find((one) => !isOpen("submit", [one]));
-    if (stop) return stop.message;
-    if (this.disk.reason !== null) return `the archive cannot be written (${this.disk.reason})`;
-    if (this.receipts.holdsBack) return this.receipts.reason;
-    if (this.balance.isAwaited) return "out of credits, waiting for more";
-    return this.settling.reasonAgainst;
+    if (stop) return reasonFor("stopping", stop.message, null);
+    return disk.against ?? receipts.against ?? balance.against ?? settling.against;
+  }
+
+  /** Why nothing is bought or sent now, the most important reason first; null if something may be. */
+  reason({ counts, now, quota }: View, { shortage, isIdle }: Decision): Reason | null {
+    const { disk, reach, stops } = this;
+    const against = this.reasonAgainst();
+    if (against?.kind === "stopping") return against;
+    const trouble = disk.against ?? reach.against;
+    if (trouble !== null) return trouble;
+    if (against !== null && this.wantsToBuy(counts)) {
+      // A check that is made at once needs no explanation.
+      const isOver = against.until !== null && against.until <= now;
+      if (!isOver) return against;
+    }
+    if (counts.ready >= unsavedMax && counts.planned > 0 && isOpen("submit", stops))
+      return { kind: "saving", text: `${counts.ready} finished tasks are saved first`, until: null };
+    if (shortage === null || shortage.until <= now) return null;
+    // In the first minutes of an account, requests leave one after the other.
+    const isBrief = shortage.kind === "pacing" && quota.pacing.spacingMs === 0;
+    if (isBrief && (!isIdle || shortage.until - now <= promptMs)) return null;
+    return plainReason(shortage.kind, shortage.until);
   }
 
   wantsToBuy(counts: View["counts"]): boolean {
@@ -209,12 +229,13 @@ export class Gate {
   }
 
   /** Ends the run if it would have to wait for hours, unless the user wants it to wait. */
-  private stopForLongWait({ quota, now }: View, { waiting }: Decision): void {
+  private stopForLongWait({ quota, now }: View, { shortage, isIdle }: Decision): void {
+    if (this.settings.onDailyLimit === "wait" || shortage === null || !isIdle) return;
     const silentUntil = quota.blockedUntil ?? now;
-    if (this.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
+    if (!isLongWait(shortage.kind, silentUntil - now)) return;
     const until = localTime(quota.day.nextReleaseAt ?? now);
-    if (waiting === "service") this.stop("silence", silenceText(silentUntil));
-    else if (slotsLeft(quota.day) < 1) this.stop("day", `the day's requests are used up until ${until}`);
+    if (shortage.kind === "service") this.stop("silence", silenceText(silentUntil));
+    else if (shortage.kind === "day") this.stop("day", `the day's requests are used up until ${until}`);
     else
       this.stop(
         "reserve",
@@ -244,7 +265,7 @@ export class Gate {
  * Whether a cap ends submitting. A failed task frees its price, and so does an unknown request that was not charged; an
  * item that waits for a slot may still fit. So a cap ends submitting only when nothing is open and nothing waits.
  */
-function endsAtCap({ counts, busy, awaitsSettling }: View, { capped, steps, waiting }: Decision): boolean {
+function endsAtCap({ counts, busy, awaitsSettling }: View, { capped, steps, shortage }: Decision): boolean {
   const open = counts.submitting + counts.processing + busy.size + steps.length;
-  return capped && open === 0 && !awaitsSettling && waiting === null;
+  return capped && open === 0 && !awaitsSettling && shortage === null;
 }

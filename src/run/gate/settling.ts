@@ -6,15 +6,11 @@ import { balanceTold, inCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
 import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
+import type { Reason } from "../../core/reason.js";
+import { count } from "../../text/amounts.js";
 import { readCounters } from "./balance.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts, SettlingSettings } from "./ports.js";
-
-/** Unanswered requests that submitting waits for, and when more can be known about them (UTC ms). */
-export interface SubmitPause {
-  unsettled: number;
-  until: number;
-}
 
 /** Milliseconds until the next check whether a reading can be taken: the last POST of another process, or a pause, has ended. */
 const gateMs = 1_000;
@@ -90,16 +86,16 @@ export class Settling {
   ) {}
 
   /** Why nothing may be submitted: a reading comes first, even if it cannot be taken now, or too many requests were lost. */
-  get reasonAgainst(): string | null {
-    if (this.reading?.isOver) return "the key's counters are read before anything else is submitted";
+  get against(): Reason | null {
+    const until = this.wakeAt;
     const lost = this.lostHere.size;
-    return lost < this.settings.unsettledMax ? null : `${lost} unanswered requests are being settled`;
-  }
-
-  /** What submitting waits for, and until when (UTC ms); null while it does not wait. */
-  get hold(): SubmitPause | null {
-    const until = this.reasonAgainst !== null ? this.wakeAt : null;
-    return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
+    if (this.reading?.isOver) {
+      const text = `submitting is paused until ${count(this.unsettled, "lost answer is", "lost answers are")} settled`;
+      return { kind: "counters", text, until };
+    }
+    if (lost < this.settings.unsettledMax) return null;
+    const text = `submitting is paused until ${count(lost, "lost answer is", "lost answers are")} settled`;
+    return { kind: "settling", text, until };
   }
 
   /**

@@ -70,7 +70,7 @@ export function ledgerMethods(
           }
           if (claim && slotsLeft(current.day) - 1 < current.owedElsewhere + claim.requests) {
             const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
-            return { ticket: null, waitUntil, waitsFor: "day" };
+            return { ticket: null, waitUntil, waitsFor: "reserve" };
           }
           if (claim && current.day.limit !== null) yield* owe(sql, accountId, claim, now);
           const id = yield* sql(

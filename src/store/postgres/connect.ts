@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.js";
+import { plainReason, type Reason, reasonKinds } from "../../core/reason.js";
 import type { Database, Queries, Script } from "../script.js";
 import type { DatabaseAddress } from "./address.js";
 import { connected, endClient, ended, poolOf } from "./connection.js";
@@ -55,6 +56,8 @@ export interface LockHolder {
   pid: number;
   host: string;
   run: number | null;
+  /** Why the run waits, if it does. */
+  reason?: Reason | null;
 }
 
 export interface LockedPostgres extends PostgresDatabase {
@@ -168,19 +171,32 @@ export function* holder(
        AND (CAST(l.classid AS BIGINT) << 32) | CAST(l.objid AS BIGINT) = ${lockKey(address)}`,
   ).get()) as { name: string; since: number } | undefined;
   if (row === undefined) return null;
-  const [, pid, host = "", run] = /^bulkgen (\d+)@(\S*)(?: run (\d+))?$/.exec(row.name) ?? [];
+  const [, pid, host = "", run, kind, until] =
+    /^bulkgen (\d+)@(\S*)(?: run (\d+))?(?: ([a-z]+)(?::([0-9a-z]+))?)?$/.exec(row.name) ?? [];
+  const reason = reasonKinds.find((known) => known === kind);
   return {
     pid: Number(pid),
     host,
     run: run === undefined ? null : Number(run),
     since: Math.floor(row.since),
+    reason: reason === undefined ? null : plainReason(reason, until === undefined ? null : secondsIn(until)),
   };
 }
 
-/** The name of a connection, of which PostgreSQL keeps 63 bytes. */
-function nameOf({ pid, host, run }: LockHolder): string {
-  const name = host.replace(/[^\w.-]/g, "_").slice(0, 32);
-  return `bulkgen ${pid}@${name}${run === null ? "" : ` run ${run}`}`;
+/** The name of a connection, of which PostgreSQL keeps 63 bytes: of a reason, its kind and its end. */
+function nameOf({ pid, host, run, reason }: LockHolder): string {
+  const end = reason?.until == null ? "" : `:${Math.ceil(reason.until / 1_000).toString(36)}`;
+  const rest = `${run === null ? "" : ` run ${run}`}${reason == null ? "" : ` ${reason.kind}${end}`}`;
+  const start = `bulkgen ${pid}@`;
+  const name = host.replace(/[^\w.-]/g, "_").slice(0, Math.min(32, nameBytes - start.length - rest.length));
+  return start + name + rest;
+}
+
+const nameBytes = 63;
+
+/** UTC ms. */
+function secondsIn(text: string): number {
+  return Number.parseInt(text, 36) * 1_000;
 }
 
 function lockKey({ schema }: DatabaseAddress): string {

@@ -146,7 +146,7 @@ describe("what goes first", () => {
     const decision = next(
       view({ tasks: [task(1, { kind: "overdue", nextAt: now + 700 })], state: { processing: 1 } }),
     );
-    expect(decision).toMatchObject({ steps: [], wakeAt: now + 700, done: false, waiting: "tasks" });
+    expect(decision).toMatchObject({ steps: [], wakeAt: now + 700, done: false, shortage: null });
   });
 });
 
@@ -259,7 +259,7 @@ describe("what is worth a request", () => {
     const tight = { ...quota(0, 990, [30, 1_000]), owedElsewhere: 9 };
     expect(next(view({ planned: planned(1), quota: tight, state: { planned: 1 } }))).toMatchObject({
       steps: [],
-      waiting: "day",
+      shortage: { kind: "reserve" },
     });
   });
 
@@ -274,7 +274,11 @@ describe("what is worth a request", () => {
         }),
       );
     expect(steps(now).steps).toHaveLength(1);
-    expect(steps(now + 500)).toMatchObject({ steps: [], wakeAt: now + 500, waiting: "minute" });
+    expect(steps(now + 500)).toMatchObject({
+      steps: [],
+      wakeAt: now + 500,
+      shortage: { kind: "pacing", until: now + 500 },
+    });
   });
 
   describe("P10: near the end, with few places at a time,", () => {
@@ -336,7 +340,11 @@ test("P20: what was put off before the clock was put back is due", () => {
 describe("quota", () => {
   test("P9: with the minute full nothing is sent, and the run wakes when a place is free", () => {
     const decision = next(view({ planned: planned(1), quota: quota(60), state: { planned: 1 } }));
-    expect(decision).toMatchObject({ steps: [], wakeAt: now + 30_000, waiting: "minute" });
+    expect(decision).toMatchObject({
+      steps: [],
+      wakeAt: now + 30_000,
+      shortage: { kind: "minute", until: now + 30_000 },
+    });
   });
 
   test("P11: while the service asked for silence nothing is sent", () => {
@@ -344,7 +352,11 @@ describe("quota", () => {
     const decision = next(
       view({ planned: planned(1), tasks: due(2), quota: silent, state: { planned: 1, processing: 1 } }),
     );
-    expect(decision).toMatchObject({ steps: [], wakeAt: now + 9_000, waiting: "service" });
+    expect(decision).toMatchObject({
+      steps: [],
+      wakeAt: now + 9_000,
+      shortage: { kind: "service", until: now + 9_000 },
+    });
   });
 
   test("a step that becomes due before a slot is free does not wake the run", () => {
@@ -400,7 +412,12 @@ describe("quota", () => {
     const decision = next(
       view({ planned: planned(1), quota: quota(0, 999, [30, 1_000]), state: { planned: 1 } }),
     );
-    expect(decision).toMatchObject({ steps: [], wakeAt: now + 3_600_000, waiting: "day", done: false });
+    expect(decision).toMatchObject({
+      steps: [],
+      wakeAt: now + 3_600_000,
+      shortage: { kind: "reserve" },
+      done: false,
+    });
   });
 
   test("an unlimited plan is bounded by lanes alone", () => {
@@ -525,8 +542,12 @@ describe("a parent whose URLs have expired", () => {
 
   test("is polled only while the day has requests for it and for the tasks at the service", () => {
     const day = { ...quota(0), day: { ...quota(0).day, limit: 10, used: 9, nextReleaseAt: now + 60_000 } };
-    const { steps, waiting, done } = next(view({ renewals, quota: day }));
-    expect({ steps, waiting, done }).toEqual({ steps: [], waiting: "day", done: false });
+    const { steps, shortage, done } = next(view({ renewals, quota: day }));
+    expect({ steps, shortage, done }).toEqual({
+      steps: [],
+      shortage: { kind: "reserve", until: now + 60_000 },
+      done: false,
+    });
   });
 });
 
@@ -635,11 +656,13 @@ describe("slots are kept for polls of the next seconds", () => {
 });
 
 describe("what a run waits for", () => {
-  test("is nothing while something is done", () => {
+  test("is said while something else is done, and nothing is idle then", () => {
     const full = { planned: planned(1), quota: quota(60), state: { planned: 1 } };
-    expect(next(view(full)).waiting).toBe("minute");
-    expect(next(view({ ...full, busy: new Set([9]) })).waiting).toBeNull();
-    expect(next(view({ ...full, ready: ready(2), state: { planned: 1, ready: 1 } })).waiting).toBeNull();
+    const shortage = { kind: "minute", until: now + 30_000 };
+    expect(next(view(full))).toMatchObject({ shortage, isIdle: true });
+    expect(next(view({ ...full, busy: new Set([9]) }))).toMatchObject({ shortage, isIdle: false });
+    const downloading = view({ ...full, ready: ready(2), state: { planned: 1, ready: 1 } });
+    expect(next(downloading)).toMatchObject({ shortage, isIdle: false });
   });
 
   test("is the minute only if something is due before it has a slot", () => {
@@ -651,22 +674,26 @@ describe("what a run waits for", () => {
           state: { planned: 1 },
         }),
       );
-    expect(later(29_999)).toMatchObject({ waiting: "minute", wakeAt: now + 30_000 });
-    expect(later(30_000)).toMatchObject({ waiting: null, wakeAt: now + 30_000 });
-    expect(later(31_000)).toMatchObject({ waiting: null, wakeAt: now + 31_000 });
+    expect(later(29_999)).toMatchObject({
+      shortage: { kind: "minute", until: now + 30_000 },
+      wakeAt: now + 30_000,
+    });
+    expect(later(30_000)).toMatchObject({ shortage: null, wakeAt: now + 30_000 });
+    expect(later(31_000)).toMatchObject({ shortage: null, wakeAt: now + 31_000 });
   });
 
   test("is the day only if a submit is due that it has no request for", () => {
     const short = quota(0, 999, [30, 1_000]);
     const poll = [task(1, { kind: "overdue", nextAt: now + 1_000 })];
-    expect(next(view({ tasks: poll, quota: short, state: { processing: 1 } })).waiting).toBe("tasks");
-    expect(next(view({ planned: planned(1), quota: short, state: { planned: 1 } })).waiting).toBe("day");
+    expect(next(view({ tasks: poll, quota: short, state: { processing: 1 } })).shortage).toBeNull();
+    const submits = view({ planned: planned(1), quota: short, state: { planned: 1 } });
+    expect(next(submits).shortage?.kind).toBe("reserve");
     // Lanes are what is missing here, or somebody who polls.
     const lanes = { submit: 0, poll: 0, download: 4 };
     const enough = quota(0, 998, [30, 1_000]);
-    expect(next(view({ planned: planned(1), free: lanes, quota: enough })).waiting).toBeNull();
+    expect(next(view({ planned: planned(1), free: lanes, quota: enough })).shortage).toBeNull();
     const busy = { tasks: due(1), free: lanes, quota: short, state: { processing: 1 } };
-    expect(next(view(busy)).waiting).toBe("tasks");
+    expect(next(view(busy)).shortage).toBeNull();
     const unknown = { ...short, day: { ...short.day, nextReleaseAt: null } };
     expect(next(view({ planned: planned(1), quota: unknown, state: { planned: 1 } })).wakeAt).toBe(
       now + 60_000,
@@ -674,7 +701,7 @@ describe("what a run waits for", () => {
   });
 
   test("is nothing where nothing is at the service", () => {
-    expect(next(view({ state: { ready: 1 }, expired: 1 })).waiting).toBeNull();
+    expect(next(view({ state: { ready: 1 }, expired: 1 })).shortage).toBeNull();
   });
 });
 

@@ -189,18 +189,22 @@ test("P12: the day keeps one request for each open task, and two for each unansw
 });
 
 describe("what a request waits for", () => {
-  test("the service, if it asks for a pause; else the day, if that is used up; else the minute", () => {
+  test("the service, if it asks for a pause; else the day, if that is used up; else the minute; else its place in the pacing", () => {
     const full = quota({ minute: window(30, 30), day: window(100, 100) });
     expect(waitsFor({ ...full, blockedUntil: now + 1 }, now)).toBe("service");
     expect(waitsFor({ ...full, blockedUntil: now }, now)).toBe("day");
     expect(waitsFor({ ...full, day: window(100, 99) }, now)).toBe("minute");
+    const open = quota({ minute: window(30, 29), day: window(100, 98) });
+    expect(waitsFor(open, now)).toBe("pacing");
+    expect(waitsFor(open, now, 1)).toBe("minute");
+    expect(waitsFor(open, now, 2)).toBe("day");
   });
 
   test("is long if it is the day, or a pause of more than half an hour", () => {
     expect(isLongWait("day", 1)).toBe(true);
     expect(isLongWait("service", 30 * minute)).toBe(false);
     expect(isLongWait("service", 30 * minute + 1)).toBe(true);
-    for (const other of ["minute", "tasks", null] as const) expect(isLongWait(other, day)).toBe(false);
+    for (const other of ["minute", "pacing"] as const) expect(isLongWait(other, day)).toBe(false);
   });
 
   test("is told with the time at which it ends", () => {

@@ -40,12 +40,13 @@ function lockOf(workspace: Workspace) {
 test("what holds the run up is in the note of the lock, however long it is, until it is over", async () => {
   const workspace = findWorkspace({ cwd: root, sandbox: false, env: { XDG_STATE_HOME: root } });
   const lock = await lockOf(workspace);
-  const told = async () => (await lockOwnerOf(workspace))?.obstacles;
+  const told = async () => (await lockOwnerOf(workspace))?.reason;
   await lock.carries(3);
   expect(await told()).toBeUndefined();
-  for (const diskTrouble of ["disk full", `disk full (/${"ä".repeat(2_000)})`, null, "no such folder"]) {
-    lock.meets({ diskTrouble, outage: null });
-    expect(await told()).toEqual({ diskTrouble, outage: null });
+  for (const text of ["disk full", `disk full (/${"ä".repeat(2_000)})`, null, "no such folder"]) {
+    const reason = text === null ? null : ({ kind: "disk", text, until: 5 } as const);
+    lock.waits(reason);
+    expect(await told()).toEqual(reason);
   }
   await lock.release();
   expect(await lockOwnerOf(workspace)).toBeNull();

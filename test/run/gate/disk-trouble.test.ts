@@ -105,16 +105,20 @@ describe("the room of the archive's disk", () => {
 test("P17: while receipts cannot be written nothing is bought, except for a try every 15 seconds", () => {
   const log = { ...silentLog, warn: (_: object, message: string) => void told.push(message) };
   const receipts = new ReceiptsTrouble(log, new ServiceClock(clock));
-  const state = () => [receipts.reason, receipts.holdsBack, receipts.wakeAt];
+  const state = () => [receipts.reason, receipts.against !== null, receipts.wakeAt];
   receipts.written(null);
   expect(state()).toEqual([null, false, null]);
   receipts.written(new Error("read-only"));
   const reason = "the receipts cannot be written (read-only)";
   expect(state()).toEqual([reason, true, clock.now() + 15_000]);
   clock.advance(15_000);
-  expect([receipts.reason, receipts.holdsBack]).toEqual([reason, false]);
+  expect([receipts.reason, receipts.against !== null]).toEqual([reason, false]);
   receipts.written(new Error("read-only"));
-  expect(receipts.holdsBack).toBe(true);
+  expect(receipts.against).toEqual({
+    kind: "receipts",
+    text: "the receipts of paid requests cannot be written (nothing new is bought): read-only",
+    until: clock.now() + 15_000,
+  });
   expect(told).toEqual(["the receipts cannot be written; nothing is submitted until they can be"]);
   receipts.written(null);
   expect(state()).toEqual([null, false, null]);

@@ -9,7 +9,7 @@ import { Words } from "./words.js";
 
 /** The run in progress, small: beside every view. */
 export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
-  const { counts, run, job, since, obstacle } = live;
+  const { counts, run, job, since, reason } = live;
   return (
     <a class="live-card" href={link("runs", run)}>
       <span class="live-head">
@@ -21,17 +21,17 @@ export function LiveCard({ live, now }: { live: LiveRun; now: number }) {
         {number(counts.archived ?? 0)} of {number(wantedItems(counts))} ·{" "}
         {duration(Math.max(0, Math.floor((now - since) / 1_000) * 1_000))}
       </span>
-      {obstacle !== null && <span class="stuck">waiting: see the run</span>}
+      {reason !== null && <span class="stuck">{visible(reason.text)}</span>}
     </a>
   );
 }
 
-/** What holds the run up, if something does. */
-export function ObstacleNote({ live: { obstacle } }: { live: LiveRun }) {
-  if (obstacle === null) return null;
+/** Why the run waits, if it does. */
+export function ReasonNote({ live: { reason } }: { live: LiveRun }) {
+  if (reason === null) return null;
   return (
     <p class="caution" role="status" dir="auto">
-      Waiting: {visible(obstacle)}
+      Now: {visible(reason.text)}
     </p>
   );
 }

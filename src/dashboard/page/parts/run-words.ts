@@ -1,6 +1,7 @@
 import type { ExitName } from "../../../core/exit.js";
 import { wantedItems } from "../../../core/item.js";
 import { timeLeftMs } from "../../../core/pace/time-left.js";
+import { isOfQuota } from "../../../core/reason.js";
 import { duration } from "../../../text/amounts.js";
 import type { LiveRun, RunEntry } from "../../shapes.js";
 import { clockTime } from "./amounts.js";
@@ -16,11 +17,11 @@ const endings: Partial<Record<ExitName, string>> = {
   unreachable: "stopped: no service",
 };
 
-/** How a run stands. One that says it is running while no process works on it has been broken off. */
+/** How a run stands. One that says it is running while no process works on it has crashed. */
 export function runStateWords(entry: RunEntry): string {
   const { state, alive, exit, counts, awaiting } = entry;
   if (alive) return "in progress";
-  if (state === "running") return "broken off";
+  if (state === "running") return "crashed";
   if (state === "cancelled" || state === "paused") return state;
   // It ended for an approval, or for a decision that may have been made since.
   if (exit === "held" && (counts.held ?? 0) === 0) {
@@ -37,10 +38,10 @@ export function isFollowed({ endedAt, alive, counts }: RunEntry): boolean {
 }
 
 /** When a run in progress is expected to end. */
-export function endWords({ counts, forecastMs, since, obstacle }: LiveRun, now: number): string {
-  if (obstacle !== null) return "not known";
+export function endWords({ counts, forecastMs, since, reason }: LiveRun, now: number): string {
+  if (reason !== null && !isOfQuota(reason)) return "not known";
   if (wantedItems(counts) > 0 && (counts.archived ?? 0) === wantedItems(counts)) return "ending";
-  const left = timeLeftMs(counts, forecastMs, now - since) ?? 0;
+  const left = Math.max(timeLeftMs(counts, forecastMs, now - since) ?? 0, (reason?.until ?? now) - now);
   if (left < 1_000) return "not known";
   const wholeMs = Math.round(left / 1_000) * 1_000;
   return `about ${clockTime(now + wholeMs)}, in ${duration(wholeMs)}`;

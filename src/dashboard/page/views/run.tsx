@@ -6,7 +6,7 @@ import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Icon } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
-import { ObstacleNote, QuotaGauge } from "../parts/live.js";
+import { QuotaGauge, ReasonNote } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
@@ -60,7 +60,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
           </p>
           {live !== null && <p class="quiet">end: {endWords(live, now)}</p>}
         </div>
-        {live !== null && <ObstacleNote live={live} />}
+        {live !== null && <ReasonNote live={live} />}
         <Progress counts={counts} label={`Progress of run ${id}`} large />
         <StateCountList counts={counts} />
         {isFollowed(run) && (

@@ -5,7 +5,7 @@ import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../.
 import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Beginning, Trouble, Waiting } from "../parts/empty.js";
-import { Gauge, ObstacleNote, QuotaGauge } from "../parts/live.js";
+import { Gauge, QuotaGauge, ReasonNote } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
@@ -103,7 +103,7 @@ function LiveRunPanel({ live, now }: { live: LiveRun; now: number }) {
         </p>
         <p class="quiet">end: {endWords(live, now)}</p>
       </div>
-      <ObstacleNote live={live} />
+      <ReasonNote live={live} />
       <Progress counts={counts} label={`Progress of run ${run}`} large />
       <StateCountList counts={counts} />
       <div class="gauges">
