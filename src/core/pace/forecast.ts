@@ -82,8 +82,7 @@ function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
   const needed = Math.ceil(requestsEach * items + (requestsEach - 1) * open);
   const requests = Math.max(needed, Math.ceil((requestsEach - 1) * open + expectedRequests(outlook)));
   if (requests === 0) return { requests, ms: 0, binds: "generation" };
-  const minuteNeed =
-    limits.perMinute === null ? 0 : Math.max(0, (needed + usedNow) / limits.perMinute - 1) * roundMs;
+  const minuteNeed = limits.perMinute === null ? 0 : minutesMs(needed + usedNow, outlook, limits.perMinute);
   const dayNeed = limits.perDay === null ? 0 : daysFor(needed, usedToday, limits.perDay) * dayMs;
   const generationNeed = generationMs(outlook);
   const ms = Math.max(minuteNeed, dayNeed, generationNeed);
@@ -133,6 +132,17 @@ function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
     owedElsewhere: 0,
     blockedUntil: null,
   };
+}
+
+/**
+ * When the last of so many requests is answered: a full minute's requests leave as fast as the lanes allow, and each slot
+ * is free again a whole minute after its answer. So the number of minutes is whole, however few requests the last one has.
+ */
+function minutesMs(requests: number, { lanes, plan }: Outlook, perMinute: number): number {
+  if (requests <= perMinute) return 0;
+  const last = requests - 1;
+  const withinMs = (last % perMinute) * (answerMs / (lanes ?? lanesOf(plan)));
+  return Math.floor(last / perMinute) * roundMs + withinMs + answerMs;
 }
 
 /** Days until the last request gets a slot. */

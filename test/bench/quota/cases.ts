@@ -120,6 +120,13 @@ export const foreseen: readonly Pick<Case, "plan" | "mix" | "items">[] = (
   ] as const
 ).flatMap(([plan, mix]) => [3, 10, 30, 100, 400].map((items) => ({ plan, mix, items })));
 
+/** Of how much time the forecast is held against the run. */
+export const timeForeseen = (["Starter", "Pro", "Enterprise"] as const).flatMap((plan) =>
+  (["images", "mixed"] as const).flatMap((mix) =>
+    [15, 20, 30, 40, 45, 60, 75, 100, 400].flatMap((items) => [true, false].map((knows) => ({ plan, mix, items, knows }))),
+  ),
+);
+
 /** A limiter at the service's door, the program's own ledger before it, and so many runs on the account. */
 export interface Refusing {
   plan: PlanName;

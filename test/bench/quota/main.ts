@@ -11,6 +11,7 @@ import {
   type Refusing,
   refusing,
   shortCases,
+  timeForeseen,
 } from "./cases.js";
 import { foresee } from "./foresee.js";
 import { Door } from "./limiter.js";
@@ -87,11 +88,11 @@ async function newAccount(service: TimedService, plan: PlanName, door: Door | nu
   return { scene, ledger: await (ledgers[0] as AccountLedger).open() };
 }
 
-async function ours(service: TimedService, each: Case): Promise<Figures> {
+async function ours(service: TimedService, each: Case, history: readonly Job[] = []): Promise<Figures> {
   const { plan, profile, untilMs, lanes } = each;
   const own = each.isNewAccount ? await newAccount(service, plan, null, lanes) : null;
   const scene = own?.scene ?? new Scene(service, plan, null, undefined, lanes);
-  const run = new OurRun(scene, [...service.jobs.keys()], profile ?? null);
+  const run = new OurRun(scene, [...service.jobs.keys()], profile ?? null, history);
   await scene.play([run], untilMs);
   await own?.ledger.close();
   return figuresOf(service, run.lastSeen - start);
@@ -168,4 +169,27 @@ for (const each of forecasts.filter(() => "forecast".includes(values.only))) {
   });
   const mean = forecast.reduce((sum, value) => sum + value, 0) / forecast.length;
   console.log(`| ${each.plan} | ${each.mix} | ${each.items} | ${mean.toFixed(2)} | ${requests.toFixed(2)} |`);
+}
+
+console.log(
+  "\n| Plan | Mix | Items | History | Time, forecast | as it came | Error of the mean | Median error of a run |",
+);
+console.log("|---|---|---|---|---|---|---|---|");
+const timed = values.short ? timeForeseen.slice(0, 2) : timeForeseen;
+for (const each of timed.filter(() => "time forecast".includes(values.only))) {
+  const runs: { foreseenMs: number; ms: number }[] = [];
+  for (let seed = firstSeed + 1; seed <= firstSeed + seeds; seed++) {
+    const service = new TimedService(jobsOf({ ...each, seed }), seed);
+    const history = each.knows ? jobsOf({ ...each, items: 100, seed: seed + 1_000_000 }) : [];
+    const foreseenMs = foresee(service.jobs, each.plan, history).ms;
+    runs.push({ foreseenMs, ms: (await ours(service, { ...each, name: "" }, history)).ms });
+  }
+  const mean = (of: (run: (typeof runs)[number]) => number) =>
+    runs.reduce((sum, run) => sum + of(run), 0) / runs.length;
+  const [foreseenS, s] = [mean(({ foreseenMs }) => foreseenMs) / 1_000, mean(({ ms }) => ms) / 1_000];
+  const errors = runs.map(({ foreseenMs, ms }) => Math.abs(foreseenMs / ms - 1)).toSorted((a, b) => a - b);
+  const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
+  console.log(
+    `| ${each.plan} | ${each.mix} | ${each.items} | ${each.knows ? "100 of them" : "none"} | ${foreseenS.toFixed(0)} s | ${s.toFixed(0)} s | ${percent(foreseenS / s - 1)} | ${percent(errors[Math.floor(errors.length / 2)] ?? 0)} |`,
+  );
 }

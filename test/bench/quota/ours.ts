@@ -13,12 +13,21 @@ import {
 import type { PollProfile } from "../../../src/core/pace/pressure.js";
 import type { StepKind } from "../../../src/core/stop.js";
 import type { Place } from "./ledger.js";
+import type { Job } from "./mixes.js";
 import type { Run, Scene } from "./scene.js";
 
 /** Polls in flight at once, as the runner has them. */
 const pollsMax = 32;
 /** Sleep after another run was quicker, as the loop has it. */
 const contendedMs = 1_000;
+
+/** Notes the generations of earlier runs. */
+export function learn(paces: DurationEstimates, history: readonly Job[]): void {
+  for (const [index, { model, category, durationMs }] of history.entries()) {
+    paces.register(model, model, category);
+    paces.finished(model, -1 - index, durationMs);
+  }
+}
 
 /** The runner's own decisions over the service: `core/next` at every turn, exactly as the loop asks it. */
 export class OurRun implements Run {
@@ -38,7 +47,10 @@ export class OurRun implements Run {
     private readonly scene: Scene,
     items: readonly number[],
     private readonly profile: PollProfile | null,
+    /** Of earlier runs. */
+    history: readonly Job[] = [],
   ) {
+    learn(this.paces, history);
     this.wakeAt = scene.now;
     this.lastSeen = scene.now;
     for (const index of items) {
