@@ -23,7 +23,7 @@ export async function makeSheet(
     for await (const event of events) {
       if (event.event === "archived") files.push(...event.files);
       if (event.event === "failed") console.log(`${event.rowId} failed: ${event.message}`);
-      if (event.event === "waiting") console.log(`waits for ${event.for} until ${event.until}`);
+      if (event.event === "waiting") console.log(`${event.message}, until ${event.until ?? "somebody acts"}`);
       if (event.event === "run_finished")
         console.log(`${event.exitName}: ${event.credits.spent} credits. ${event.nextStep ?? ""}`);
     }

@@ -13,14 +13,50 @@ import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
 
 /**
- * What to do next with a run that is not in progress, with the command to type; null if nothing is left to do. The
- * manifest is named as seen from `folder`, or by its whole path.
+ * What to do next with a run that is not in progress, with the commands to type; null if nothing is left to do. First what
+ * the run ended with, then everything else that waits, what is worst first. The manifest is named as seen from `folder`,
+ * or by its whole path.
  */
 export function nextStep(left: LeftToDo, folder: string | null = null): string | null {
+  const first = firstStep(left, folder);
+  const others = first === null ? [] : otherSteps(left, first, folder);
+  return first && [first, ...others].join("; also, ");
+}
+
+/** What else waits, apart from what the first step takes care of. */
+function otherSteps(left: LeftToDo, first: string, folder: string | null): string[] {
+  const { run, counts, isNewest } = left;
+  const resume = `\`${resumeCommand(run, isNewest)}\``;
+  const status = `\`${statusCommand(run)}\``;
+  const mentions = (text: string) => first.includes(text);
+  const steps: string[] = [];
+  if (counts.held > left.heldAnswers && !mentions("bulkgen resolve"))
+    steps.push(
+      `${count(counts.held, "held item")} may have been paid for: ${status} says how to decide about them`,
+    );
+  if (counts.unknown > 0 && isUnfinished(run) && !mentions("charged")) {
+    const when = left.decidesAt === null ? "later" : afterText(left.decidesAt);
+    steps.push(`${resume} ${when} decides whether ${lostRequests(counts.unknown)} charged`);
+  }
+  if (left.awaiting.length > 0 && !mentions("bulkgen approve")) steps.push(decisionAdvice(left));
+  if (counts.failed > 0 && !mentions("failed")) steps.push(afterFailures(left, folder));
+  return steps;
+}
+
+/** `3 lost requests were`. */
+function lostRequests(unknown: number): string {
+  return `${count(unknown, "lost request")} ${unknown === 1 ? "was" : "were"}`;
+}
+
+function firstStep(left: LeftToDo, folder: string | null): string | null {
   const { run, counts, isNewest } = left;
   const { exit, ending, state } = run;
   const resume = `\`${resumeCommand(run, isNewest)}\``;
   const isOpen = isUnfinished(run);
+  if (left.heldAnswers > 0) {
+    const those = left.heldAnswers === 1 ? "a held item" : `${left.heldAnswers} held items`;
+    return `${resume} takes the answers of ${those} from the receipts of this folder, at no cost`;
+  }
   if (state === "cancelled") return isOpen ? `${resume} collects what is still at the service` : null;
   if (state === "paused" || exit === "interrupted")
     return isOpen ? `${resume} continues${keepRunning(counts)}` : null;
@@ -66,8 +102,7 @@ function decisionAdvice({ run, awaiting }: LeftToDo): string {
 function whenToResume({ run, counts, overdue, nextPollAt, decidesAt }: LeftToDo, resume: string): string {
   const { resumeAt, reasons } = run.ending ?? { resumeAt: null, reasons: [] };
   if (counts.unknown > 0 && reasons.length === 0) {
-    const lost = count(counts.unknown, "lost request");
-    const question = `whether ${lost} ${counts.unknown === 1 ? "was" : "were"} charged`;
+    const question = `whether ${lostRequests(counts.unknown)} charged`;
     if (resumeAt === null || decidesAt === null) return `${resume} later finds out ${question}`;
     return resumeAt >= decidesAt
       ? `${resume} ${afterText(resumeAt)} decides ${question}`

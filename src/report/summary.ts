@@ -70,7 +70,7 @@ export async function summaryOf(
   const { run, exit, counts, reasons, balance, lastBalance, creditCheck } = execution;
   const unfinished = exit === "unfinished";
   const items = await opened.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
-  const left = await leftToDo(opened.store, run, items);
+  const left = await leftToDo(opened.store, run, opened.workspace, items);
   const { nextPollAt } = left;
   const facts: RunSummary = {
     run: run.id,

@@ -7,7 +7,7 @@ import { type Credits, noCredits } from "../core/money.js";
 import { pollMsMin } from "../core/pace/poll.js";
 import { type Attempt, type AttemptOutcome, type Conclusion, TaskTaken } from "../core/ports/attempt.js";
 import type { LoggedAnswer, LoggedPoll } from "../core/ports/spend-log.js";
-import type { Run, Store } from "../core/ports/store.js";
+import type { Item, Run, Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
 
 /** Records the outcome of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
@@ -52,11 +52,17 @@ function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: Tas
  * answer, it counts; otherwise the outcome is unknown. The caller holds the workspace's lock, so no other process works
  * on these items.
  */
-export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spendLog">): Promise<void> {
+export async function recover(
+  ports: Pick<RunPorts, "store" | "receipts" | "spendLog">,
+  runId: number,
+): Promise<void> {
   const { store, receipts } = ports;
-  const items = await store.interrupted();
-  for (const item of items) {
-    if (item.state === "unknown") continue;
+  for (const item of await store.items(runId, ["held"])) await takeAnswer(ports, item);
+  for (const item of await store.interrupted()) {
+    if (item.state === "unknown") {
+      await takeAnswer(ports, item);
+      continue;
+    }
     const attempt = await store.attempt(item.id);
     if (!attempt) throw new Error(`item ${item.id} is submitting without an attempt`);
     const run = await store.run(attempt.runId);
@@ -66,6 +72,27 @@ export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spen
     await conclude(ports, attempt, known ?? { event: "unanswered", outcome: lost });
   }
   await bringSpendLogUpToDate(ports);
+}
+
+/**
+ * If a database went away while a request was answered, the answer is in the receipts of the folder that sent it, and
+ * another folder that went on with the run without it left the item unknown or held.
+ */
+async function takeAnswer(
+  { store, receipts, spendLog }: Pick<RunPorts, "store" | "receipts" | "spendLog">,
+  item: Item,
+): Promise<void> {
+  const attempt = await store.attempt(item.id);
+  if (!attempt || attempt.taskId !== null || attempt.outcome !== "unanswered") return;
+  const run = await store.run(attempt.runId);
+  const { taskId, charged = item.price } =
+    (run && (await receipts.answerTo(run, item, attempt)))?.outcome ?? {};
+  if (taskId === undefined || (await store.find(taskId)).length > 0) return;
+  // From now on the charge is explained, and a refund is expected if the task fails.
+  if (attempt.spendLogId !== null)
+    await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
+  if (item.state === "unknown") await store.giveVerdict(item.id, "charged", "its answer is in the receipts");
+  await store.adopt(item.id, { taskId, charged, attempt: attempt.id });
 }
 
 /** Adds to the spend log what only the workspace knows, because the process ended between the two writes. */

@@ -74,10 +74,10 @@ interface Loaded extends Due {
  */
 export async function runLoop(session: Session, control: Control): Promise<void> {
   const paces = new DurationEstimates();
-  await recover(session.ports);
+  const { id, options } = session.settings.run;
+  await recover(session.ports, id);
   await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
-  const { id, options } = session.settings.run;
   await session.ports.store.publishAgain(id);
   await session.ports.store.canaries(id, options.canary === true);
   await recall(session, paces);

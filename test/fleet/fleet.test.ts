@@ -593,10 +593,15 @@ describe("a database that takes no more writes", () => {
     const elsewhere = await run(newPlace(), ["resume", "--yes", "--settle", "wait"], fleet.how);
     expect([elsewhere.code, elsewhere.stderr]).toEqual([10, expect.stringContaining("1 held")]);
     const status = await run(fleet.place, ["status"], fleet.how);
-    const [task] = fleet.service.made;
-    expect(status.stdout).toContain(
-      `its answer is in the receipts of this folder, not in the database: \`bulkgen resolve a01 --adopt ${task?.task}\``,
+    const answer = "its answer is in the receipts of this folder, not in the database: `bulkgen resume`";
+    expect(status.stdout).toContain(answer);
+    expect(status.stdout).toMatch(
+      /^next +`bulkgen resume( \d+)?` takes the answers? of a held item from the receipts/m,
     );
+    expect(status.stdout).not.toContain("--resubmit");
+    const resumed = await run(fleet.place, ["resume"], fleet.how);
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining("1 archived")]);
+    expect(fleet.service.made).toHaveLength(1);
   });
 
   test("gives the queue back when it takes them again, even if it was dropped meanwhile", async () => {

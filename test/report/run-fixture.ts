@@ -51,6 +51,7 @@ export function leftOf(run: Run, counts: Partial<LeftToDo["counts"]> = {}): Left
     awaiting: [],
     nextPollAt: null,
     heldTasks: "none",
+    heldAnswers: 0,
     decidesAt: null,
   };
 }

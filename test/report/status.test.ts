@@ -232,6 +232,36 @@ describe("status", () => {
     expect(nextStep(leftOf({ ...run, state: "paused" }, { overdue: 1 }))).toBe(running);
   });
 
+  test("names all that waits, whatever the run ended with, the worst first", () => {
+    const run = { ...endedRun, exit: "held" as const };
+    const left = {
+      ...leftOf(run, { planned: 0, held: 11, unknown: 32, failed: 2 }),
+      decidesAt: Date.UTC(2026, 10, 21, 3, 5),
+      awaiting: ["cup"],
+      failureKinds: ["provider"] as const,
+    };
+    expect(nextStep(left)?.split("; also, ")).toEqual([
+      expect.stringMatching(/^find the tasks of the held items at the service, then/),
+      "`bulkgen resume` after 2026-11-21 03:05 UTC decides whether 32 lost requests were charged",
+      "look at cup, then `bulkgen approve cup` or `bulkgen reject cup --again`",
+      "`bulkgen retry 3` submits the failed items again",
+    ]);
+    const poor = { ...left, run: { ...run, exit: "credits" as const } };
+    expect(nextStep(poor)?.split("; also, ").slice(0, 2)).toEqual([
+      "top up, then `bulkgen resume`",
+      "11 held items may have been paid for: `bulkgen status 3` says how to decide about them",
+    ]);
+  });
+
+  test("takes answers from the receipts before anybody decides about held items", () => {
+    const run = { ...finishedRun, exit: "held" as const };
+    const left = { ...leftOf(run, { planned: 0, held: 2 }), heldAnswers: 2 };
+    expect(nextStep(left)).toBe(
+      "`bulkgen resume` takes the answers of 2 held items from the receipts of this folder, at no cost",
+    );
+    expect(nextStep({ ...left, heldAnswers: 1 })).toContain("; also, 2 held items may have been paid for");
+  });
+
   test("names an item that waits for approval as it can be pasted", () => {
     const run = { ...finishedRun, exit: "held" as const };
     expect(nextStep({ ...leftOf(run, { planned: 0 }), awaiting: ["red cup"] })).toBe(

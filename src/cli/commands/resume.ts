@@ -27,9 +27,10 @@ export async function resume({
   machine,
 }: Call<ResumeFlags, { run?: number }>): Promise<ExitName> {
   refuseUnlimitedOrphans(flags);
-  const prepared = await jobOptions(flags, machine, workspaceToChange(flags, machine));
+  const workspace = workspaceToChange(flags, machine);
+  const prepared = await jobOptions(flags, machine, workspace);
   const continuation = {
-    choose: unfinishedRun(args.run),
+    choose: unfinishedRun(args.run, workspace),
     async change({ store, account }: WorkspaceSession, found: Run, now: number): Promise<Run> {
       const changes = changedOptions(flags, found.options);
       const capped = Object.keys(flags.maxCreditsPerModel ?? {});

@@ -1,8 +1,11 @@
+import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
+import { openReceipts } from "../../run/receipts/receipts.js";
 import { reasonCharactersMax } from "../../text/reasons.js";
 import { shortText, terminalText } from "../../text/terminal.js";
 import { isoOrNull, localTime } from "../../text/times.js";
+import type { Workspace } from "./workspace.js";
 
 /** The evidence of an item's newest request; null if there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
@@ -31,6 +34,23 @@ export async function waitingIn(
     waiting.push({ rowId, reason: reasonOf(item), evidence: await evidenceOf(store, item.id) });
   }
   return waiting;
+}
+
+/**
+ * The task of a held item whose answer is in the receipts of this folder: a database that went away while the request was
+ * answered lacks it, and another folder may have gone on without it. Null if it is not here.
+ */
+export async function taskInReceipts(
+  store: Pick<Store, "attempt" | "run">,
+  item: Item,
+  workspace: Workspace,
+): Promise<string | null> {
+  if (workspace.database === null || item.state !== "held") return null;
+  const attempt = await store.attempt(item.id);
+  const run = attempt?.taskId === null ? await store.run(attempt.runId) : null;
+  if (!attempt || !run) return null;
+  const receipts = openReceipts(nodeDisk, workspace, () => 0);
+  return (await receipts.answerTo(run, item, attempt))?.outcome.taskId ?? null;
 }
 
 /** What a person needs to find an item's request, or its task, at the service. */

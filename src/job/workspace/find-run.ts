@@ -1,9 +1,17 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
-import { heldAdvice, reasonLines, tasksKnown, type WaitingItem, waitingIn } from "./evidence.js";
+import {
+  heldAdvice,
+  reasonLines,
+  taskInReceipts,
+  tasksKnown,
+  type WaitingItem,
+  waitingIn,
+} from "./evidence.js";
 import { howToBegin } from "./history.js";
 import type { LockOwner } from "./lock.js";
+import type { Workspace } from "./workspace.js";
 
 /** Finds the run of a command. Throws EarlyExit if there is none. */
 export type FindRun = (store: Store) => Promise<Run>;
@@ -26,15 +34,17 @@ export async function runsToChoose(store: Store, lockOwner: LockOwner | null): P
   return runs.filter((run) => run.state !== "cancelled" && isUnfinished(run)).toReversed();
 }
 
-/** The newest unfinished run, or the one of that number. */
-export function unfinishedRun(which: number | undefined): FindRun {
+/** The newest unfinished run, or the one of that number. A finished one continues if answers of its held items are here. */
+export function unfinishedRun(which: number | undefined, workspace: Workspace): FindRun {
   return async (store) => {
     if (which !== undefined) return runNumbered(store, which);
     const run = await store.run("unfinished");
     if (run) return run;
     const newest = await store.run("newest");
     if (!newest) throw new EarlyExit("usage", `nothing to resume: no run is on record yet. ${howToBegin}`);
-    const held = await waitingIn(store, await store.items(newest.id, ["held"]), "held");
+    const items = await store.items(newest.id, ["held"]);
+    for (const item of items) if ((await taskInReceipts(store, item, workspace)) !== null) return newest;
+    const held = await waitingIn(store, items, "held");
     if (held.length > 0) throw stillHeld(newest, held);
     throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
   };

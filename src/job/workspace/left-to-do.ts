@@ -3,8 +3,9 @@ import type { FailureKind } from "../../core/failure.js";
 import type { ItemState } from "../../core/item.js";
 import { type Credits, noCredits, plus } from "../../core/money.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import { type TasksKnown, tasksKnown, waitingIn } from "./evidence.js";
+import { type TasksKnown, taskInReceipts, tasksKnown, waitingIn } from "./evidence.js";
 import { isUnfinished } from "./find-run.js";
+import type { Workspace } from "./workspace.js";
 
 /** What a run left undone, and when it can be continued. Times are UTC ms. */
 export interface LeftToDo {
@@ -24,12 +25,19 @@ export interface LeftToDo {
   awaiting: readonly string[];
   /** Of how many of the held items the tasks are known. */
   heldTasks: TasksKnown;
+  /** How many of them have their answers in the receipts of this folder. */
+  heldAnswers: number;
   /** The latest time at which it is decided whether the unanswered requests were charged; null if there are none. */
   decidesAt: number | null;
 }
 
 /** `items` are the run's failed, held, overdue or unknown items, if they were read already. */
-export async function leftToDo(store: Store, run: Run, items?: readonly Item[]): Promise<LeftToDo> {
+export async function leftToDo(
+  store: Store,
+  run: Run,
+  workspace: Workspace,
+  items?: readonly Item[],
+): Promise<LeftToDo> {
   const open = items ?? (await store.items(run.id, ["failed", "held", "overdue", "unknown"]));
   const failed = open.filter(({ state }) => state === "failed");
   const overdue = open.filter(({ state }) => state === "overdue");
@@ -45,8 +53,15 @@ export async function leftToDo(store: Store, run: Run, items?: readonly Item[]):
     nextPollAt: earliest(overdue.map(({ nextAt }) => nextAt)),
     awaiting: (await store.awaitingApproval(run.id)).map(({ rowId }) => rowId),
     heldTasks: tasksKnown(await waitingIn(store, open, "held")),
+    heldAnswers: await heldAnswers(store, open, workspace),
     decidesAt: await decidesAt(store, run, open),
   };
+}
+
+async function heldAnswers(store: Store, items: readonly Item[], workspace: Workspace): Promise<number> {
+  let found = 0;
+  for (const item of items) if ((await taskInReceipts(store, item, workspace)) !== null) found++;
+  return found;
 }
 
 /** Local files that were published, or addresses that the rows name. */

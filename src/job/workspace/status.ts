@@ -1,15 +1,12 @@
-import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import type { FailureKind } from "../../core/failure.js";
 import { type ItemState, itemStates } from "../../core/item.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { Reason } from "../../core/reason.js";
-import { openReceipts } from "../../run/receipts/receipts.js";
 import type { ItemReason } from "../../text/reasons.js";
-import { shellWord } from "../../text/shell.js";
 import { type BlockedReason, blockedIn } from "./blocked.js";
-import { type Evidence, evidenceOf, reasonOf } from "./evidence.js";
+import { type Evidence, evidenceOf, reasonOf, taskInReceipts } from "./evidence.js";
 import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type LeftToDo, leftToDo } from "./left-to-do.js";
@@ -40,6 +37,7 @@ export async function statusOf(
       runs,
       current: await lockOwnerOf(workspace),
       now: clock.now(),
+      workspace,
     });
     const isLatest = !runs.some(({ id, jobId }) => id > run.id && jobId === run.jobId);
     // In a run in progress it is normal that items wait for others.
@@ -74,36 +72,16 @@ async function troubleOf(store: Store, items: readonly Item[], workspace: Worksp
     const { rowNumber, rowId, state, nextAt } = item;
     const evidence = state === "failed" ? null : await evidenceOf(store, item.id);
     const due = state === "overdue" ? nextAt : null;
-    const found = state === "held" ? await taskInReceipts(store, item, workspace) : null;
-    const told = found === null || evidence === null ? { reason: reasonOf(item), evidence } : found(evidence);
-    trouble.push({ rowNumber, rowId, state, ...told, nextAt: due });
+    const taskId = await taskInReceipts(store, item, workspace);
+    const reason = taskId === null ? reasonOf(item) : answerIsHere;
+    const known = evidence === null || taskId === null ? evidence : { ...evidence, taskId };
+    trouble.push({ rowNumber, rowId, state, reason, evidence: known, nextAt: due });
   }
   return trouble;
 }
 
-/**
- * If a database went away while a request was answered, the answer is missing there. The process that sent the request
- * has the answer in its receipts, on its own machine; another machine may have continued the run without it. Null if
- * the receipts are not here.
- */
-async function taskInReceipts(
-  store: Store,
-  item: Item,
-  workspace: Workspace,
-): Promise<((evidence: Evidence) => Pick<ItemTrouble, "reason" | "evidence">) | null> {
-  if (workspace.database === null) return null;
-  const attempt = await store.attempt(item.id);
-  const run = attempt?.taskId === null ? await store.run(attempt.runId) : null;
-  if (!attempt || !run) return null;
-  const receipts = openReceipts(nodeDisk, workspace, () => 0);
-  const { taskId } = (await receipts.answerTo(run, item, attempt))?.outcome ?? {};
-  if (taskId === undefined) return null;
-  const sandbox = run.options.sandbox ? " --sandbox" : "";
-  return (evidence) => ({
-    reason: `its answer is in the receipts of this folder, not in the database: \`bulkgen resolve ${shellWord(item.rowId)} --adopt ${shellWord(taskId)}${sandbox}\``,
-    evidence: { ...evidence, taskId },
-  });
-}
+const answerIsHere =
+  "its answer is in the receipts of this folder, not in the database: `bulkgen resume` takes it from there";
 
 function blockedTrouble({ rowNumber, rowId, reason }: BlockedReason): ItemTrouble {
   return { rowNumber, rowId, state: "blocked", reason, evidence: null, nextAt: null };
@@ -123,7 +101,12 @@ export async function historyOf(workspace: Workspace, clock: Clock, since = 0): 
     const lockOwner = await lockOwnerOf(workspace);
     for (const run of all.filter(({ endedAt }) => endedAt === null || endedAt >= since)) {
       const { archived = 0, failed = 0, held = 0, unknown = 0 } = outcomes.get(run.id) ?? {};
-      const overview = await overviewOf(store, run, { runs: all, current: lockOwner, now: clock.now() });
+      const overview = await overviewOf(store, run, {
+        runs: all,
+        current: lockOwner,
+        now: clock.now(),
+        workspace,
+      });
       const failures = failed === 0 ? [] : failuresOf(await store.items(run.id, ["failed"]));
       runs.push({ ...overview, archived, failed, held, unknown, failures });
     }
@@ -146,7 +129,12 @@ async function outcomesOf(workspace: Workspace, clock: Clock) {
 async function overviewOf(
   store: Store,
   run: Run,
-  { runs, current, now }: { runs: readonly Run[]; current: LockOwner | null; now: number },
+  {
+    runs,
+    current,
+    now,
+    workspace,
+  }: { runs: readonly Run[]; current: LockOwner | null; now: number; workspace: Workspace },
 ): Promise<RunOverview> {
   const alive = current?.run === run.id;
   const newest = runs.findLast(isUnfinished)?.id === run.id;
@@ -161,7 +149,7 @@ async function overviewOf(
     reason: alive ? (current.reason ?? null) : null,
     lockOwner: alive || runs.at(-1)?.id === run.id ? current : null,
     resume: canResume ? resumeCommand(run, newest) : null,
-    left: alive || isDone ? null : await leftToDo(store, run),
+    left: alive || isDone ? null : await leftToDo(store, run, workspace),
     ...spent,
     inFlight: alive ? Math.min(submitting, spent.inDoubt) : 0,
   };

@@ -123,7 +123,9 @@ export const foreseen: readonly Pick<Case, "plan" | "mix" | "items">[] = (
 /** Of how much time the forecast is held against the run. */
 export const timeForeseen = (["Starter", "Pro", "Enterprise"] as const).flatMap((plan) =>
   (["images", "mixed"] as const).flatMap((mix) =>
-    [15, 20, 30, 40, 45, 60, 75, 100, 400].flatMap((items) => [true, false].map((knows) => ({ plan, mix, items, knows }))),
+    [15, 20, 30, 40, 45, 60, 75, 100, 400].flatMap((items) =>
+      [true, false].map((knows) => ({ plan, mix, items, knows })),
+    ),
   ),
 );
 

@@ -34,7 +34,7 @@ function afterWaiting(act: () => Promise<unknown>): Promise<unknown> {
     },
     ifLocked: "wait",
   };
-  return continueJob(options, { choose: unfinishedRun(undefined) }, async () => undefined);
+  return continueJob(options, { choose: unfinishedRun(undefined, options.workspace) }, async () => undefined);
 }
 
 test("P18: what another process has finished in the meantime is not continued", async () => {
