@@ -155,11 +155,15 @@ const judged = mediaFields.filter((field) => inputTypes.some((type) => requiredF
 
 const none: string[] = [];
 
+/** A whole text in one pair of quotes: of a sheet in which other quotes stand for those of CSV, or of a spreadsheet. */
+const quoted = /^\s*(?:"[^"]*"|'[^']*'|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|‘[^‘’]*’)\s*$/;
+
 /** Collects notes about rows: a million similar rows become one line. */
 export class Notes {
   private readonly inputs = new Gathered();
   private readonly leftOut = new Map<string, Set<string>>();
   private readonly repaired = new Gathered();
+  private readonly quotes = new Gathered();
 
   add({ row, model, without, repairs }: CheckedRow): void {
     if (model !== null) {
@@ -169,6 +173,8 @@ export class Notes {
     }
     for (const { column, from, to } of repairs)
       this.repaired.add(`${column}: "${from}" was read as "${to}"`, row.number);
+    if (quoted.test(row.prompt ?? ""))
+      this.quotes.add("the prompt is in quotes, which are sent with it", row.number);
   }
 
   /** `taken` are the defaults that some model takes. */
@@ -181,6 +187,7 @@ export class Notes {
           `the default ${key} is left out for ${[...models].join(", ")}, which ${models.size === 1 ? "does" : "do"} not accept it`,
       ),
       ...this.repaired.lines(),
+      ...this.quotes.lines(),
     ];
   }
 }

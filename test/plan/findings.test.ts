@@ -14,6 +14,12 @@ import {
 import type { Fit, Money, Requests } from "../../src/plan/plan.js";
 import { me, models, planOf } from "./account.js";
 
+test("prompts in quotes that are not those of CSV are noted, because they are sent with them", async () => {
+  const sheet = `id,model,prompt\na,${models[0]?.model_key},'a cup'\nb,${models[0]?.model_key},“a jar”\nc,${models[0]?.model_key},"say ""open"" twice"\nd,${models[0]?.model_key},it's 5' tall\n`;
+  const { notes } = await planOf(sheet);
+  expect(notes).toContain("the prompt is in quotes, which are sent with it (rows 2, 3)");
+});
+
 test("P5: settling before the last moment at which a lost request may arrive is warned of", () => {
   expect(settlingWarning([1_000, 2_000])).toEqual([
     {

@@ -39,7 +39,7 @@ export async function watchRun(
       const owner = await ownerOf(workspace, run);
       if (owner === null) return null;
       const now = clock.now();
-      const progress = await progressOf(store, run, (await readQuota(quota, run, now)) ?? unknownQuota, now);
+      const progress = await progressOf(store, run, (await readQuota(quota, run, now)) ?? unknownQuota);
       return { ...progress, reason: owner.reason ?? null };
     },
     async close() {
@@ -89,7 +89,6 @@ async function progressOf(
   store: Pick<Store, "counts" | "spending">,
   { id, options }: Run,
   quota: Quota,
-  now: number,
 ): Promise<Progress> {
   const { charged, pending } = await store.spending(id);
   return {

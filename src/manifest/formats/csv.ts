@@ -94,9 +94,13 @@ async function* batchesOf(sheet: SheetReader, text: Reading): AsyncGenerator<Sou
   }
 }
 
-/** A quote inside a cell that does not begin with one is text, as in every spreadsheet: `Cup "Nora"`. */
+/**
+ * A quote inside a cell that does not begin with one is text, as in every spreadsheet: `Cup "Nora"`. Blanks around a cell
+ * are not part of it, so a quote after one opens it: `a, pix, "a blue cup"`.
+ */
 const grammar = {
   bom: true,
+  trim: true,
   relax_column_count: true,
   relax_quotes: true,
   max_record_size: recordCharactersMax,
@@ -173,18 +177,20 @@ function formOf(text: string, named: string | undefined, headerRow: number | und
     const header = headerRow === undefined ? headerOf(records) : { row: headerRow };
     const names = records[header.row - 1] ?? [];
     const known = names.map(columnName).filter(isKnown);
-    const score = known.length * headerCharactersMax + names.filter((name) => !name.startsWith(" ")).length;
+    const written = recordsIn(start, delimiter, { trim: false })[header.row - 1] ?? [];
+    const score = known.length * headerCharactersMax + written.filter((name) => !name.startsWith(" ")).length;
     return { delimiter, header, score };
   });
   return forms.reduce((best, next) => (next.score > best.score ? next : best));
 }
 
 /** The first records of a sheet, as far as they can be read. */
-function recordsIn(start: string, delimiter: string): string[][] {
+function recordsIn(start: string, delimiter: string, { trim = true } = {}): string[][] {
   const records: string[][] = [];
   try {
     parse(start, {
       ...grammar,
+      trim,
       delimiter,
       record_delimiter: lineEnds,
       on_record: (record: string[]) => {
@@ -204,6 +210,9 @@ interface Broken {
   line: number;
 }
 
+/** The second is that of text after a blank. */
+const afterQuote = ["CSV_INVALID_CLOSING_QUOTE", "CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE"];
+
 /** A sheet cannot be read beyond a broken quote, so this problem concerns the whole file. */
 function brokenProblem(file: string, { code, line }: Broken, row: number): Problem {
   const place = { file, row: null, line, lineColumn: 1 };
@@ -218,7 +227,7 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
   const [message, got] =
     code === "CSV_QUOTE_NOT_CLOSED"
       ? [`a quote that opens in row ${row} is never closed`, "the end of the file"]
-      : code === "CSV_INVALID_CLOSING_QUOTE"
+      : afterQuote.includes(code)
         ? [`row ${row} has text after a closing quote`, 'text like "5" plate"']
         : [`row ${row} cannot be read (${code})`, "a broken row"];
   return {

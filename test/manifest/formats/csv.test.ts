@@ -125,6 +125,25 @@ test.each(["\n", "", "\nc,z\n"])(
   },
 );
 
+test.each([
+  [",", 'id, model, prompt\na, pix, "a blue cup, new"\n'],
+  [",", 'id,model,prompt\n a , pix ,\t"a blue cup, new" \n'],
+  [",", 'id,"model" , "prompt"\na,pix,\u00a0"a blue cup, new"\n'],
+  [";", 'id; model; prompt\na; pix; "a blue cup, new"\n'],
+  ["tab", 'id\tmodel\t prompt\na\tpix\t "a blue cup, new"\n'],
+])(
+  "blanks around a cell are not part of it, so the quote after one opens the cell (%s, %j)",
+  async (_, text) => {
+    const { rows, problems } = await read(text);
+    expect(problems).toEqual([]);
+    expect(rows).toMatchObject([{ cells: { id: "a", model: "pix", prompt: "a blue cup, new" } }]);
+  },
+);
+
+test("blanks within quotes are part of the cell", async () => {
+  expect((await read('prompt, note\n"  a cup ", x\n')).rows[0]?.cells).toMatchObject({ prompt: "  a cup " });
+});
+
 test("a formula is text", async () => {
   expect((await read("prompt\n=1+1\n")).rows[0]?.cells["prompt"]).toBe("=1+1");
 });
