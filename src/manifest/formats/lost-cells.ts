@@ -11,34 +11,72 @@ export interface OfSheet {
   hiddenRows: readonly number[];
   /** Columns of the numbers that the spreadsheet shows as percentages, by row. */
   percentages: ReadonlyMap<number, ReadonlySet<number>>;
-  /** The sheet itself is not shown. */
-  isHidden: boolean;
+  /** Web addresses behind cells that show another text, by row and column. */
+  links: ReadonlyMap<number, ReadonlyMap<number, string>>;
+}
+
+/** Whether each sheet of a workbook is hidden, in their order. */
+export function hiddenSheets(bytes: Uint8Array): boolean[] {
+  for (const { name, content } of entriesOf(bytes))
+    if (name === "xl/workbook.xml")
+      return elements(content.toString("utf8"), "sheet").map((sheet) =>
+        /^(?:h|veryH)idden$/.test(attribute(sheet, "state") ?? ""),
+      );
+  return [];
 }
 
 /** Parts of merged cells that are looked at: a sheet may merge whole columns. */
 const mergedMax = 100_000;
 
 /**
- * Finds hidden rows and sheets, and cells that would be read as empty although a person sees a value in them: errors of
+ * Finds hidden rows, addresses behind cells, and cells that would be read as empty although a person sees a value in them: errors of
  * formulas, formulas that were saved without their result, and merged cells other than the first, if that has a value.
  * `index` is the sheet's place in the workbook, `data` its content as it was read.
  */
 export function lostCells(bytes: Uint8Array, index: number, data: readonly unknown[][]): OfSheet {
-  const { path, isHidden } = sheetAt(bytes, index);
+  const path = sheetAt(bytes, index);
   let sheet: Buffer | null = null;
-  let styles = "";
+  let [styles, relations] = ["", ""];
   for (const { name, content } of entriesOf(bytes)) {
     if (name === path) sheet = content;
     else if (name === "xl/styles.xml") styles = content.toString("utf8");
+    else if (path !== null && name === path.replace(/([^/]*)$/, "_rels/$1.rels"))
+      relations = content.toString("utf8");
   }
-  if (sheet === null) return { lost: new Map(), hiddenRows: [], percentages: new Map(), isHidden };
+  if (sheet === null) return { lost: new Map(), hiddenRows: [], percentages: new Map(), links: new Map() };
   return {
     lost: lostIn(sheet, data),
     hiddenRows: hiddenRowsIn(sheet),
     percentages: percentagesIn(sheet, percentStyles(styles)),
-    isHidden,
+    links: linksIn(sheet, relations),
   };
 }
+
+/** Links that were inserted into cells, and those of formulas: `HYPERLINK("https://…", "photo")`. */
+function linksIn(sheet: Buffer, relations: string): Map<number, Map<number, string>> {
+  const links = new Map<number, Map<number, string>>();
+  const targets = new Map(
+    elements(relations, "Relationship").map((each) => [attribute(each, "Id"), attribute(each, "Target")]),
+  );
+  const add = (cell: string | null, address: string | null | undefined) => {
+    const [, letters = "", row] = /^([A-Z]+)(\d+)/.exec(cell ?? "") ?? [];
+    const target = address?.replaceAll(/&(amp|quot|lt|gt|apos);/g, (_, name) => entities[name as "amp"]);
+    if (row === undefined || target === undefined || !/^https?:\/\//i.test(target)) return;
+    const ofRow = links.get(Number(row)) ?? new Map<number, string>();
+    links.set(Number(row), ofRow.set(columnOf(letters), target));
+  };
+  for (const text of pieces(sheet, cellBytes)) {
+    for (const link of text.includes("hyperlink") ? elements(text, "hyperlink") : [])
+      add(attribute(link, "ref"), targets.get(attribute(link, "\\w+:id")));
+    for (const piece of text.includes("HYPERLINK(") ? text.split(/<(?:\w+:)?c(?=\s)/).slice(1) : []) {
+      const address = /HYPERLINK\((?:"|&quot;)(.*?)(?:"|&quot;)/.exec(piece)?.[1];
+      add(attribute(piece.slice(0, piece.indexOf(">")), "r"), address);
+    }
+  }
+  return links;
+}
+
+const entities = { amp: "&", quot: '"', lt: "<", gt: ">", apos: "'" };
 
 /** The styles of cells, by their numbers, that show a number as a percentage. */
 function percentStyles(styles: string): ReadonlySet<string> {
@@ -69,7 +107,7 @@ function percentagesIn(sheet: Buffer, styles: ReadonlySet<string>): Map<number, 
 }
 
 /** The file of a sheet: the workbook names a relation for it, and the relation a path. */
-function sheetAt(bytes: Uint8Array, index: number): { path: string | null; isHidden: boolean } {
+function sheetAt(bytes: Uint8Array, index: number): string | null {
   let workbook = "";
   let relations = "";
   for (const { name, content } of entriesOf(bytes)) {
@@ -81,9 +119,8 @@ function sheetAt(bytes: Uint8Array, index: number): { path: string | null; isHid
   const id = sheet === undefined ? null : attribute(sheet, "\\w+:id");
   const relation = elements(relations, "Relationship").find((each) => attribute(each, "Id") === id);
   const target = relation === undefined ? null : attribute(relation, "Target");
-  const isHidden = sheet !== undefined && /^(?:h|veryH)idden$/.test(attribute(sheet, "state") ?? "");
-  if (target === null) return { path: null, isHidden };
-  return { path: target.startsWith("/") ? target.slice(1) : `xl/${target}`, isHidden };
+  if (target === null) return null;
+  return target.startsWith("/") ? target.slice(1) : `xl/${target}`;
 }
 
 /** Rows that a filter or a person has hidden. */

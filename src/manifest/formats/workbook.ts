@@ -1,3 +1,4 @@
+import { mediaFields } from "../../api/inputs.js";
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
 import { columnName, isKnown, paramKey } from "../shape/columns.js";
@@ -10,7 +11,7 @@ import {
 } from "../shape/source.js";
 import { foreignZip } from "./foreign-file.js";
 import { headerOf, titleRowsMax } from "./header.js";
-import { lostCells } from "./lost-cells.js";
+import { hiddenSheets, lostCells } from "./lost-cells.js";
 import { SheetReader } from "./sheet.js";
 import { measure } from "./unpacked.js";
 
@@ -53,7 +54,12 @@ export async function readWorkbook(
     return unread(damageText(error as Error));
   }
   // A chart on a sheet of its own has no data.
-  const sheets = all.flatMap(({ sheet, data }, index): Read[] => (data ? [{ sheet, data, index }] : []));
+  const hidden = hiddenSheets(bytes);
+  const sheets = all.flatMap(({ sheet, data }, index): Read[] =>
+    data ? [{ sheet, data, index, isHidden: hidden[index] ?? false }] : [],
+  );
+  // The first that a person sees: a spreadsheet keeps lists and settings on hidden sheets before it.
+  sheets.sort((a, b) => Number(a.isHidden) - Number(b.isHidden));
   return { ...sheetOf(file, bytes, sheets, options), sheets: sheets.map(({ sheet }) => sheet) };
 }
 
@@ -62,6 +68,7 @@ interface Read {
   data: unknown[][];
   /** Its place in the workbook, counted from 0. */
   index: number;
+  isHidden: boolean;
 }
 
 /** The sheet that was asked for, as a source. */
@@ -90,7 +97,7 @@ function sheetOf(
       expected: `--sheet "${meant}" (or --sheet "${found.sheet}", if it is the right one)`,
       got: "no --sheet",
     });
-  const { lost, hiddenRows, percentages, isHidden } = lostCells(bytes, found.index, found.data);
+  const { lost, hiddenRows, percentages, links } = lostCells(bytes, found.index, found.data);
   const records = squared(found.data.map((row) => row.map(cellText)));
   // The reader leaves out empty rows at the end, even if their formulas have errors.
   for (const [row, cells] of lost)
@@ -106,12 +113,18 @@ function sheetOf(
       const isParam = paramKey(header[column - 1] ?? "") !== null;
       if (typeof value === "number" && cells && !isParam) cells[column - 1] = percentText(value);
     }
+  for (const [row, ofRow] of links)
+    for (const [column, address] of ofRow) {
+      const cells = records[row - 1];
+      const isAddress = /^(?:https?:|data:|@)/i.test(cells?.[column - 1]?.trim() ?? "");
+      if (cells && !isAddress && isMediaField(header[column - 1])) cells[column - 1] = address;
+    }
   const sheet = new SheetReader(file, at, null, lost);
   for (const record of records) {
     each?.(record);
     sheet.add(record);
   }
-  const others = named === undefined && names.length > 1 ? [otherSheets(names, isHidden)] : [];
+  const others = named === undefined && names.length > 1 ? [otherSheets(sheets)] : [];
   const batch = sheet.take();
   const isEmpty = batch.rows.length + batch.problems.length === 0 && sheet.missingHeader().length === 0;
   if (isEmpty && others.length > 0)
@@ -155,9 +168,16 @@ function squared(records: readonly string[][]): string[][] {
   return records.map((record) => [...record, ...Array<string>(width - record.length).fill("")]);
 }
 
-function otherSheets([first, ...others]: readonly string[], isHidden: boolean): string {
-  const hidden = isHidden ? ", which is hidden" : "";
-  return `the first sheet of the workbook was read, "${first}"${hidden}; --sheet names another (${others.join(", ")})`;
+function otherSheets([first, ...others]: readonly Pick<Read, "sheet" | "isHidden">[]): string {
+  const named = ({ sheet, isHidden }: Pick<Read, "sheet" | "isHidden">) =>
+    isHidden ? `${sheet}, which is hidden` : sheet;
+  const hidden = first?.isHidden === true ? ", which is hidden" : "";
+  return `the first sheet of the workbook was read, "${first?.sheet}"${hidden}; --sheet names another (${others.map(named).join(", ")})`;
+}
+
+/** Whether a column takes the address of a picture, film or sound. */
+function isMediaField(column: string | undefined): boolean {
+  return mediaFields.some((field) => field === column);
 }
 
 const rowsShown = 5;

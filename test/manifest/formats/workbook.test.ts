@@ -97,6 +97,8 @@ async function dataWorkbook(
   after = "",
   first = "",
   kind: "worksheet" | "chartsheet" = "worksheet",
+  /** The addresses of the second sheet's links, by their ids. */
+  links: Record<string, string> = {},
 ): Promise<string> {
   const { ZipFile } = await import("yazl");
   const zip = new ZipFile();
@@ -120,6 +122,11 @@ async function dataWorkbook(
     sheet(first === "" ? `<row r="1"><c r="A1" t="e"><v>#N/A</v></c></row>` : header("id") + own),
   );
   add("xl/worksheets/sheet2.xml", sheet(rows));
+  const targets = Object.entries(links).map(
+    ([id, target]) =>
+      `<Relationship Id="${id}" Type="${types}/hyperlink" Target="${target}" TargetMode="External"/>`,
+  );
+  add("xl/worksheets/_rels/sheet2.xml.rels", `<Relationships>${targets.join("")}</Relationships>`);
   zip.end();
   return fileWith("data.xlsx", await buffer(zip.outputStream));
 }
@@ -223,7 +230,49 @@ test("a template with filters needs only the cells that it names, and the proble
   ]);
 });
 
-test("rows and a first sheet that the spreadsheet hides are read, and a note says so", async () => {
+test.each(["hidden", "veryHidden"])(
+  "a first sheet that is %s is passed over for the first that a person sees, and can be named",
+  async (state) => {
+    const path = await dataWorkbook(
+      `${header("id")}<row r="2">${text("A2", "b")}</row>`,
+      "",
+      ` state="${state}"`,
+    );
+    const { rows, notes } = await readManifest(path);
+    expect(rows).toMatchObject([{ id: "b" }]);
+    expect(notes).toContain(
+      'the first sheet of the workbook was read, "Data"; --sheet names another (First, which is hidden)',
+    );
+    expect((await readManifest(path, { sheet: "First" })).rows).toMatchObject([{ id: "z" }]);
+  },
+);
+
+test("the address behind a cell is read where a column takes addresses, and the text elsewhere", async () => {
+  const link = (cell: string, id: string) => `<hyperlink ref="${cell}" r:id="${id}"/>`;
+  const formula = (cell: string, address: string, shown: string) =>
+    `<c r="${cell}" t="str"><f>HYPERLINK("${address}","${shown}")</f><v>${shown}</v></c>`;
+  const rows = `${header("id", "prompt", "image_url")}
+    <row r="2">${text("A2", "a")}${text("B2", "our site")}${text("C2", "photo")}</row>
+    <row r="3">${text("A3", "b")}${text("B3", "x")}${formula("C3", "https://cdn.example/b.png?x=1&amp;y=2", "photo b")}</row>
+    <row r="4">${text("A4", "c")}${text("B4", "x")}${text("C4", "https://cdn.example/c.png")}</row>
+    <row r="5">${text("A5", "d")}${text("B5", "x")}${text("C5", "photos/d.png")}</row>`;
+  const links = `<hyperlinks>${["B2", "C2", "C4"].map((cell) => link(cell, `k${cell}`)).join("")}${link("C5", "file")}</hyperlinks>`;
+  const path = await dataWorkbook(rows, links, "", "worksheet", {
+    kB2: "https://www.example",
+    kC2: "https://cdn.example/a.png?x=1&amp;y=2",
+    kC4: "https://cdn.example/other.png",
+    file: "photos/d.png",
+  });
+  const { rows: read } = await readManifest(path, { sheet: "Data" });
+  expect(read.map(({ prompt, inputs }) => [prompt, inputs.image_url])).toEqual([
+    ["our site", "https://cdn.example/a.png?x=1&y=2"],
+    ["x", "https://cdn.example/b.png?x=1&y=2"],
+    ["x", "https://cdn.example/c.png"],
+    ["x", "photos/d.png"],
+  ]);
+});
+
+test("rows that the spreadsheet hides are read, and a note says so", async () => {
   const rows = (hidden: string) =>
     `${header("id")}<row r="2" ${hidden}>${text("A2", "a")}</row><row r="3">${text("A3", "b")}</row>
     <row spans="1:1" r="4" ${hidden}>${text("A4", "c")}</row><row r="5" ${hidden}/>`;
@@ -234,10 +283,6 @@ test("rows and a first sheet that the spreadsheet hides are read, and a note say
   ]);
   const shown = await readManifest(await dataWorkbook(rows('hidden="0"')), { sheet: "Data" });
   expect(shown.notes).toEqual([]);
-  const first = await readManifest(await dataWorkbook(rows(""), "", ' state="hidden"'));
-  expect(first.notes).toContain(
-    'the first sheet of the workbook was read, "First", which is hidden; --sheet names another (Data)',
-  );
 });
 
 test("a formula whose result is an empty text is an empty cell", async () => {
