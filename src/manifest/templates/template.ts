@@ -270,7 +270,9 @@ export class Templates {
       const named = this.engine.globalVariableSegmentsSync(parsed);
       const unknown = this.unknownName(named);
       if (unknown) return curvedQuotes(text) ?? unknown;
-      return plainTemplate(text, named) ?? this.liquidTemplate(liquid, parsed, named);
+      const short = new Set(named.map(([root]) => String(root)).filter((name) => this.isShort(name)));
+      const template = plainTemplate(text, named) ?? this.liquidTemplate(liquid, parsed, named);
+      return short.size === 0 ? template : (values) => template(withShortNames(values, short));
     } catch (error) {
       return curvedQuotes(text) ?? this.faultOf(error);
     }
@@ -279,13 +281,18 @@ export class Templates {
   private unknownName(named: Segments): TemplateProblem | null {
     for (const [root, key] of named) {
       const name = String(root);
-      this.used.add(name);
-      if (!this.names.top.has(name)) return noName(name, this.names.top);
+      this.used.add(this.isShort(name) ? `params.${name}` : name);
+      if (!this.names.top.has(name) && !this.isShort(name)) return noName(name, this.names);
       if (name !== "params" || typeof key !== "string") continue;
       this.used.add(`params.${key}`);
-      if (!this.names.params.has(key)) return noName(`params.${key}`, paramNames(this.names));
+      if (!this.names.params.has(key)) return noParam(key, this.names);
     }
     return null;
+  }
+
+  /** The name of a param without `params.`, where no column and no variable has it. */
+  private isShort(name: string): boolean {
+    return !this.names.top.has(name) && this.names.params.has(name);
   }
 
   private liquidTemplate(liquid: string, parsed: Parsed[], named: Segments): Template {
@@ -332,7 +339,7 @@ export class Templates {
     if (inner instanceof TemplateFault) return inner.fault;
     const { message } = inner as Error;
     const [, undefinedName] = /^undefined variable: (.*?)(?:, line:\d+, col:\d+)?$/.exec(message) ?? [];
-    if (undefinedName !== undefined) return noName(undefinedName, this.names.top);
+    if (undefinedName !== undefined) return noName(undefinedName, this.names);
     const [, filter] = /^undefined filter: (\S+?)(?:,|$)/.exec(message) ?? [];
     if (filter !== undefined) return unknownWord("filter", filter, filterNames);
     const [, tag] = /^tag "(.*)" not found/.exec(message) ?? [];
@@ -434,9 +441,24 @@ function innermost(error: unknown): unknown {
 
 const listedMax = 12;
 
-function noName(name: string, names: Iterable<string>): TemplateProblem {
+/** Reads the values of params by their short names. */
+function withShortNames(values: Values, short: ReadonlySet<string>): Values {
+  const of = (name: string) => (short.has(name) ? values.param : values);
+  return { raw: (name) => of(name).raw(name), value: (name) => of(name).value(name), param: values.param };
+}
+
+function noName(name: string, { top, params }: Names): TemplateProblem {
+  const near = nearest(name, [...top, ...params]);
+  return notOneOf(name, top, near === undefined || top.has(near) ? near : `params.${near}`);
+}
+
+function noParam(key: string, { params }: Names): TemplateProblem {
+  const names = [...params].map((each) => `params.${each}`);
+  return notOneOf(`params.${key}`, names, nearest(`params.${key}`, names));
+}
+
+function notOneOf(name: string, names: Iterable<string>, near: string | undefined): TemplateProblem {
   const all = [...names];
-  const near = nearest(name, all);
   const listed = all.slice(0, listedMax).join(", ");
   const more = all.length > listedMax ? ` and ${all.length - listedMax} more` : "";
   return {
@@ -445,10 +467,6 @@ function noName(name: string, names: Iterable<string>): TemplateProblem {
     got: name,
     ...(near === undefined ? {} : { nearest: near }),
   };
-}
-
-function paramNames({ params }: Names): string[] {
-  return [...params].map((key) => `params.${key}`);
 }
 
 function unknownWord(kind: "filter" | "tag", word: string, known: readonly string[]): TemplateProblem {

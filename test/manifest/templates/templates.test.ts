@@ -127,6 +127,16 @@ test("in a step, a param is the one that is sent, and the prompt is the row's", 
   expect(rows).toMatchObject([{ prompt: "a cup at 16:9", output: "16:9", params: { ratio: "16:9" } }]);
 });
 
+test("a param may be named without params., where no column and no variable has its name", async () => {
+  const { rows, problems } = await sheet(
+    "id,prompt,colour,params.style,params.colour\n" +
+      'a,"a {{ style }} cup, {{ colour }}",red,sepia,dark\n' +
+      "b,\"{% if style == 'sepia' %}old{% else %}new{% endif %} {{ style | upcase }}\",blue,plain,dark\n",
+  );
+  expect(problems).toEqual([]);
+  expect(rows.map(({ prompt }) => prompt)).toEqual(["a sepia cup, red", "new PLAIN"]);
+});
+
 describe("a template that cannot be rendered is a problem with its place", () => {
   test("an unknown name, with the nearest one; a name in the job's own text once, however many rows use it", async () => {
     const path = await fileWith(
@@ -145,6 +155,7 @@ describe("a template that cannot be rendered is a problem with its place", () =>
 
   test.each<[string, string, object]>([
     ["a name in a cell", "{{ colr }}", { nearest: "colour" }],
+    ["a param without params.", "{{ stile }}", { got: "stile", nearest: "params.style" }],
     ["a parameter that no column has", "{{ params.styl }}", { got: "params.styl", nearest: "params.style" }],
     [
       "a filter that is not there",
