@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mediaFields } from "../api/inputs.js";
 import type { Draft } from "../core/ports/draft.js";
-import type { Item } from "../core/ports/store.js";
+import type { Item, SheetRow } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import { count } from "../text/amounts.js";
 import { nearest } from "../text/nearest.js";
@@ -118,18 +118,28 @@ function valuesOfRow({ row, params, model }: CheckedRow): Map<string, string> {
   return valuesOf(Object.entries(row.columns), content, { id, output, category: model?.category });
 }
 
-/** An item as a selection sees it, with the cells of the row that it was made for, and `more` columns. */
+/** A row that an item stands for. */
+export type RowOfSheet = Pick<SheetRow, "number" | "cells">;
+
+/**
+ * An item as a selection sees it in one of its rows: identical rows may share it. Without a row, it is the one that it was
+ * made for. `more` are columns besides the cells of the row.
+ */
 export function selectableItem(
   item: Item,
   more: Readonly<Record<string, string>> = {},
+  row?: RowOfSheet,
 ): Selectable & { item: Item } {
   const { rowNumber, rowId, state, name, category } = item;
+  const isOther = row !== undefined && row.number !== rowNumber;
+  const { id = rowId, output = name } = isOther ? row.cells : {};
+  const cells = isOther ? Object.entries(row.cells) : item.cells;
   return {
     item,
-    number: rowNumber,
-    name: rowId,
+    number: row?.number ?? rowNumber,
+    name: id,
     failed: state === "failed",
-    values: valuesOf(item.cells, item, { id: rowId, output: name, category, state, ...more }),
+    values: valuesOf(cells, item, { id, output, category, state, ...more }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Ended, newPlace, type Place, run } from "./command.js";
+import { startService } from "./service.js";
 import { cheapModel, ids, sheet } from "./sheet.js";
 
 const slow = { timeout: 120_000 };
@@ -115,6 +116,43 @@ test("identical rows: each is paid, or one for all, or none before that is settl
   expect(await pays(place, "--duplicates", "merge")).toBe(1);
   expect(await pays(place)).toBe(1);
 });
+
+test(
+  "a row is selected by its own cells, also where it shares the item of an identical one",
+  slow,
+  async () => {
+    const place = newPlace();
+    const service = await startService();
+    const rows = [
+      "a,plain-image,a cup,1",
+      "b,plain-image,a jar,1",
+      "c,plain-image,a cup,2",
+      "d,plain-image,a pot,2",
+    ];
+    place.write("book.csv", ["id,model,prompt,chapter", ...rows].join("\n"));
+    expect((await run(place, ["run", "book.csv", "--yes", "--duplicates", "merge"], service)).code).toBe(0);
+    expect(service.made).toHaveLength(3);
+    const exported = async (...words: string[]) => {
+      const { stdout, stderr } = await run(place, ["export", "--columns", "id,chapter,file", ...words]);
+      expect(stderr).not.toMatch(/no item/);
+      return stdout.trim().split("\r\n").slice(1);
+    };
+    expect(await exported("--filter", "chapter=1")).toEqual(["a,1,a.png", "b,1,b.png"]);
+    expect(await exported("--filter", "chapter=2")).toEqual(["c,2,a.png", "d,2,d.png"]);
+    expect(await exported("--filter", "id=c")).toEqual(["c,2,a.png"]);
+    expect(await exported("--range", "2:3")).toEqual(["a,1,a.png", "b,1,b.png"]);
+    expect(await exported("--range", "4:4")).toEqual(["c,2,a.png"]);
+    expect(await exported("--first", "3")).toHaveLength(3);
+    const priced = async (...words: string[]) =>
+      (await run(place, ["redo", ...words, "--max-price", "0"], service)).stderr;
+    expect(await priced("--filter", "chapter=2")).toMatch(/the price is 4 credits/);
+    expect(await priced("--filter", "id=c")).toMatch(/the price is 2 credits/);
+    expect(await priced("--range", "4:5")).toMatch(/the price is 4 credits/);
+    // What it makes anew is the item of both rows.
+    expect((await run(place, ["redo", "--filter", "id=c", "--yes"], service)).code).toBe(0);
+    expect(await exported("--filter", "id=c")).toEqual(["c,2,a.png", "c,2,a-v2.png"]);
+  },
+);
 
 test("the cheapest go first where that is asked for", slow, async () => {
   const place = newPlace();

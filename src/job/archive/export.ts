@@ -2,7 +2,6 @@ import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { variantKey } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import {
@@ -20,7 +19,7 @@ import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { itemNamed } from "../orders/item-named.js";
-import { ItemChoice } from "../orders/request.js";
+import { type Chosen, ItemChoice, sheetOf, withVariants } from "../orders/request.js";
 import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
@@ -99,7 +98,7 @@ export async function exportFrom(
   const { selection, failed, picked } = options;
   const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
-  const sheet = (await sheetOf(store, run, runs)) ?? (await sheetFrom(store, run));
+  const sheet = (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
   const picks = await store.picks();
   const variantsMax = await store.variantsMax(run.jobId);
   const rows = linesOf(() => rowsOf(store, run, sheet, variantsMax));
@@ -107,9 +106,10 @@ export async function exportFrom(
   const isWhole = isEverything(selection) && !picked && options.reviewed === null;
   const shown = linesOf(async function* () {
     for await (const row of rows)
-      if (row.made === null ? isWhole : (chosen?.has(row.made.item.id) ?? true)) yield row;
+      if (row.made === null ? isWhole : (chosen?.has(inRow(row.made.item.id, row.number)) ?? true)) yield row;
   });
-  const retried = linesOf(() => retriedOf(store, failed && chosen !== null ? chosen : new Set()));
+  const wanted = failed && chosen !== null ? [...chosen.values()].map(({ id }) => id) : [];
+  const retried = linesOf(() => retriedOf(store, new Set(wanted)));
   return {
     run,
     runs,
@@ -132,25 +132,30 @@ interface Reading {
   picks: ReadonlySet<number>;
 }
 
-/** Ids of the selected items; null for all. Throws EarlyExit if none is selected. */
+/** An item in one of its rows. */
+function inRow(id: number, row: number | null): string {
+  return `${id} ${row}`;
+}
+
+/** The selected items in their rows, as `inRow` names them; null for all. Throws EarlyExit if none is selected. */
 async function chosenOf(
   store: Store,
   { run, sheet, rows, picks }: Reading,
   { selection, failed, picked, reviewed, cwd }: Parameters<typeof exportFrom>[1],
-): Promise<ReadonlySet<number> | null> {
+): Promise<ReadonlyMap<string, Chosen> | null> {
   if (isEverything(selection) && !failed && !picked && reviewed === null) return null;
   const named = reviewed && (await namedIn(store, reviewed, cwd));
   const elsewhere = new Map(named);
   const choice = new ItemChoice(run, selection);
   const own = ownValues(sheet.columns, picks);
   let some = false;
-  for await (const { made } of rows) {
+  for await (const { made, number, cells } of rows) {
     if (made === null) continue;
     const { id, state } = made.item;
     elsewhere.delete(id);
     if ((failed && state !== "failed") || (picked && !picks.has(id)) || named?.has(id) === false) continue;
     some = true;
-    choice.see(made.item, own(made));
+    choice.see(made.item, own(made), { number, cells });
   }
   for (const { name, rowId } of elsewhere.values())
     throw new EarlyExit(
@@ -162,7 +167,7 @@ async function chosenOf(
     );
   if (picked && !some) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
   if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
-  return choice.ids();
+  return new Map(choice.chosen().map((each) => [inRow(each.id, each.row), each]));
 }
 
 /** What a selection knows about an item besides its row: some of the added columns, under their names in the export. */
@@ -191,15 +196,6 @@ async function namedIn(
     if (!found.has(id)) found.set(id, { name, rowId });
   }
   return found;
-}
-
-/** The sheet of the run. A redo run has no sheet and uses the one of the run before it. */
-async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<KeptSheet | null> {
-  for (const { id } of runs.filter((one) => one.edition === run.edition && one.id <= run.id).toReversed()) {
-    const sheet = await store.sheetOf(id);
-    if (sheet) return sheet;
-  }
-  return null;
 }
 
 /** How many items are read at a time. */
@@ -241,6 +237,7 @@ function byKey(made: readonly MadeItem[]): Map<string, MadeItem> {
 }
 
 interface RowOfItem {
+  number: number;
   cells: SheetRow["cells"];
   made: MadeItem | null;
   problem: string | null;
@@ -253,16 +250,12 @@ async function* rowsOf(
   sheet: KeptSheet,
   variantsMax: number,
 ): AsyncGenerator<RowOfItem> {
-  const withVariants = (key: string) => [
-    key,
-    ...Array.from({ length: variantsMax - 1 }, (_, index) => variantKey(key, index + 2)),
-  ];
   for await (const page of sheet.pages()) {
     // One row may have more items than are read at a time.
     const asked = page.flatMap((row) =>
       (row.keys.length === 0 ? [null] : row.keys).map((key, index) => ({
         row,
-        keys: key === null ? [] : withVariants(key),
+        keys: key === null ? [] : withVariants(key, variantsMax),
         isLast: index >= row.keys.length - 1,
       })),
     );
@@ -277,10 +270,10 @@ async function* rowsOf(
       for (const { row, keys, isLast } of now) {
         for (const made of keys.flatMap((key) => known.get(key) ?? [])) {
           isMade = true;
-          yield { cells: row.cells, made, problem: null };
+          yield { number: row.number, cells: row.cells, made, problem: null };
         }
         if (!isLast) continue;
-        if (!isMade) yield { cells: row.cells, made: null, problem: row.problem };
+        if (!isMade) yield { number: row.number, cells: row.cells, made: null, problem: row.problem };
         isMade = false;
       }
     }

@@ -1,12 +1,14 @@
 import { EarlyExit } from "../../core/exit.js";
+import { variantKey } from "../../core/identity.js";
 import { type Credits, noCredits, sumOf } from "../../core/money.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Item, KeptSheet, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import {
   isEverything,
   KeyWatch,
   matcherOf,
+  type RowOfSheet,
   type Selectable,
   select,
   selectableItem,
@@ -29,20 +31,53 @@ export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 /** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
-/** The selected items of a run, by the cells of their rows. Throws EarlyExit if there is none. */
-export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
+/** The selected items of a run, by the cells of all rows that they stand for. Throws EarlyExit if there is none. */
+export async function selectItems(
+  store: Store,
+  run: Run,
+  items: readonly Item[],
+  selection: Selection,
+): Promise<Item[]> {
   if (isEverything(selection)) return [...items];
   const choice = new ItemChoice(run, selection);
-  for (const item of items) choice.see(item);
-  const chosen = choice.ids();
+  const variants = await store.variantsMax(run.jobId);
+  const byKey = new Map(items.map((item) => [item.key, item]));
+  const unseen = new Set(items);
+  for await (const page of (await sheetOf(store, run))?.pages() ?? [])
+    for (const row of page)
+      for (const key of row.keys.flatMap((each) => withVariants(each, variants))) {
+        const item = byKey.get(key);
+        if (item === undefined) continue;
+        choice.see(item, {}, row);
+        unseen.delete(item);
+      }
+  for (const item of unseen) choice.see(item);
+  const chosen = new Set([...choice.chosen()].map(({ id }) => id));
   return items.filter(({ id }) => chosen.has(id));
 }
 
-/** Selects items of a run one by one, and keeps little of each until the last was seen. */
+/** The sheet of the run. A redo run has no sheet and uses the one of the run before it. */
+export async function sheetOf(store: Store, run: Run): Promise<KeptSheet | null> {
+  const runs = (await store.runs()).filter(
+    ({ id, jobId, edition }) => jobId === run.jobId && edition === run.edition && id <= run.id,
+  );
+  for (const { id } of runs.toReversed()) {
+    const sheet = await store.sheetOf(id);
+    if (sheet) return sheet;
+  }
+  return null;
+}
+
+/** The key of an item, and those of its variants, of which no row has more than `most` with the item. */
+export function withVariants(key: string, most: number): string[] {
+  return [key, ...Array.from({ length: most - 1 }, (_, index) => variantKey(key, index + 2))];
+}
+
+/** Selects items of a run in their rows one by one, and keeps little of each until the last was seen. */
 export class ItemChoice {
   private readonly matches: ReturnType<typeof matcherOf>;
   private readonly keys: KeyWatch;
-  private readonly matching: (Selectable & Pick<Item, "id">)[] = [];
+  private readonly matching: (Selectable & Chosen)[] = [];
 
   constructor(
     private readonly run: Run,
@@ -53,15 +88,15 @@ export class ItemChoice {
   }
 
   /** `more` are columns besides the cells of the item's row. */
-  see(item: Item, more: Readonly<Record<string, string>> = {}): void {
-    const { number, name, failed, values } = selectableItem(item, more);
+  see(item: Item, more: Readonly<Record<string, string>> = {}, row?: RowOfSheet): void {
+    const { number, name, failed, values } = selectableItem(item, more, row);
     this.keys.see(values);
     if (this.matches({ number, values }))
-      this.matching.push({ id: item.id, number, name, failed, values: noValues });
+      this.matching.push({ id: item.id, row: row?.number ?? null, number, name, failed, values: noValues });
   }
 
   /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. */
-  ids(): ReadonlySet<number> {
+  chosen(): readonly Chosen[] {
     const { run, selection } = this;
     for (const { key, near } of this.keys.unknown()) {
       const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
@@ -70,8 +105,14 @@ export class ItemChoice {
     const chosen = select(this.matching, { ...selection, filters: [], range: null });
     if (chosen.length === 0)
       throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
-    return new Set(chosen.map(({ id }) => id));
+    return chosen;
   }
+}
+
+/** An item in one of its rows; null for the row that it was made for, where no sheet has it. */
+export interface Chosen {
+  id: number;
+  row: number | null;
 }
 
 const noValues: Selectable["values"] = new Map();
