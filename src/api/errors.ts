@@ -101,7 +101,7 @@ export const errorTable = [
     "no such task, or it belongs to someone else",
     "keep the task, poll again",
     {
-      submit: "unknown",
+      submit: "rejected",
       poll: "missing",
       stop: null,
     },
@@ -147,7 +147,27 @@ export function rowOf(code: string | null | undefined): ErrorRow | undefined {
   return errorTable.find((entry) => entry.code === code);
 }
 
+/**
+ * Statuses that the service does not document and that, by the rules of HTTP, a server sends instead of carrying a request
+ * out: no such address or method, too long, of the wrong kind, not understood, not allowed here. A complete answer with one
+ * of them proves that nothing was made or charged, and it is about this request alone. Others of the class prove nothing:
+ * 406 may follow the work, 408 and 499 come from timeouts, a 409 may be the answer to a repetition by a proxy, 424 and 425
+ * come from services behind the service.
+ */
+export const refusingStatuses: readonly number[] = [
+  405, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 426, 428, 431, 451,
+];
+
 /** What an error status means, with any or no error code. */
 export function meaningOf(status: number): ErrorMeaning {
-  return errorTable.find((entry) => entry.status === status) ?? serviceFailed;
+  const known = errorTable.find((entry) => entry.status === status);
+  return known ?? (refusingStatuses.includes(status) ? requestWrong : serviceFailed);
+}
+
+/**
+ * Whether an error code is one that the service documents for this stop. A 401, 402 or 403 without it may come from
+ * something between this machine and the service, and be about one request.
+ */
+export function isStated(stop: Refusal, code: string | null): boolean {
+  return rowOf(code)?.stop === stop;
 }

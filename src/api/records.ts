@@ -35,13 +35,6 @@ export const task = z.looseObject({
 /** A task as GET task returns it. */
 export type Task = z.infer<typeof task>;
 
-/** The same for reading: a service may leave out what is null until a task has ended. */
-export const taskRead = task.extend({
-  output_urls: task.shape.output_urls.default(null),
-  error: task.shape.error.default(null),
-  completed_at: task.shape.completed_at.default(null),
-});
-
 export const creation = z.looseObject({
   task_id: z.string().min(1),
   external_task_id: z.string(),
@@ -89,11 +82,6 @@ export const modelList = z.looseObject({
 /** What GET models returns. */
 export type ModelList = z.infer<typeof modelList>;
 
-/** The same for reading: a price that is no number makes one model unusable, and not the list. */
-export const modelListRead = modelList.extend({
-  models: z.array(model.extend({ credits_cost: z.number().catch(Number.NaN) })),
-});
-
 export const me = z.looseObject({
   user: z.looseObject({ id: z.string().min(1), email: z.string(), name: z.string().nullable() }),
   credits: z.looseObject({ balance: z.number(), used_this_key: z.number() }),
@@ -132,12 +120,6 @@ export const meReceived = me.extend({
  */
 export type Me = z.infer<typeof meReceived>;
 
-/** The same for reading: a service may leave out what is null. */
-export const meRead = meReceived.extend({
-  user: me.shape.user.extend({ name: me.shape.user.shape.name.default(null) }),
-  subscription: meReceived.shape.subscription.default(null),
-});
-
 /** As sent. Every param is a string. */
 export const generateRequest = z.looseObject({
   model: z.string().describe("the model's key"),
@@ -160,23 +142,99 @@ export interface ErrorFacts {
   message: string | null;
 }
 
-/** Code and message of an error body in any of the usual shapes: `error.code`, `code`, or `error` as a string. */
+/**
+ * Code and message of an error body in any of the usual shapes: `error.code`, `code`, or `error` as a string; the message
+ * as a text, an object or a list of them.
+ */
 export function errorFacts(body: unknown): ErrorFacts {
   const top = asRecord(body);
   const nested = asRecord(top["error"]);
-  return {
-    code: text(nested["code"]) ?? text(top["code"]) ?? text(top["error"]),
-    message: text(nested["message"]) ?? text(top["message"]),
-  };
+  const code = text(nested["code"]) ?? text(top["code"]) ?? text(top["error"]);
+  return { code, message: text(nested["message"]) ?? text(top["message"]) ?? wordsBeside(code, body) };
+}
+
+/** What an error body says besides its code. */
+function wordsBeside(code: string | null, body: unknown): string | null {
+  const words = wordsIn(body);
+  if (words === null || words === code) return null;
+  return words.startsWith(`${code}: `) ? words.slice(`${code}: `.length) : words;
+}
+
+/** Fields that have the words of an error, the most telling first. */
+const wordFields = [
+  "message",
+  "msg",
+  "detail",
+  "details",
+  "error_description",
+  "description",
+  "reason",
+  "title",
+];
+const nestedFields = ["error", "errors"];
+const wordsMax = 2_000;
+const depthMax = 4;
+const piecesMax = 10;
+
+/**
+ * The words of an error that may be a text, an object, a list, or JSON in a text; null if there are none. What is an object
+ * without a known field of words is told as its JSON.
+ */
+export function errorWords(error: unknown): string | null {
+  const words = wordsIn(error);
+  if (words !== null || typeof error !== "object" || error === null) return words;
+  return Object.keys(error).length === 0 ? null : JSON.stringify(error).slice(0, wordsMax);
+}
+
+function wordsIn(value: unknown, depth = 0): string | null {
+  if (depth > depthMax) return null;
+  if (typeof value === "string") return wordsOfText(value, depth);
+  if (Array.isArray(value))
+    return joined(
+      value.slice(0, piecesMax).map((piece) => wordsIn(piece, depth + 1)),
+      "; ",
+    );
+  const fields = asRecord(value);
+  const found = firstOf([...wordFields, ...nestedFields], (name) => wordsIn(fields[name], depth + 1));
+  // Where it is, as in `[{"loc": ["body", "prompt"], "msg": "too long"}]`.
+  const place = Array.isArray(fields["loc"])
+    ? fields["loc"].filter((part) => typeof part !== "object").join(".")
+    : "";
+  const named = place === "" ? text(fields["code"]) : place;
+  return found === null ? text(fields["code"]) : joined([named, found], ": ");
+}
+
+function wordsOfText(value: string, depth: number): string | null {
+  const trimmed = value.trim().slice(0, wordsMax);
+  if (trimmed === "") return null;
+  const inside = /^[[{]/.test(trimmed) ? parsed(value) : null;
+  return (inside === null ? null : wordsIn(inside, depth + 1)) ?? trimmed;
+}
+
+function firstOf<Found>(names: readonly string[], find: (name: string) => Found | null): Found | null {
+  for (const name of names) {
+    const found = find(name);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function joined(pieces: readonly (string | null)[], between: string): string | null {
+  const said = pieces.filter((piece) => piece !== null);
+  return said.length === 0 ? null : said.join(between).slice(0, wordsMax);
 }
 
 function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** The JSON value of a text, or null when it is none. NaN and Infinity, which some services write, are read as null. */
+/**
+ * The JSON value of a text, or null when it is none. NaN and Infinity, which some services write, are read as null; a
+ * byte order mark before the text is no part of it.
+ */
 export function parseJson(text: string): unknown {
-  return parsed(text) ?? parsed(text.replace(notNumbers, "null"));
+  const json = text.startsWith("\ufeff") ? text.slice(1) : text;
+  return parsed(json) ?? parsed(json.replace(notNumbers, "null"));
 }
 
 const notNumbers = /(?<=[:[,]\s{0,8})-?(?:NaN|Infinity)(?=\s{0,8}[,}\]])/g;
@@ -187,6 +245,12 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** A number on the wire, which some services send as text; NaN for anything else. */
+export function numberTold(value: unknown): number {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : Number.NaN;
 }
 
 /** A value as an object to look into: an empty one when it is something else. */

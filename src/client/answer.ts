@@ -1,6 +1,6 @@
-import { z } from "zod";
-import { meaningOf, type Refusal, rowOf } from "../api/errors.js";
-import { asRecord, type ErrorFacts, errorFacts, parseJson } from "../api/records.js";
+import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../api/errors.js";
+import { addressesIn, contentOf } from "../api/reading.js";
+import { asRecord, type ErrorFacts, errorFacts, errorWords, parseJson } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
 import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
@@ -19,7 +19,8 @@ export type GenerateOutcome =
       charged: Credits | null;
       remaining: Credits | null;
     }
-  | ({ kind: "refused"; status: number; stop: Refusal } & ErrorFacts)
+  /** `isStated`: the answer has a documented error code for its stop. */
+  | ({ kind: "refused"; status: number; stop: Refusal; isStated: boolean } & ErrorFacts)
   | ({ kind: "rejected"; status: number } & ErrorFacts)
   | { kind: "not_sent"; reason: string }
   /** `code` is the service's own, from a complete answer. */
@@ -31,36 +32,57 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
     return { kind: "unknown", reason: `no answer: ${reply.reason}`, ...status(reply.status) };
   }
   const body = parseJson(reply.body);
-  if (reply.status >= 200 && reply.status < 300) {
-    const fields = asRecord(body);
-    const taskId = fields.task_id;
-    if (!isShort(taskId) || taskId === "") {
-      const odd =
-        typeof taskId === "string" && taskId !== "" ? `it has ${taskId.length} characters` : oddBody(reply);
-      return {
-        kind: "unknown",
-        reason: `answer ${reply.status} without a readable task_id${followed(": ", odd)}`,
-        status: reply.status,
-      };
-    }
+  if (reply.status >= 200 && reply.status < 300) return accepted(reply, contentOf(body, ["task_id"]) ?? {});
+  const facts = { ...errorFacts(body), ...pageIn(reply) };
+  const { submit, stop } = meaningOf(reply.status);
+  // An answer of an undocumented status that names a task is not clear: the task may exist.
+  const isClear = refusingStatuses.includes(reply.status) ? taskIdIn(asRecord(body)) === null : true;
+  if (submit === "rejected" && isClear) return { kind: "rejected", status: reply.status, ...facts };
+  if (submit === "refused" && stop !== null)
+    return { kind: "refused", status: reply.status, stop, isStated: isStated(stop, facts.code), ...facts };
+  return {
+    kind: "unknown",
+    reason: `answer ${answerText(reply)}`,
+    status: reply.status,
+    ...(facts.code === null ? {} : { code: facts.code }),
+  };
+}
+
+function accepted(reply: Answer, fields: Record<string, unknown>): GenerateOutcome {
+  const { status } = reply;
+  const taskId = taskIdIn(fields);
+  if (taskId !== null)
     return {
       kind: "accepted",
-      status: reply.status,
+      status,
       taskId,
       externalTaskId: isShort(fields.external_task_id) ? fields.external_task_id : null,
       charged: chargeTold(fields.credits_consumed),
       remaining: creditsTold(fields.credits_remaining),
     };
-  }
-  const facts = errorFacts(body);
-  const { submit, stop } = meaningOf(reply.status);
-  if (submit === "rejected") return { kind: "rejected", status: reply.status, ...facts };
-  if (submit === "refused" && stop !== null) return { kind: "refused", status: reply.status, stop, ...facts };
+  const told = fields.task_id;
+  const odd = typeof told === "string" && told !== "" ? `it has ${told.length} characters` : oddBody(reply);
+  const said = odd ?? errorText(errorFacts(parseJson(reply.body)));
   return {
     kind: "unknown",
-    reason: `answer ${answerStatus(reply)}${followed(" ", facts.code)}`,
-    status: reply.status,
-    ...(facts.code === null ? {} : { code: facts.code }),
+    reason: `answer ${status} without a readable task_id${followed(": ", said)}`,
+    status,
+  };
+}
+
+/** The task's id; null without a readable one. */
+function taskIdIn({ task_id: id }: Record<string, unknown>): string | null {
+  if (typeof id === "number" && Number.isSafeInteger(id) && id >= 0) return String(id);
+  return isShort(id) && id !== "" ? id : null;
+}
+
+/** The title of a page that came in place of the service's JSON, or its beginning. */
+function pageIn(reply: Answer): { message?: string } {
+  const page = oddBody(reply);
+  if (page === null || reply.body.trim() === "") return {};
+  const [, title = ""] = /<title[^>]{0,100}>([^<]{1,200})/i.exec(reply.body.slice(0, 4_000)) ?? [];
+  return {
+    message: title.trim() === "" ? page : `a page titled "${shortText(title, addressCharactersMax)}"`,
   };
 }
 
@@ -84,33 +106,33 @@ export type TaskOutcome =
       completedAt: string | null;
       /** Malformed fields, which were ignored. */
       odd: string[];
+      /** If it has no usable URL: what its record has instead. */
+      unusable?: string;
     }
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
-  | ({ kind: "refused"; stop: Refusal } & ErrorFacts)
+  | ({ kind: "refused"; stop: Refusal; isStated: boolean; answer: string } & ErrorFacts)
   /**
    * `missing`: the status says that there is no such task. `statedMissing`: the service's own error code says so, so it was
    * not a proxy that answered.
    */
   | { kind: "unclear"; reason: string; missing: boolean; statedMissing: boolean; reached: boolean };
 
-const finished = z.looseObject({
-  status: z.string(),
-  output_urls: z.array(z.string()).nullish(),
-  // A finished task is accepted whatever else is odd about it: it was paid for.
-  error: z.string().nullish().catch(null),
-  credits_consumed: z.unknown().optional(),
-  created_at: z.string().nullish().catch(null),
-  completed_at: z.string().nullish().catch(null),
-});
-
 export function taskOutcome(reply: Reply): TaskOutcome {
   if (reply.kind !== "answer")
     return { kind: "unclear", reason: reply.reason, missing: false, statedMissing: false, reached: false };
   const body = parseJson(reply.body);
   const { poll, stop } = meaningOf(reply.status);
-  if (poll === "refused" && stop !== null) return { kind: "refused", stop, ...errorFacts(body) };
+  const facts = errorFacts(body);
+  if (poll === "refused" && stop !== null)
+    return {
+      kind: "refused",
+      stop,
+      isStated: isStated(stop, facts.code),
+      answer: answerText(reply),
+      ...facts,
+    };
   const missing = poll === "missing";
-  const { code } = errorFacts(body);
+  const { code } = facts;
   const statedMissing = rowOf(code)?.poll === "missing";
   const unclear = (reason: string): TaskOutcome => ({
     kind: "unclear",
@@ -123,49 +145,74 @@ export function taskOutcome(reply: Reply): TaskOutcome {
     const answer = `answer ${answerStatus(reply)}${followed(" ", code)}`;
     return unclear(statedMissing ? `the service does not know the task any more (${answer})` : answer);
   }
-  const read = finished.safeParse(body);
-  if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
+  const record = contentOf(body, ["status"]) ?? asRecord(body);
   return (
-    outcomeOf(read.data, servedAt(reply), asRecord(body)) ?? unclear("completed without output addresses")
+    outcomeOf(record, servedAt(reply)) ??
+    unclear(oddBody(reply) ?? errorText(facts) ?? "an answer that is not a task record")
   );
 }
 
-function outcomeOf(
-  task: z.infer<typeof finished>,
-  servedAt: number | null,
-  sent: Record<string, unknown>,
-): TaskOutcome | null {
-  const charged = chargeTold(task.credits_consumed);
-  const completedAt = task.completed_at ?? null;
-  if (task.status === "failed") {
-    const message = task.error ?? "no reason was given";
+/**
+ * What a task record says. A finished task was paid for, so it is accepted whatever else is odd about its record. A status
+ * that is not documented means `processing`, unless the record has a time at which the task ended: then it is over, with or
+ * without outputs, and nothing more will come. Null if it is no task record.
+ */
+function outcomeOf(record: Record<string, unknown>, servedAt: number | null): TaskOutcome | null {
+  const status = statusIn(record);
+  const charged = chargeTold(record["credits_consumed"]);
+  const completedAt = timeText(record["completed_at"]);
+  if (status === "failed") {
+    const message = errorWords(record["error"]) ?? "no reason was given";
     // A failed task costs nothing, unless the service says otherwise.
     return { kind: "failed", message, charged: charged ?? noCredits, completedAt };
   }
-  if (task.status !== "completed") {
-    const createdAt = timeIn(task.created_at);
+  const { usable: urls, isPartial } = addressesIn(record["output_urls"]);
+  const isKnown = status === "completed" || status === "processing";
+  const isNamed = status !== null || urls.length > 0;
+  const isOver = status === "completed" || (!isKnown && completedAt !== null && isNamed);
+  if (!isOver) {
+    if (status === null) return null;
+    const createdAt = timeIn(timeText(record["created_at"]));
     return {
       kind: "processing",
       ageMs: servedAt === null || createdAt === null ? null : servedAt - createdAt,
     };
   }
-  const urls = task.output_urls ?? [];
-  if (urls.length === 0) return null;
   const odd = [
     ...(["created_at", "completed_at"] as const).filter(
-      (field) => sent[field] != null && timeIn(task[field]) === null,
+      (field) => record[field] != null && timeText(record[field]) === null,
     ),
-    ...(sent["credits_consumed"] != null && charged === null ? ["credits_consumed"] : []),
+    ...(record["credits_consumed"] != null && charged === null ? ["credits_consumed"] : []),
+    ...(urls.length > 0 && isPartial ? ["output_urls"] : []),
   ];
-  const createdAt = odd.includes("created_at") ? "" : (task.created_at ?? "");
   return {
     kind: "completed",
     urls,
-    createdAt,
+    createdAt: timeText(record["created_at"]) ?? "",
     charged,
-    completedAt: odd.includes("completed_at") ? null : completedAt,
+    completedAt,
     odd,
+    ...(urls.length > 0 ? {} : { unusable: endedWithout(record, status) }),
   };
+}
+
+/** Null without a readable status. */
+function statusIn({ status }: Record<string, unknown>): string | null {
+  return typeof status === "string" ? status.trim().toLowerCase() : null;
+}
+
+/** A time that can be read, as it was sent; null for anything else. */
+function timeText(value: unknown): string | null {
+  return typeof value === "string" && timeIn(value) !== null ? value : null;
+}
+
+/** Why a finished task is of no use, with what its record says. */
+function endedWithout(record: Record<string, unknown>, status: string | null): string {
+  const error = errorWords(record["error"]);
+  const shown = shortText(JSON.stringify(record["output_urls"] ?? null), addressCharactersMax);
+  const ended =
+    status === "completed" ? "completed" : `ended with status ${JSON.stringify(record["status"])}`;
+  return `the task ${ended} without a usable output address (output_urls: ${shown}${followed("; error: ", error)})`;
 }
 
 /** When the service answered, by its own clock (UTC ms); null if it does not say. */
@@ -212,12 +259,16 @@ export function answerStatus({ status, headers }: Pick<Answer, "status" | "heade
   return `${status}, a redirect to ${shortText(address, addressCharactersMax)}, which is not followed`;
 }
 
+function errorText({ code, message }: ErrorFacts): string | null {
+  const said = [code, message].filter((piece) => piece !== null).join(": ");
+  return said === "" ? null : shortText(said, messageCharactersMax);
+}
+
 /** An error answer in one line: `401 INVALID_API_KEY: The API key does not exist`. */
 export function answerText(answer: Answer): string {
-  const { code, message } = errorFacts(parseJson(answer.body));
   const status = answerStatus(answer);
-  const said = [code, message].filter((piece) => piece !== null).join(": ");
-  if (said !== "") return `${status} ${shortText(said, messageCharactersMax)}`;
+  const said = errorText(errorFacts(parseJson(answer.body)));
+  if (said !== null) return `${status} ${said}`;
   const odd = answer.status < 300 || answer.status >= 400 ? oddBody(answer) : null;
   return odd === null ? status : `${status} with ${odd}`;
 }

@@ -1,23 +1,15 @@
-import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
-import {
-  type Category,
-  errorFacts,
-  type Me,
-  type ModelList,
-  meRead,
-  modelListRead,
-  parseJson,
-  type Task,
-  taskRead,
-} from "../api/records.js";
+import { type Reading, readMe, readModels, readTask } from "../api/reading.js";
+import { type Category, errorFacts, type Me, type ModelList, parseJson, type Task } from "../api/records.js";
 import type { Clock } from "../clock.js";
+import { askedPauseMs, backoffMs, readTriesMax } from "../core/again.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
-import { backoffMs } from "../core/quota/backoff.js";
 import { timeoutMs } from "../core/quota/quota.js";
 import type { Proxies } from "../proxy/variables.js";
+import { wait } from "../text/amounts.js";
+import { shortText } from "../text/terminal.js";
 import {
   answerText,
   type GenerateOutcome,
@@ -28,7 +20,7 @@ import {
   taskOutcome,
 } from "./answer.js";
 import { openHttp } from "./http.js";
-import { ServiceClock, timed } from "./service-clock.js";
+import { ServiceClock, timed, type Wait } from "./service-clock.js";
 import { announced, logged, type PacingOptions, paced, waitForSlot, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
@@ -48,6 +40,8 @@ export interface Service {
   probe(ticket: Ticket): Promise<Reply>;
   /** The service's time, known from its answers. */
   readonly time: ServiceClock;
+  /** Until when the service has asked, with a refusal or a failure, to be left alone (UTC ms); 0 if it has not. */
+  pausedUntil(): number;
 }
 
 export interface MeRequest {
@@ -109,11 +103,11 @@ export interface ServiceOptions extends PacingOptions {
   log: Log;
   /** Ends waits and free requests. A paid request in flight is always awaited. */
   signal: AbortSignal;
+  /** Told what of a record was not understood. */
+  onOdd?(odd: readonly string[]): void;
   /** Awaited with each record of GET me, before the caller gets it. */
   onMe?(read: MeRead): Promise<void>;
 }
-
-const triesMax = 3;
 
 /** Connects to the service over HTTP. No other function opens a connection to it. */
 export function connectService(
@@ -132,9 +126,15 @@ export function connectService(
 export function openService(send: Send, options: ServiceOptions): Service {
   const time = new ServiceClock(options.clock);
   const redacted = announced(withoutKey(send, options.key), options.log, options.clock);
-  const request = logged(paced(timed(redacted, time), options), options.log, options.clock);
+  const pause = new AskedPause(time, options.clock);
+  const heeded = pause.heeded(timed(redacted, time));
+  const request = logged(paced(heeded, options), options.log, options.clock);
+  const reading = { ...options, tell: tellOnce(options) };
   return {
     time,
+    pausedUntil() {
+      return pause.until;
+    },
     generate: async (body, ticket) =>
       generateOutcome(
         await request({
@@ -159,7 +159,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
     taskRecord: async (taskId) => {
       const path = taskPath(taskId);
       const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
-      return (await read(asked, taskRead, request, options)).record;
+      return (await read(asked, (body) => readTask(body, taskId), request, reading)).record;
     },
     models: async (filter = {}) => {
       const { method, path } = endpoints.models;
@@ -169,7 +169,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
         path: path + queryOf(filter),
         timeoutMs: timeoutMs.models,
       };
-      return (await read(asked, modelListRead, request, options)).record;
+      return (await read(asked, readModels, request, reading)).record;
     },
     me: async ({ waits = true } = {}) => {
       let past: Past = { over: 0, seq: 0 };
@@ -177,7 +177,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
         past = await options.accounts.past(options.caller());
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onSlot };
-      const { record, servedAt } = await read(asked, meRead, request, options, waits);
+      const { record, servedAt } = await read(asked, readMe, request, reading, waits);
       const found = { me: record, servedAt, ...past };
       await options.onMe?.(found);
       return found;
@@ -187,6 +187,32 @@ export function openService(send: Send, options: ServiceOptions): Service {
   };
 }
 
+/** Remembers for how long an answer has asked to be left alone. */
+class AskedPause {
+  private pause: Wait | null = null;
+
+  constructor(
+    private readonly time: ServiceClock,
+    private readonly clock: Clock,
+  ) {}
+
+  get until(): number {
+    return this.pause === null || this.pause.isOver ? 0 : this.pause.until;
+  }
+
+  heeded(send: Send): Send {
+    return async (request, signal) => {
+      const reply = await send(request, signal);
+      const ms = reply.kind === "answer" ? askedPauseMs(reply, this.clock.now()) : null;
+      if (ms !== null && this.clock.now() + ms > this.until) this.pause = this.time.wait(ms);
+      return reply;
+    };
+  }
+}
+
+/** A person waits for what is read: a longer pause is told, not waited for. */
+const pauseWaitedMsMax = 60_000;
+
 function queryOf({ category, includeParameters }: ModelFilter): string {
   const query = new URLSearchParams({
     ...(category === undefined ? {} : { category }),
@@ -195,45 +221,75 @@ function queryOf({ category, includeParameters }: ModelFilter): string {
   return query === "" ? "" : `?${query}`;
 }
 
+type Reader<Read> = (body: unknown) => Reading<Read> | null;
+
+interface ReadOptions extends ServiceOptions {
+  /** Told what of an answer was not understood. */
+  tell(path: string, odd: readonly string[]): void;
+}
+
+const oddShown = 5;
+
+/** Names what of the service's records was not understood, in one warning each time that it is something else. */
+function tellOnce({ log, onOdd }: ServiceOptions): ReadOptions["tell"] {
+  const told = new Map<string, string>();
+  return (path, odd) => {
+    onOdd?.(odd);
+    const text = odd.slice(0, oddShown).join("; ");
+    const more = odd.length > oddShown ? `; and ${odd.length - oddShown} more` : "";
+    if (odd.length === 0 || told.get(path) === text) return;
+    told.set(path, text);
+    log.warn({}, `GET ${path}: not understood: ${text}${more}. Everything else is used`);
+  };
+}
+
 /** Reads a record; retries after no connection, a 5xx or, if it may wait, a 429. Throws ServiceError. */
-async function read<Schema extends z.ZodType>(
+async function read<Read>(
   request: ApiRequest,
-  schema: Schema,
+  reader: Reader<Read>,
   send: Send,
-  { clock, signal }: ServiceOptions,
+  { clock, signal, tell }: ReadOptions,
   waits = true,
-): Promise<{ record: z.infer<Schema>; servedAt: number | null }> {
+): Promise<{ record: Read; servedAt: number | null }> {
   for (let tries = 1; ; tries++) {
     const reply = await send(request, signal);
     if (signal.aborted) throw new ServiceError("interrupted", "interrupted");
     if (reply.kind === "answer" && reply.status === 200) {
-      return { record: parsed(request, schema, reply), servedAt: servedAt(reply) };
+      const { record, odd } = parsed(request, reader, reply);
+      tell(request.path, odd);
+      return { record, servedAt: servedAt(reply) };
     }
     const error = refusal(request, reply);
-    if (error.kind !== "unreachable" || tries === triesMax || (isPause(error) && !waits)) throw error;
-    await clock.sleep(backoffMs(tries), signal);
+    const pauseMs = reply.kind === "answer" ? (askedPauseMs(reply, clock.now()) ?? 0) : 0;
+    const isLong = pauseMs > pauseWaitedMsMax || (pauseMs > 0 && !waits);
+    if (error.kind !== "unreachable" || tries === readTriesMax || isLong || (isPause(error) && !waits))
+      throw pauseMs > 0 ? asksForPause(error, pauseMs) : error;
+    await clock.sleep(Math.max(backoffMs(tries), pauseMs), signal);
   }
 }
 
-function parsed<Schema extends z.ZodType>(
-  request: ApiRequest,
-  schema: Schema,
-  answer: Extract<Reply, { kind: "answer" }>,
-): z.infer<Schema> {
-  const result = schema.safeParse(parseJson(answer.body));
-  if (result.success) return result.data;
-  const { status } = answer;
-  const odd = oddBody(answer);
-  if (odd !== null)
-    throw new ServiceError("unreadable", `GET ${request.path}: expected JSON, got ${odd}`, { status });
-  const issue = result.error.issues[0];
-  const where = issue?.path.join(".") || "the whole answer";
-  throw new ServiceError(
-    "unreadable",
-    `GET ${request.path}: expected the documented record, got something else at ${where}: ${issue?.message ?? ""}`,
-    { status },
-  );
+function asksForPause({ kind, message, status, code }: ServiceError, ms: number): ServiceError {
+  return new ServiceError(kind, `${message}; it asks to be left alone for ${wait(ms)}`, { status, code });
 }
+
+function parsed<Read>(
+  request: ApiRequest,
+  reader: Reader<Read>,
+  answer: Extract<Reply, { kind: "answer" }>,
+): Reading<Read> {
+  const body = parseJson(answer.body);
+  const found = reader(body);
+  if (found !== null) return found;
+  const { status } = answer;
+  const { code, message } = errorFacts(body);
+  const said = [code, message].filter((piece) => piece !== null).join(": ");
+  const odd = oddBody(answer);
+  const what = odd === null ? "the documented record" : "JSON";
+  const got = odd ?? (said === "" ? "something else" : shortText(said, saidMax));
+  throw new ServiceError("unreadable", `GET ${request.path}: expected ${what}, got ${got}`, { status });
+}
+
+const saidMax = 300;
 
 /** Whether the service asks for a pause: the quota ledger delays all requests for a while. */
 export function isPause({ status }: ServiceError): boolean {

@@ -1,8 +1,8 @@
 import { meaningOf } from "../api/errors.js";
 import type { Clock } from "../clock.js";
+import { retryAfterMs } from "../core/again.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
-import { retryAfterMs } from "../core/quota/backoff.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 import { plainReason, type Reason } from "../core/reason.js";
 

@@ -16,7 +16,7 @@ export const transitions = {
     rejected: "failed",
     unanswered: "unknown",
   },
-  unknown: { not_charged: "planned", charged: "held", undecided: "held" },
+  unknown: { not_charged: "planned", given_up: "failed", charged: "held", undecided: "held" },
   held: { adopted: "processing", resubmit: "planned", refetch: "ready", skipped: "dropped" },
   processing: { completed: "ready", task_failed: "failed", window_passed: "overdue" },
   overdue: { completed: "ready", task_failed: "failed" },

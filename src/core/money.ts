@@ -1,3 +1,5 @@
+import { numberTold } from "../api/records.js";
+
 /**
  * Credits are decimal numbers on the wire. Inside they are whole millionths of a credit, so that sums and
  * comparisons are exact: 0.1 + 0.2 is 0.3 here. A safe integer holds nine thousand million credits.
@@ -17,7 +19,7 @@ export function credits(value: number): Credits {
 
 /** An amount from any value on the wire; null if it is not an amount, or cannot be represented exactly. */
 export function creditsTold(value: unknown): Credits | null {
-  const scaled = typeof value === "number" ? Math.round(value * scale) : Number.NaN;
+  const scaled = Math.round(numberTold(value) * scale);
   if (!Number.isSafeInteger(scaled)) return null;
   // `-0` would print and compare as another number than 0.
   return (scaled === 0 ? 0 : scaled) as Credits;
@@ -31,7 +33,7 @@ export function chargeTold(value: unknown): Credits | null {
 
 /** A balance from the wire: one too large to represent counts as the largest amount. */
 export function balanceTold(value: unknown): Credits | null {
-  return typeof value === "number" && value > balanceMost ? credits(balanceMost) : creditsTold(value);
+  return numberTold(value) > balanceMost ? credits(balanceMost) : creditsTold(value);
 }
 
 const balanceMost = 9_000_000_000;

@@ -1,8 +1,8 @@
 import type { TaskOutcome } from "../client/answer.js";
+import { backoffMs } from "../core/again.js";
 import { fetchBy, isFresh } from "../core/pace/poll.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
-import { backoffMs } from "../core/quota/backoff.js";
 import { isReference } from "../core/reference.js";
 import { NotArchivedError, PublishError } from "../publish/publisher.js";
 import type { Gate } from "./gate/gate.js";

@@ -1,9 +1,9 @@
 import { rowOf } from "../api/errors.js";
+import { backoffMs } from "../core/again.js";
 import { type FailureKind, rejectionKind } from "../core/failure.js";
 import { wantedItems } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/ports/store.js";
-import { backoffMs } from "../core/quota/backoff.js";
 import { count } from "../text/amounts.js";
 import type { Session } from "./ports.js";
 

@@ -2,15 +2,14 @@ import { join } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
 import { indexFacts } from "../archive/index-file.js";
 import type { SaveRequest } from "../archive/save.js";
+import { backoffMs, triesMax } from "../core/again.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
-import { backoffMs } from "../core/quota/backoff.js";
 import { diskMs } from "./gate/disk-trouble.js";
 import type { RunPorts, Session } from "./ports.js";
 
-/** After this many failed tries in a row, a fresh address is requested; after twice as many, a person has to decide. */
-const triesPerAddress = 4;
-export const triesMax = 2 * triesPerAddress;
+/** After this many failed tries in a row, a fresh address is requested. */
+const triesPerAddress = triesMax / 2;
 /** How many items are checked at once. */
 const checksAtOnce = 16;
 
@@ -40,6 +39,9 @@ export class Fetching {
       store.attempt(itemId),
       store.outputs(itemId),
     ]);
+    // The program ended between the record of a task without outputs and the hold of its item.
+    if (outputs.length === 0)
+      await store.apply(itemId, "unfetchable", { note: "the task ended without a usable output address" });
     for (const output of outputs) {
       if (output.file !== null) continue;
       const wanted = { item, attempt, output, count: outputs.length };

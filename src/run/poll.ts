@@ -1,4 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
+import type { Wait } from "../client/service-clock.js";
+import { backoffMs, triesMax } from "../core/again.js";
 import { taskFailureKind } from "../core/failure.js";
 import { priceGroup } from "../core/identity.js";
 import type { DurationEstimates } from "../core/pace/pace.js";
@@ -14,12 +16,13 @@ import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { LoggedPoll } from "../core/ports/spend-log.js";
 import type { Addresses, Item } from "../core/ports/store.js";
-import { backoffMs } from "../core/quota/backoff.js";
+import { blameFor } from "./blame.js";
 import { loggedEnd } from "./conclude.js";
 import { taskFailed } from "./fail.js";
-import { triesMax } from "./fetch.js";
 import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./ports.js";
+
+const accountFineMs = 60_000;
 
 /** A poll in flight: of whose task, and when it was sent. */
 interface Poll {
@@ -35,6 +38,8 @@ type Unfinished = Extract<TaskOutcome, { kind: "processing" | "refused" | "uncle
 export class Polling {
   /** By item: polls in a row that found no fresh addresses, or nothing about the task. */
   private readonly vainPolls = new Map<number, number>();
+  /** Until then, a refusal without the service's own code need not be checked against the account again. */
+  private accountIsFine: Wait | null = null;
 
   constructor(
     private readonly session: Session,
@@ -46,9 +51,24 @@ export class Polling {
     const [item, attempt] = await Promise.all([store.item(itemId), store.attempt(itemId)]);
     if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
     const sentAt = clock.now();
-    const outcome = await service.task(attempt.taskId, ticket);
+    const outcome = await this.blamed(await service.task(attempt.taskId, ticket));
     this.session.gate.polled(outcome);
     await this.note({ item, attempt, sentAt }, outcome);
+  }
+
+  /** A refusal without the service's own code says nothing about the account if the account is fine. */
+  private async blamed(outcome: TaskOutcome): Promise<TaskOutcome> {
+    if (outcome.kind !== "refused" || outcome.isStated || outcome.stop === "pause") return outcome;
+    this.accountIsFine =
+      this.accountIsFine?.isOver === false ? this.accountIsFine : await this.readAccount(outcome);
+    if (this.accountIsFine === null) return outcome;
+    const reason = `answer ${outcome.answer}`;
+    return { kind: "unclear", reason, missing: false, statedMissing: false, reached: true };
+  }
+
+  private async readAccount({ stop }: Extract<TaskOutcome, { kind: "refused" }>): Promise<Wait | null> {
+    const { on } = await blameFor(this.session, stop, null);
+    return on === "request" ? this.session.ports.service.time.wait(accountFineMs) : null;
   }
 
   /** Records what the poll found for its item; the spend log learns of an end after it. */
@@ -59,7 +79,9 @@ export class Polling {
     switch (outcome.kind) {
       case "completed":
         await this.completed(poll, outcome);
-        gate.breaker.succeeded(item.model);
+        // What is paid for and of no use says as much about its model as a failure.
+        if (outcome.unusable === undefined) gate.breaker.succeeded(item.model);
+        else gate.breaker.failed(item.model, "provider", outcome.unusable);
         return;
       case "failed":
         await this.failed(poll, outcome);
@@ -88,8 +110,10 @@ export class Polling {
     outcome: Extract<TaskOutcome, { kind: "completed" }>,
   ): Promise<void> {
     const { ports, gate } = this.session;
+    const { unusable } = outcome;
     const addresses: Addresses = { urls: outcome.urls, fetchBy: fetchBy(outcome.urls, ports.clock.now()) };
     if (item.state === "ready") {
+      if (unusable !== undefined) return this.taskLost(item, unusable);
       await ports.store.refreshOutputs(item.id, addresses);
       return;
     }
@@ -100,6 +124,7 @@ export class Polling {
       );
     await learnCharge(ports, gate.prices, item, outcome.charged);
     await ports.store.complete(item.id, { ...outcome, ...addresses });
+    if (unusable !== undefined) await ports.store.apply(item.id, "unfetchable", { note: unusable });
     await Promise.all([
       this.logPoll(attempt, loggedEnd("completed", outcome)),
       learn(ports, this.paces, item, attempt, outcome),
@@ -129,7 +154,7 @@ export class Polling {
     await this.session.gate.settling.polled();
   }
 
-  /** The service no longer knows a task that had completed: there will be no fresh addresses. */
+  /** The service no longer knows a task that had completed, or its addresses: there will be no fresh ones. */
   private async taskLost(item: Item, reason: string): Promise<void> {
     const { store, clock } = this.session.ports;
     if (item.looks + 1 >= triesMax) {

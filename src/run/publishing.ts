@@ -1,7 +1,7 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Clock } from "../clock.js";
+import { backoffMs } from "../core/again.js";
 import type { Item, Output, Store } from "../core/ports/store.js";
-import { backoffMs } from "../core/quota/backoff.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { NotArchivedError, PublishError, type Publisher, type PublishFile } from "../publish/publisher.js";
 

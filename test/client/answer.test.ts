@@ -63,10 +63,11 @@ describe("the answer to a paid request", () => {
       answer(200, ""),
       answer(200, "<html>"),
       answer(200, { task_id: "" }),
-      answer(200, { task_id: 7 }),
+      answer(200, { task_id: 7.5 }),
+      answer(200, { task_id: {} }),
       answer(200, { task_id: "x".repeat(1_025) }),
     ];
-    const codes = [204, 302, 404, 409, 413, 500, 502, 503].map((status) =>
+    const codes = [204, 302, 406, 408, 409, 424, 425, 452, 499, 500, 502, 503].map((status) =>
       answer(status, { error: { code: "X" } }),
     );
     for (const reply of [...odd, ...codes])
@@ -78,7 +79,7 @@ describe("the answer to a paid request", () => {
   });
 
   test("P2: only a 2xx accepts anything, whatever else names a task", () => {
-    const kinds = [199, 200, 299, 300, 302, 400, 402, 404, 429, 500].map((status) => [
+    const kinds = [199, 200, 299, 300, 302, 400, 402, 422, 429, 500].map((status) => [
       status,
       generateOutcome(answer(status, { task_id: "t" })).kind,
     ]);
@@ -90,7 +91,7 @@ describe("the answer to a paid request", () => {
       [302, "unknown"],
       [400, "rejected"],
       [402, "refused"],
-      [404, "unknown"],
+      [422, "unknown"],
       [429, "refused"],
       [500, "unknown"],
     ]);
@@ -109,7 +110,10 @@ describe("the answer to a paid request", () => {
     const without = "answer 200 without a readable task_id";
     expect(unknown(200, "")).toEqual({ kind: "unknown", reason: `${without}: an empty answer`, status: 200 });
     expect(unknown(200, { task_id: "" })).toMatchObject({ reason: without });
-    expect(unknown(200, { task_id: 7 })).toMatchObject({ reason: without });
+    expect(unknown(200, { task_id: 7.5 })).toMatchObject({ reason: without });
+    expect(unknown(200, { success: false, error: { message: "busy" } })).toMatchObject({
+      reason: `${without}: busy`,
+    });
     expect(unknown(200, { task_id: "x".repeat(1_025) })).toMatchObject({
       reason: `${without}: it has 1025 characters`,
     });
@@ -119,11 +123,51 @@ describe("the answer to a paid request", () => {
       status: 500,
       code: "GENERATION_ERROR",
     });
-    expect(unknown(502, "<html>")).toEqual({ kind: "unknown", reason: "answer 502", status: 502 });
+    expect(unknown(502, "<html>")).toEqual({
+      kind: "unknown",
+      reason: 'answer 502 with text beginning "<html>"',
+      status: 502,
+    });
     expect(generateOutcome({ kind: "no_answer", reason: "reset", status: 200 })).toEqual({
       kind: "unknown",
       reason: "no answer: reset",
       status: 200,
+    });
+  });
+
+  test.each([
+    [{ detail: [{ loc: ["body", "prompt"], msg: "too long" }] }, null, "body.prompt: too long"],
+    [{ detail: "Not found" }, null, "Not found"],
+    [{ error: { code: "TOO_LONG", message: "cut it" } }, "TOO_LONG", "cut it"],
+    [{ error: { code: "TOO_LONG" } }, "TOO_LONG", null],
+    [{ errors: [{ message: "no" }, { message: "nor this" }] }, null, "no; nor this"],
+    [[{ message: "a list" }], null, "a list"],
+    ["<html><title>413</title>", null, 'a page titled "413"'],
+    ["", null, null],
+  ])("P2: a complete 422 with %j rejects the item, with the service's words", (body, code, message) => {
+    expect(generateOutcome(answer(422, body))).toEqual({ kind: "rejected", status: 422, code, message });
+  });
+
+  test("a 401, 402 or 403 is stated if it has a documented code of its kind", () => {
+    const stated = (status: number, code: string) => generateOutcome(answer(status, { error: { code } }));
+    expect(stated(401, "INVALID_API_KEY")).toMatchObject({ isStated: true });
+    expect(stated(402, "INSUFFICIENT_CREDITS")).toMatchObject({ isStated: true });
+    expect(stated(403, "SUBSCRIPTION_REQUIRED")).toMatchObject({ isStated: true });
+    for (const status of [401, 402, 403])
+      expect(stated(status, "FORBIDDEN")).toMatchObject({ isStated: false });
+    expect(stated(403, "INVALID_API_KEY")).toMatchObject({ isStated: false });
+  });
+
+  test.each([
+    [`\ufeff${JSON.stringify({ task_id: "t", credits_consumed: 4 })}`, "t"],
+    [{ success: true, data: { task_id: "t", credits_consumed: "4" } }, "t"],
+    [{ code: 0, result: { task_id: "t", credits_consumed: 4 } }, "t"],
+    [{ task_id: 7, credits_consumed: " 4.0 " }, "7"],
+  ])("P2: the task id in %j is read", (body, taskId) => {
+    expect(generateOutcome(answer(200, body))).toMatchObject({
+      kind: "accepted",
+      taskId,
+      charged: credits(4),
     });
   });
 
@@ -179,7 +223,7 @@ describe("the answer to a poll", () => {
   });
 
   test.each([0, -1, 1e300, {}, [], "soon"])("times and amounts of %j are named and passed over", (value) => {
-    const odd = { created_at: value, completed_at: value, credits_consumed: value === 0 ? "0" : value };
+    const odd = { created_at: value, completed_at: value, credits_consumed: value === 0 ? "no" : value };
     expect(taskOutcome(answer(200, { ...record, ...odd }))).toMatchObject({
       kind: "completed",
       urls: ["https://a/1"],
@@ -191,7 +235,7 @@ describe("the answer to a poll", () => {
   });
 
   test("an odd price, or none, is not told, and keeps no output from being fetched", () => {
-    for (const odd of [undefined, null, 1e10, "4"]) {
+    for (const odd of [undefined, null, 1e10, "four", "NaN", "", " ", "0x10"]) {
       const task = { ...record, credits_consumed: odd };
       const named = odd == null ? [] : ["credits_consumed"];
       expect(taskOutcome(answer(200, task))).toMatchObject({ kind: "completed", charged: null, odd: named });
@@ -242,10 +286,16 @@ describe("the answer to a poll", () => {
     expect(taskOutcome(answer(401, told))).toEqual({
       kind: "refused",
       stop: "key",
+      isStated: true,
+      answer: "401 INVALID_API_KEY: unknown",
       code: "INVALID_API_KEY",
       message: "unknown",
     });
-    expect(taskOutcome(answer(403, ""))).toMatchObject({ kind: "refused", stop: "subscription" });
+    expect(taskOutcome(answer(403, ""))).toMatchObject({
+      kind: "refused",
+      stop: "subscription",
+      isStated: false,
+    });
     expect(taskOutcome(answer(429, ""))).toMatchObject({ kind: "refused", stop: "pause" });
   });
 
@@ -256,12 +306,6 @@ describe("the answer to a poll", () => {
 
   test("what is unclear is told", () => {
     const reason = (status: number, body: unknown) => taskOutcome(answer(status, body));
-    expect(reason(200, { ...record, output_urls: [] })).toMatchObject({
-      reason: "completed without output addresses",
-    });
-    expect(reason(200, { ...record, output_urls: null })).toMatchObject({
-      reason: "completed without output addresses",
-    });
     expect(reason(200, { status: 7 })).toMatchObject({ reason: "an answer that is not a task record" });
     expect(reason(200, "")).toMatchObject({ reason: "an empty answer" });
     expect(reason(500, { code: "INTERNAL" })).toMatchObject({
@@ -278,8 +322,64 @@ describe("the answer to a poll", () => {
     });
   });
 
-  test("an unknown status counts as processing", () => {
-    expect(taskOutcome(answer(200, { ...record, status: "queued" }))).toMatchObject({ kind: "processing" });
+  test("an unknown status counts as processing, unless the record says when the task ended", () => {
+    const open = { ...record, output_urls: null, completed_at: null };
+    for (const status of ["queued", "canceled", "expired", "error", ""])
+      expect(taskOutcome(answer(200, { ...open, status }))).toMatchObject({ kind: "processing" });
+    const processing = { ...record, status: "processing" };
+    expect(taskOutcome(answer(200, processing))).toMatchObject({ kind: "processing" });
+    for (const status of ["succeeded", "Completed", " COMPLETED ", null])
+      expect(taskOutcome(answer(200, { ...record, status }))).toMatchObject({
+        kind: "completed",
+        urls: ["https://a/1"],
+      });
+    const ended = { ...record, status: "canceled", output_urls: null, error: { message: "by an operator" } };
+    expect(taskOutcome(answer(200, ended))).toMatchObject({
+      kind: "completed",
+      urls: [],
+      charged: credits(4),
+      unusable:
+        'the task ended with status "canceled" without a usable output address (output_urls: null; error: by an operator)',
+    });
+  });
+
+  test.each([
+    [[], []],
+    [null, []],
+    [undefined, []],
+    [{}, []],
+    [[null, "", 7, "/relative", "ftp://a/1", ["https://a/1"]], []],
+    ["https://a/1", ["https://a/1"]],
+    [[null, "https://a/2", ""], ["https://a/2"]],
+    [[{ url: "https://a/1" }, { url: null }], ["https://a/1"]],
+    [[" https://a/1 "], ["https://a/1"]],
+  ])("of output_urls %j the usable addresses are %j", (output_urls, urls) => {
+    const outcome = taskOutcome(answer(200, { ...record, output_urls }));
+    expect(outcome).toMatchObject({ kind: "completed", urls });
+    expect("unusable" in outcome).toBe(urls.length === 0);
+  });
+
+  test.each([
+    [
+      { code: "content_policy_violation", message: "It names a person" },
+      "content_policy_violation: It names a person",
+    ],
+    [
+      [{ loc: ["body", "prompt"], msg: "prompt too long", type: "value_error" }],
+      "body.prompt: prompt too long",
+    ],
+    ['{"error":{"code":"Forbidden","message":"blocked by policy"}}', "Forbidden: blocked by policy"],
+    [["first", { detail: "second" }], "first; second"],
+    [{ errors: [{ title: "no" }] }, "no"],
+    [{ odd: 1 }, '{"odd":1}'],
+    [{ code: "X" }, "X"],
+    [{}, "no reason was given"],
+    [[], "no reason was given"],
+    ["", "no reason was given"],
+    [7, "no reason was given"],
+  ])("the reason in an error %j is %j", (error, message) => {
+    const failed = { ...record, status: "failed", output_urls: null, error };
+    expect(taskOutcome(answer(200, failed))).toMatchObject({ kind: "failed", message });
   });
 
   test("a task that is processing is as old as the service's own clock says", () => {
@@ -294,13 +394,14 @@ describe("the answer to a poll", () => {
     expect(at("soon", "never")).toEqual({ kind: "processing", ageMs: null });
   });
 
-  test("P2: 404, 5xx, HTML, an empty answer and a completed task without addresses leave the task alive", () => {
+  test("P2: 404, 5xx, HTML and an empty answer leave the task alive", () => {
     const unclear = [
       answer(404, {}),
       answer(500, {}),
       answer(200, "<html>"),
       answer(200, ""),
-      answer(200, { ...record, output_urls: [] }),
+      answer(200, []),
+      answer(200, { ...record, status: 7, completed_at: null }),
     ];
     for (const reply of unclear) expect(taskOutcome(reply)).toMatchObject({ kind: "unclear", reached: true });
     expect(taskOutcome(answer(404, {}))).toMatchObject({

@@ -23,6 +23,7 @@ const design: readonly [ItemState, ItemEvent, ItemState][] = [
   ["submitting", "rejected", "failed"],
   ["submitting", "unanswered", "unknown"],
   ["unknown", "not_charged", "planned"],
+  ["unknown", "given_up", "failed"],
   ["unknown", "charged", "held"],
   ["unknown", "undecided", "held"],
   ["held", "adopted", "processing"],

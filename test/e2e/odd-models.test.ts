@@ -28,7 +28,7 @@ test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(
   },
 );
 
-test.each(["1e308", "1".repeat(400), "-1", '"2"', "null"])(
+test.each(["1e308", "1".repeat(400), "-1", '"two"', "null"])(
   "a price of %s leaves the model out: a problem of the rows that name it, and of no others",
   async (price) => {
     const odd = { ...plain, model_key: "odd-image", credits_cost: "PRICE" };

@@ -25,7 +25,7 @@ const jumps: [string, number][] = [
   ["ten years", 10 * 365 * 24 * 60 * minute],
 ];
 const cut: Reply = { kind: "no_answer", reason: "other side closed" };
-const answer = (status: number): Reply => ({ kind: "answer", status, headers: {}, body: "{}" });
+const answer = (status: number, body = "{}"): Reply => ({ kind: "answer", status, headers: {}, body });
 const settled: RunChange = {
   settling: { ...defaultReconcile, unsettledMax: 5, wait: true, orphanCredits: noCredits },
 };
@@ -88,7 +88,7 @@ describe.each(jumps)("P20: a clock that is put back by %s while a run waits", (_
   });
 
   test("for credits", async () => {
-    tamper("POST", [2], answer(402), putBack);
+    tamper("POST", [2], answer(402, '{"code":"INSUFFICIENT_CREDITS"}'), putBack);
     expect(await lasts({ onInsufficient: "wait" })).toBeLessThan(10 * minute);
     await expectArchived();
   });

@@ -61,7 +61,7 @@ describe("a service that returns impossible amounts", () => {
 });
 
 const lost: Reply = { kind: "no_answer", reason: "other side closed" };
-const refused: Reply = { kind: "answer", status: 402, headers: {}, body: "{}" };
+const refused: Reply = { kind: "answer", status: 402, headers: {}, body: '{"code":"INSUFFICIENT_CREDITS"}' };
 const isPaid = (request: string) => request.startsWith("POST");
 const posts = () => world.sent.filter(isPaid).length;
 
@@ -85,8 +85,8 @@ function tellsOfAccount(fields: Partial<Fields>, [paid, answer]: [number, Reply]
 
 describe("an account that returns impossible amounts", () => {
   test.each([
-    ...[null, undefined, -3, "12", 1e10, 1e300, []].map((used) => ({ credits: { used_this_key: used } })),
-    ...[null, undefined, -3, "12", 1.5, 1e300].map((count) => ({ api_key: { requests_count: count } })),
+    ...[null, undefined, -3, "twelve", 1e10, 1e300, []].map((used) => ({ credits: { used_this_key: used } })),
+    ...[null, undefined, -3, "twelve", 1.5, 1e300].map((count) => ({ api_key: { requests_count: count } })),
   ])("P2 P5: proves nothing by %j, and ends no run with an error", async (fields) => {
     world = await openWorld();
     const run = await start(world, pictures(3));
@@ -101,7 +101,7 @@ describe("an account that returns impossible amounts", () => {
   test("P5: says why nothing is submitted, and what was expected", async () => {
     world = await openWorld();
     const run = await start(world, pictures(3));
-    tellsOfAccount({ credits: { used_this_key: "12" } }, [2, lost], 1);
+    tellsOfAccount({ credits: { used_this_key: "twelve" } }, [2, lost], 1);
     const { stops } = (await carryOn(world, run, { lanes: 1, reads: true })).gate;
     expect(stops).toEqual([
       {

@@ -83,7 +83,7 @@ export const moneyMutants: readonly Mutant[] = [
         generate: async (body, ticket) => {
           const outcome = await service.generate(body, ticket);
           if (outcome.kind !== "unknown" || outcome.status !== 200) return outcome;
-          return { kind: "refused", status: 429, stop: "pause", code: null, message: null };
+          return { kind: "refused", status: 429, stop: "pause", isStated: true, code: null, message: null };
         },
       }),
     }),

@@ -1,3 +1,4 @@
+import { numberTold } from "../../api/records.js";
 import { type Credits, minus, noCredits, sumOf } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 
@@ -280,7 +281,8 @@ export const newKey: Pick<KeyRequests, "requests" | "over"> = { requests: 0, ove
 
 /** The key's request count from the service; null if it is not a valid count. */
 export function requestsTold(value: unknown): number | null {
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
+  const count = numberTold(value);
+  return Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
 /** The least number of requests made from elsewhere between two readings. */

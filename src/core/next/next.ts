@@ -1,3 +1,4 @@
+import { backoffMsMax } from "../again.js";
 import { modelOfGroup } from "../identity.js";
 import type { ItemState } from "../item.js";
 import { type Credits, minus, noCredits, plus } from "../money.js";
@@ -11,7 +12,6 @@ import {
   type WaitingWork,
   type Work,
 } from "../pace/pressure.js";
-import { backoffMsMax } from "../quota/backoff.js";
 import {
   dayMs,
   freeInWindows,

@@ -11,6 +11,14 @@ import type { Attempt, AttemptOutcome, Intent, LoggedAttempt } from "./attempt.j
 import type { Orders } from "./orders.js";
 
 /** The port to one workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
+/** What becomes of an item whose request was not charged. */
+export interface AfterVerdict {
+  /** When it may be submitted again (UTC ms). */
+  nextAt?: number;
+  /** It has been tried often enough, and has failed. */
+  isGivenUp?: boolean;
+}
+
 export interface Store extends Orders {
   /** The job of that name, made when it is new. */
   job(name: string): Promise<Job>;
@@ -129,7 +137,12 @@ export interface Store extends Orders {
     change?: { looks?: number; note?: string | null; seenAt?: number },
   ): Promise<void>;
   /** Records the verdict on an unanswered paid request: its item continues, or is held. */
-  giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
+  giveVerdict(itemId: number, verdict: Verdict, note: string, then?: AfterVerdict): Promise<void>;
+  /**
+   * How many of an item's paid requests in a row ended without an answer, the newest included. A task or a rejection ends
+   * such a row.
+   */
+  lostInARow(itemId: number): Promise<number>;
   /** The parents of an item, one for each input that is another item's output. */
   parentsOf(itemId: number): Promise<ParentOutput[]>;
   /** The ready or archived parents of a run's blocked items, with the addresses of the outputs that the items use. */

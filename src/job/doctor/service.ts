@@ -1,14 +1,16 @@
 import { meaningOf } from "../../api/errors.js";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
-import { type Me, meRead, parseJson } from "../../api/records.js";
+import { readMe } from "../../api/reading.js";
+import { type Me, parseJson } from "../../api/records.js";
 import { answerText, oddBody } from "../../client/answer.js";
-import { connectService } from "../../client/service.js";
+import { connectService, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
+import { count } from "../../text/amounts.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { type AccountsPlace, openSharedData } from "../workspace/state.js";
 import { type Check, fine, problem, unchecked, warning } from "./machine.js";
@@ -30,6 +32,7 @@ const expectations = {
   key: "a key accepted by the service",
   subscription: "an active subscription",
   credits: "a balance above 0",
+  models: "models that this version understands",
   limits: "requests left in the minute and the day",
   clock: "within 30 s of the service's",
 } as const;
@@ -49,13 +52,14 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
       const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
       return [
         warning("limits", spent),
-        ...rest(["service", "key", "subscription", "credits", "clock"], "no request is left"),
+        ...rest(["service", "key", "subscription", "credits", "models", "clock"], "no request is left"),
       ];
     }
     const asked = await ask(options, accounts, caller, slot.ticket);
     return [
       ...judge(options.connection, asked.reply),
       ...(await details(accounts, account.id, asked.reply)),
+      asked.models,
       clockCheck(asked),
     ];
   } finally {
@@ -65,7 +69,7 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
 
 /** The checks of the service when it cannot be asked. */
 export function serviceUnchecked(why: string): Check[] {
-  return rest(["service", "subscription", "credits", "limits", "clock"], why);
+  return rest(["service", "subscription", "credits", "limits", "models", "clock"], why);
 }
 
 interface Asked {
@@ -73,6 +77,7 @@ interface Asked {
   /** UTC ms of this machine, before and after. */
   sentAt: number;
   answeredAt: number;
+  models: Check;
 }
 
 async function ask(
@@ -81,7 +86,9 @@ async function ask(
   caller: Caller,
   ticket: { id: number },
 ): Promise<Asked> {
+  const odd: string[] = [];
   const { service, close } = connectService(connection.baseUrl, {
+    onOdd: (lines) => odd.push(...lines),
     accounts,
     key: connection.key,
     proxies: connection.proxies ?? null,
@@ -94,10 +101,40 @@ async function ask(
   try {
     const sentAt = clock.now();
     const reply = await service.probe(ticket);
-    return { reply, sentAt, answeredAt: clock.now() };
+    const answeredAt = clock.now();
+    if (reply.kind === "answer") odd.push(...(readMe(parseJson(reply.body))?.odd ?? []));
+    const models = await modelsCheck(service, accounts, caller, reply, odd);
+    return { reply, sentAt, answeredAt, models };
   } finally {
     await close();
   }
+}
+
+/** Reads the models, if the account was answered and a request is left; `odd` collects what was not understood. */
+async function modelsCheck(
+  service: Service,
+  accounts: Accounts,
+  { accountId }: Caller,
+  reply: Reply,
+  odd: readonly string[],
+): Promise<Check> {
+  const expected = expectations.models;
+  if (meOf(reply) === null) return unchecked("models", expected, "the service did not say");
+  const { minute, day } = await accounts.quota(accountId);
+  if ([minute, day].some(({ limit, used }) => limit !== null && used >= limit))
+    return unchecked("models", expected, "no request is left");
+  const found = await service.models().catch((error: unknown) => {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  });
+  if (found instanceof ServiceError) {
+    const todo = found.kind === "unreadable" ? "check the base URL" : "ask again later";
+    return problem("models", { expected, got: found.message, todo }, "unreachable");
+  }
+  const got = count(found.models.length, "model");
+  if (odd.length === 0) return fine("models", expected, got);
+  const todo = "no action if your rows do not use them; otherwise tell the people who run the service";
+  return warning("models", { expected, got: `${got}, and not understood: ${odd.join("; ")}`, todo });
 }
 
 /** Whether the service answered, and whether it accepts the key. */
@@ -238,7 +275,7 @@ function clockCheck({ reply, sentAt, answeredAt }: Asked): Check {
 
 function meOf(reply: Reply): Me | null {
   if (reply.kind !== "answer" || reply.status !== 200) return null;
-  return meRead.safeParse(parseJson(reply.body)).data ?? null;
+  return readMe(parseJson(reply.body))?.record ?? null;
 }
 
 function rest(names: readonly Name[], why: string): Check[] {

@@ -162,9 +162,10 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         explain(error, connection),
       );
       const { me } = reading;
-      account = await accounts
-        .name(account.id, me.user.id)
-        .catch((error: unknown) => refuseOther(error, connection.sandbox));
+      if (me.user.id !== "")
+        account = await accounts
+          .name(account.id, me.user.id)
+          .catch((error: unknown) => refuseOther(error, connection.sandbox));
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known) log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits apply");
       const { perDay } = narrowed(plan, options.limits ?? {});
@@ -176,7 +177,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
       }
       await accounts.setLimits(account.id, plan);
       await accounts.narrowLimits(account.id, options.limits ?? {});
-      return reading;
+      // A service that does not name the user names the same one as before with this key.
+      const id = me.user.id === "" ? (account.userId ?? `key ${keyPrint}`) : me.user.id;
+      return { ...reading, me: { ...me, user: { ...me.user, id } } };
     },
     models: async () => {
       const list = await service.models().catch((error: unknown) => explain(error, connection));
@@ -205,7 +208,8 @@ export function usableModels(list: ModelList, log: Log): ModelList {
   for (const model of list.models) {
     const { model_key: key, credits_cost: price } = model;
     if (models.has(key)) repeated.push(key);
-    else if (chargeTold(price) === null) unpriced.push(`${key} (${price} credits)`);
+    else if (chargeTold(price) === null)
+      unpriced.push(Number.isNaN(price) ? key : `${key} (${price} credits)`);
     else models.set(key, model);
   }
   const some = (of: readonly string[]) =>

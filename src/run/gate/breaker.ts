@@ -1,6 +1,6 @@
 import type { ServiceClock, Wait } from "../../client/service-clock.js";
+import { backoffMs } from "../../core/again.js";
 import type { FailureKind } from "../../core/failure.js";
-import { backoffMs } from "../../core/quota/backoff.js";
 import type { Reason } from "../../core/reason.js";
 import { wait } from "../../text/amounts.js";
 import { localTime } from "../../text/times.js";
@@ -65,14 +65,14 @@ export class Reachability {
 
   /** An outage is too long after `unreachableMs`. */
   constructor(
-    private readonly ports: Pick<GatePorts, "clock" | "log">,
+    private readonly ports: Pick<GatePorts, "clock" | "log" | "service">,
     private readonly time: ServiceClock,
     private readonly unreachableMs: number,
   ) {}
 
-  /** No request before then (UTC ms). */
+  /** No request before then (UTC ms): nothing answered, or an answer asked for a pause. */
   get silentUntil(): number {
-    return this.silence?.until ?? 0;
+    return Math.max(this.silence?.until ?? 0, this.ports.service.pausedUntil());
   }
 
   /** The service answered something. */

@@ -57,7 +57,9 @@ export class Gate {
     const { time } = ports.service;
     this.reach = new Reachability(ports, time, settings.unreachableMs);
     this.caps = new Caps(settings);
-    this.settling = new Settling(ports, settings.settling, run.id, this.caps);
+    this.settling = new Settling(ports, settings.settling, run.id, this.caps, ({ model }, note) =>
+      this.breaker.failed(model, "provider", note),
+    );
     this.disk = new DiskTrouble(ports, time, jobFolder(run));
     this.receipts = new ReceiptsTrouble(ports.log, time);
     this.balance = new Balance(ports, run.id, this.caps, () => this.requests++);

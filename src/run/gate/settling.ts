@@ -1,5 +1,6 @@
 import { isPause, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
+import { backoffMs, triesMax } from "../../core/again.js";
 import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
 import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
 import { balanceTold, inCredits, plus } from "../../core/money.js";
@@ -83,6 +84,8 @@ export class Settling {
     private readonly settings: SettlingSettings,
     private readonly runId: number,
     private readonly caps: Pick<Caps, "takeReading">,
+    /** Told of an item that has failed, because all its requests were lost. */
+    private readonly onGivenUp: (item: Item, note: string) => void,
   ) {}
 
   /** Why nothing may be submitted: a reading comes first, even if it cannot be taken now, or too many requests were lost. */
@@ -304,8 +307,21 @@ export class Settling {
   }
 
   private async give(item: Item, verdict: Verdict, evidence: string): Promise<void> {
-    await this.ports.store.giveVerdict(item.id, verdict, noteOn(item, verdict, evidence));
-    if (verdict !== "not_charged" && item.runId === this.runId) await this.resubmit(item);
+    const { store, clock } = this.ports;
+    const note = noteOn(item, verdict, evidence);
+    if (verdict !== "not_charged") {
+      await store.giveVerdict(item.id, verdict, note);
+      if (item.runId === this.runId) await this.resubmit(item);
+      return;
+    }
+    const lost = await store.lostInARow(item.id);
+    if (lost < triesMax) {
+      await store.giveVerdict(item.id, verdict, note, { nextAt: clock.now() + backoffMs(lost) });
+      return;
+    }
+    const last = `${lost} requests in a row were lost and none was charged; the last: ${item.note ?? "no answer"}`;
+    await store.giveVerdict(item.id, verdict, last, { isGivenUp: true });
+    this.onGivenUp(item, item.note ?? "no answer");
   }
 
   /** Submits again what an earlier execution left held for a lost answer, as far as --orphan-credits reaches. */
@@ -320,12 +336,15 @@ export class Settling {
     }
   }
 
+  /** A free item would always be within the credits, so it is submitted again only if some are allowed, and so often. */
   private async resubmit(item: Item): Promise<void> {
-    const { store } = this.ports;
-    if (item.vanished) return;
+    const { store, clock } = this.ports;
+    const { orphanCredits } = this.settings;
+    if (item.vanished || orphanCredits === 0) return;
+    const lost = await store.lostInARow(item.id);
     const spent = await store.resubmitted(this.runId);
-    const isWithin = plus(spent, item.price) <= this.settings.orphanCredits;
-    if (isWithin) await store.apply(item.id, "resubmit", { nextAt: 0 });
+    if (lost >= triesMax || plus(spent, item.price) > orphanCredits) return;
+    await store.apply(item.id, "resubmit", { nextAt: clock.now() + backoffMs(lost) });
   }
 
   private get time() {

@@ -1,5 +1,5 @@
+import { leastSilenceMs, silenceMs } from "../../core/again.js";
 import type { Accounts, Claim, Reservation } from "../../core/ports/accounts.js";
-import { leastSilenceMs, silenceMs } from "../../core/quota/backoff.js";
 import {
   dayMs,
   freeSlots,

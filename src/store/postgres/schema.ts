@@ -3,7 +3,12 @@ import { EarlyExit } from "../../core/exit.js";
 import { accountsTables, accountsTriggers, listPricesTable } from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
 import { postgresTriggers } from "../triggers.js";
-import { knownTransitions, workspaceTables, workspaceTriggers } from "../workspace/workspace-schema.js";
+import {
+  givenUpAndAccepted,
+  knownTransitions,
+  workspaceTables,
+  workspaceTriggers,
+} from "../workspace/workspace-schema.js";
 import { tablesOf } from "./dialect.js";
 
 /**
@@ -28,6 +33,7 @@ const versions: readonly string[] = [
     postgresTriggers([...workspaceTriggers, ...accountsTriggers]),
   ].join("\n"),
   tablesOf(listPricesTable),
+  tablesOf(givenUpAndAccepted),
 ];
 
 function withoutOpened(tables: string): string {

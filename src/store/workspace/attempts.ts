@@ -13,6 +13,7 @@ type AttemptMethods = Pick<
   | "intend"
   | "conclude"
   | "giveVerdict"
+  | "lostInARow"
   | "resubmitted"
   | "attemptOfEntry"
   | "attempted"
@@ -109,11 +110,21 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
     conclude: async (attemptId, event, outcome) =>
       atomic(() => conclude(connection, attemptId, event, outcome), { part: `attempt ${attemptId}` }),
 
-    giveVerdict: async (itemId, verdict, note) =>
+    giveVerdict: async (itemId, verdict, note, { nextAt = 0, isGivenUp = false } = {}) =>
       atomic(function* () {
-        yield* applyTransition(connection, itemId, verdict, { next_at: 0, note });
+        if (isGivenUp)
+          yield* applyTransition(connection, itemId, "given_up", { note, failure_kind: "provider" });
+        else yield* applyTransition(connection, itemId, verdict, { next_at: nextAt, note });
         yield* sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, (yield* newest(itemId))?.id);
         if (verdict === "not_charged") yield* leaveIfVanished(connection, itemId);
+      }),
+
+    lostInARow: (itemId) =>
+      read(function* () {
+        return (yield* sql(
+          `SELECT count(*) FROM attempts WHERE item_id = @itemId AND outcome = 'unanswered' AND number > coalesce(
+             (SELECT max(number) FROM attempts WHERE item_id = @itemId AND outcome IN ('accepted', 'rejected')), 0)`,
+        ).value({ itemId })) as number;
       }),
 
     resubmitted: (runId) =>

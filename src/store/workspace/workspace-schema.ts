@@ -8,6 +8,7 @@ export const workspaceMigrations: readonly Migration[] = [
     db.exec(knownTransitions());
     db.exec(sqliteTriggers(workspaceTriggers));
   },
+  (db) => db.exec(givenUpAndAccepted),
 ];
 
 /** States that few items of a run have at the same time, and that are queried often. */
@@ -294,6 +295,11 @@ const legalSteps = [
   ["archived", "file_lost", "ready"],
   ["dropped", "returned", "planned"],
 ] as const;
+
+/** Items are given up after so many lost requests, and a person may accept outputs that no check can prove. */
+export const givenUpAndAccepted = `
+  INSERT INTO transitions VALUES ('unknown', 'given_up', 'failed');
+  ALTER TABLE items ADD COLUMN accepts INTEGER NOT NULL DEFAULT 0;`;
 
 export function knownTransitions(): string {
   const rows = legalSteps.map((step) => `('${step.join("','")}')`);

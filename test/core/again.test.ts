@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { backoffMs, leastSilenceMs, retryAfterMs, silenceMs } from "../../../src/core/quota/backoff.js";
+import { backoffMs, leastSilenceMs, retryAfterMs, silenceMs } from "../../src/core/again.js";
 
 test("P11: Retry-After in seconds and as a date is obeyed in full, relative to the response's own date", () => {
   const now = Date.UTC(2026, 0, 1);

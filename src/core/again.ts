@@ -1,8 +1,37 @@
+/**
+ * The one rule for doing a request again, whatever it is: when, how often, and what `Retry-After` means. Polls of a task that
+ * is in progress have a rule of their own (`core/pace/poll.ts`), because waiting for a result is no failure.
+ */
 export const backoffMsMax = 60_000;
 
 /** Milliseconds to wait after the n-th failure in a row (from 1): doubling from one second, at most a minute. */
 export function backoffMs(failures: number): number {
   return Math.min(backoffMsMax, 1_000 * 2 ** (Math.max(1, failures) - 1));
+}
+
+/**
+ * How often in a row the same thing is tried for one item: its paid request, as long as each was proven not charged; the
+ * download of a file; a poll that is to find a fresh address. After that it needs a person.
+ */
+export const triesMax = 8;
+
+/** How often a record that a person waits for is requested: the account, the models, a task. */
+export const readTriesMax = 3;
+
+const dayMs = 24 * 60 * 60_000;
+
+/**
+ * How long (ms) an answer asks to be left alone, apart from a 429, which has pauses of its own for the whole account: a
+ * failure that will pass may say so with `Retry-After`. At most a day, after which one request may ask again. Null if it does
+ * not say.
+ */
+export function askedPauseMs(
+  { status, headers }: { status: number; headers: Readonly<Record<string, string>> },
+  now: number,
+): number | null {
+  if (status < 500 && status !== 408 && status !== 425) return null;
+  const ms = retryAfterMs(headers, now);
+  return ms === null ? null : Math.min(dayMs, ms);
 }
 
 /** Waits (ms) after successive 429s without a stated delay; the last one repeats. */

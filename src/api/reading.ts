@@ -1,0 +1,304 @@
+import {
+  asRecord,
+  type Category,
+  errorWords,
+  type Me,
+  type Model,
+  type ModelList,
+  type ModelParameter,
+  numberTold,
+  type Task,
+  taskStatuses,
+} from "./records.js";
+
+/**
+ * Reads the service's records. Much of their form is not documented, and one odd entry must not make the whole answer
+ * useless: what is understood is used, field by field, and what is not is left out and named. Numbers that are sent as text
+ * are numbers, ids that are sent as numbers are texts, and what is null may be absent. Only an answer without the record's
+ * own mark (`models`, a task's `status`, any part of the account) is not the service's.
+ */
+export interface Reading<Read> {
+  record: Read;
+  /** What was not understood, one line each. */
+  odd: string[];
+}
+
+/** Collects what was not understood, each line with the place where it was. */
+class Odd {
+  constructor(
+    readonly lines: string[] = [],
+    private readonly place = "",
+  ) {}
+
+  at(place: string): Odd {
+    return new Odd(this.lines, this.place === "" ? place : `${this.place}, ${place}`);
+  }
+
+  add(name: string, value: unknown, becomes: string): void {
+    this.lines.push(`${this.place === "" ? name : `${this.place}: ${name}`} is ${shown(value)}: ${becomes}`);
+  }
+}
+
+const shownMax = 40;
+
+function shown(value: unknown): string {
+  if (value === undefined) return "absent";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
+}
+
+/** What an answer has, on its top level or in `data` or `result`, as some gateways wrap it. */
+export function contentOf(body: unknown, marks: readonly string[]): Record<string, unknown> | null {
+  const top = asRecord(body);
+  const has = (fields: Record<string, unknown>) =>
+    !Array.isArray(fields) && marks.some((mark) => mark in fields);
+  return [top, asRecord(top["data"]), asRecord(top["result"])].find(has) ?? null;
+}
+
+/** A text; a number as its digits. Null for anything else, and for an empty text. */
+function textTold(value: unknown): string | null {
+  if (typeof value === "number" && Number.isFinite(value)) return String(value);
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** A text for people or one that nothing depends on. */
+function words(value: unknown, otherwise: string): string {
+  return textTold(value) ?? otherwise;
+}
+
+/** The models; null without a list of them. */
+export function readModels(body: unknown): Reading<ModelList> | null {
+  const fields = contentOf(body, ["models"]);
+  const listed = fields?.["models"];
+  if (fields === null || !Array.isArray(listed)) return null;
+  const odd = new Odd();
+  const byCategory = categoriesIn(fields["categories"]);
+  const models = listed.flatMap((entry, index) => modelIn(entry, index, byCategory, odd) ?? []);
+  const total = numberTold(fields["total"]);
+  const record = {
+    ...fields,
+    models,
+    categories: byCategory,
+    total: Number.isNaN(total) ? models.length : total,
+  };
+  return { record, odd: odd.lines };
+}
+
+function categoriesIn(value: unknown): Record<string, string[]> {
+  const lists = Object.entries(asRecord(value)).filter(([, keys]) => Array.isArray(keys));
+  return Object.fromEntries(
+    lists.map(([category, keys]) => [category, (keys as unknown[]).filter((key) => typeof key === "string")]),
+  );
+}
+
+function modelIn(
+  entry: unknown,
+  index: number,
+  byCategory: Readonly<Record<string, readonly string[]>>,
+  odd: Odd,
+): Model | null {
+  const fields = asRecord(entry);
+  const key = textTold(fields["model_key"]);
+  if (key === null) {
+    odd.at(`models[${index}]`).add("model_key", fields["model_key"], "the model is left out");
+    return null;
+  }
+  const of = odd.at(`model ${key}`);
+  const category = textTold(fields["category"]) ?? categoryOfModel(key, byCategory);
+  if (category === null) of.add("category", fields["category"], "read as unknown");
+  const inputType = inputTypeIn(fields["input_type"]);
+  if (inputType === null)
+    of.add("input_type", fields["input_type"], "the service decides what the model needs");
+  const { parameters: _, ...rest } = fields;
+  const parameters = parametersIn(fields["parameters"], of);
+  return {
+    ...rest,
+    model_key: key,
+    model_name: words(fields["model_name"], key),
+    category: category ?? "unknown",
+    // A price that is no amount makes one model unusable, and not the list.
+    credits_cost: numberTold(fields["credits_cost"]),
+    input_type: inputType ?? "unknown",
+    ...(parameters === null ? {} : { parameters }),
+  };
+}
+
+function categoryOfModel(
+  key: string,
+  byCategory: Readonly<Record<string, readonly string[]>>,
+): string | null {
+  return Object.entries(byCategory).find(([, keys]) => keys.includes(key))?.[0] ?? null;
+}
+
+/** `text+image`, or the same as a list. */
+function inputTypeIn(value: unknown): string | null {
+  const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string");
+  return isList ? value.join("+") : textTold(value);
+}
+
+/** The parameters, as a list or by their keys; null if there is no list, and then the service checks them. */
+function parametersIn(value: unknown, odd: Odd): ModelParameter[] | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "object") {
+    odd.add("parameters", value, "the service checks them");
+    return null;
+  }
+  const entries = Array.isArray(value)
+    ? value
+    : Object.entries(value).map(([key, one]) => ({ key, ...asRecord(one) }));
+  const read = entries.flatMap((entry, index) => parameterIn(entry, index, odd) ?? []);
+  // Without the names of all of them no name is wrong.
+  return read.length < entries.length ? null : read;
+}
+
+function parameterIn(entry: unknown, index: number, odd: Odd): ModelParameter | null {
+  const fields = typeof entry === "string" ? { key: entry } : asRecord(entry);
+  const key = textTold(fields["key"]);
+  if (key === null) {
+    odd.add(
+      `parameters[${index}].key`,
+      fields["key"],
+      "left out, and the service checks the params of the model",
+    );
+    return null;
+  }
+  const of = odd.at(`param ${key}`);
+  const preset = defaultIn(fields["default"], of);
+  const options = optionsIn(fields["options"], of);
+  const { default: _, options: __, ...rest } = fields;
+  return {
+    ...rest,
+    key,
+    label: words(fields["label"], key),
+    type: words(fields["type"], options === null ? "text" : "select"),
+    ...(options === null ? {} : { options }),
+    ...(preset === null ? {} : { default: preset }),
+  };
+}
+
+/** A value of a param, which is always sent as text. */
+function valueTold(value: unknown): string | null {
+  if (typeof value === "boolean" || typeof value === "number") return String(value);
+  return typeof value === "string" ? value : null;
+}
+
+function defaultIn(value: unknown, odd: Odd): string | null {
+  if (value === undefined || value === null) return null;
+  const read = valueTold(value);
+  if (read === null) odd.add("default", value, "left out");
+  return read;
+}
+
+type Options = NonNullable<ModelParameter["options"]>;
+
+/** The values that a param allows: as objects, as plain values, or as labels by value. Null if every value is allowed. */
+function optionsIn(value: unknown, odd: Odd): Options | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== "object") {
+    odd.add("options", value, "the service checks the value");
+    return null;
+  }
+  const entries = Array.isArray(value)
+    ? value
+    : Object.entries(value).map(([one, label]) => ({ value: one, label }));
+  const read = entries.flatMap((entry, index): Options => {
+    const fields: Record<string, unknown> = typeof entry === "object" ? asRecord(entry) : { value: entry };
+    const told = valueTold(fields["value"]);
+    if (told !== null) return [{ ...fields, value: told, label: words(fields["label"], told) }];
+    odd.add(`options[${index}]`, entry, "left out");
+    return [];
+  });
+  // A list of which nothing is understood forbids nothing.
+  return read.length === 0 && entries.length > 0 ? null : read;
+}
+
+/** The account, with amounts and counts as received; null if nothing of it is there. */
+export function readMe(body: unknown): Reading<Me> | null {
+  const fields = contentOf(body, ["user", "credits", "subscription", "api_key"]);
+  if (fields === null) return null;
+  const odd = new Odd();
+  const [user, credits, key] = [
+    asRecord(fields["user"]),
+    asRecord(fields["credits"]),
+    asRecord(fields["api_key"]),
+  ];
+  const id = textTold(user["id"]);
+  if (id === null) odd.add("user.id", user["id"], "the user is not known");
+  const record: Me = {
+    ...fields,
+    user: { ...user, id: id ?? "", email: words(user["email"], ""), name: textTold(user["name"]) },
+    credits: { ...credits, balance: credits["balance"], used_this_key: credits["used_this_key"] },
+    subscription: subscriptionIn(fields["subscription"], odd),
+    api_key: {
+      ...key,
+      id: words(key["id"], ""),
+      name: words(key["name"], ""),
+      requests_count: key["requests_count"],
+    },
+  };
+  return { record, odd: odd.lines };
+}
+
+/** Null and absent mean that there is none; of anything else the service decides. */
+function subscriptionIn(value: unknown, odd: Odd): Me["subscription"] {
+  if (value === null || value === undefined) return null;
+  const fields = typeof value === "string" ? { status: value } : asRecord(value);
+  const [status, plan] = [textTold(fields["status"]), textTold(fields["plan"])];
+  if (status === null) odd.add("subscription.status", fields["status"], "read as unknown");
+  if (plan === null) odd.add("subscription.plan", fields["plan"], "the smallest limits apply");
+  return {
+    ...fields,
+    status: status ?? "unknown",
+    plan: plan ?? "unknown",
+    credits_per_month: fields["credits_per_month"],
+    billing_interval: words(fields["billing_interval"], "unknown"),
+    current_period_end: words(fields["current_period_end"], ""),
+    cancel_at_period_end: fields["cancel_at_period_end"] === true,
+  };
+}
+
+/** A task's whole record; null if it is none. `taskId` is the one that was asked for. */
+export function readTask(body: unknown, taskId: string): Reading<Task> | null {
+  const fields = contentOf(body, ["status"]);
+  const status = textTold(fields?.["status"]);
+  if (fields === null || status === null) return null;
+  const odd = new Odd();
+  const urls = fields["output_urls"];
+  const input = fields["input"];
+  if (input !== undefined && (typeof input !== "object" || input === null || Array.isArray(input)))
+    odd.add("input", input, "left out");
+  const charged = numberTold(fields["credits_consumed"]);
+  if (Number.isNaN(charged)) odd.add("credits_consumed", fields["credits_consumed"], "not known");
+  const record: Task = {
+    ...fields,
+    task_id: textTold(fields["task_id"]) ?? taskId,
+    model: words(fields["model"], ""),
+    category: words(fields["category"], "unknown") as Category,
+    status: statusTold(status),
+    input: Array.isArray(input) ? {} : { ...asRecord(input) },
+    output_urls: urls === undefined || urls === null ? null : addressesIn(urls).usable,
+    error: errorWords(fields["error"]),
+    credits_consumed: charged,
+    created_at: words(fields["created_at"], ""),
+    completed_at: textTold(fields["completed_at"]),
+  };
+  return { record, odd: odd.lines };
+}
+
+/** A documented status however it is written; any other as it came. */
+function statusTold(status: string): string {
+  const known = taskStatuses.find((one) => one === status.trim().toLowerCase());
+  return known ?? status;
+}
+
+/** The addresses that can be used, as a list of texts, one text, or objects with a `url`. `isPartial`: others cannot. */
+export function addressesIn(value: unknown): { usable: string[]; isPartial: boolean } {
+  const told = Array.isArray(value) ? value : value == null ? [] : [value];
+  const all = told.map((one) => (typeof one === "string" ? one : asRecord(one)["url"]));
+  const usable = all.filter(isAddress).map((address) => address.trim());
+  return { usable, isPartial: usable.length < all.length };
+}
+
+function isAddress(value: unknown): value is string {
+  return typeof value === "string" && /^https?:\/\//i.test(value.trim()) && URL.canParse(value.trim());
+}
