@@ -80,7 +80,7 @@ export type SaveResult =
   /** The URL has expired: fetch a new one. */
   | { kind: "expired"; status: number }
   /** Broken off, stalled, cut short, or refused by the check: then the file is in `_quarantine/`, with this hash. */
-  | { kind: "try_again"; reason: string; sha256?: string }
+  | { kind: "try_again"; reason: string; sha256?: string; pauseMs?: number }
   /** For good: an address that is not allowed, or an output that is too large. */
   | { kind: "refused"; reason: string }
   | DiskRefusal;

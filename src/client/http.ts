@@ -2,6 +2,7 @@ import diagnostics from "node:diagnostics_channel";
 import { errors, Pool } from "undici";
 import type { Clock } from "../clock.js";
 import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
+import { codingsOf, decoded } from "../encoding.js";
 import { proxied } from "../proxy/tunnel.js";
 import type { Proxies } from "../proxy/variables.js";
 
@@ -60,8 +61,9 @@ export function openHttp({ baseUrl, key, clock, proxies = null }: HttpOptions): 
       );
       const response = await pending;
       status = response.statusCode;
-      const body = await readText(response.body);
-      return { kind: "answer", status, headers: flat(response.headers), body };
+      const headers = flat(response.headers);
+      const body = await readText(response.body, codingsOf(headers));
+      return { kind: "answer", status, headers, body };
     } catch (error) {
       const reason = signal?.aborted ? "interrupted" : abort.aborted ? "timeout" : describe(error, proxies);
       if (!watch.sent) return { kind: "not_sent", reason };
@@ -88,7 +90,19 @@ function headersOf(request: ApiRequest, key: string): Record<string, string> {
   };
 }
 
-async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
+/** The text of an answer. One that is complete and cannot be decoded is an answer all the same: it is read as it came. */
+async function readText(body: AsyncIterable<Uint8Array>, codings: readonly string[]): Promise<string> {
+  const raw = await readAll(body);
+  const content =
+    codings.length === 0 ? raw : await readAll(decoded(inOnePiece(raw), codings)).catch(() => raw);
+  return content.toString("utf8");
+}
+
+async function* inOnePiece(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -96,7 +110,7 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
     if (bytes > bodyBytesMax) throw new Error(`answer larger than ${bodyBytesMax} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 function flat(headers: Record<string, string | string[] | undefined>): Record<string, string> {

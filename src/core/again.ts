@@ -30,6 +30,11 @@ export function askedPauseMs(
   now: number,
 ): number | null {
   if (status < 500 && status !== 408 && status !== 425) return null;
+  return statedPauseMs(headers, now);
+}
+
+/** The same for a file's server, whose 429 says nothing of the account. */
+export function statedPauseMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const ms = retryAfterMs(headers, now);
   return ms === null ? null : Math.min(dayMs, ms);
 }

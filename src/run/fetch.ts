@@ -112,7 +112,7 @@ export class Fetching {
       case "try_again":
         if (this.isRepeated(wanted, result.sha256))
           await store.apply(item.id, "unfetchable", { note: `the same bytes came twice: ${result.reason}` });
-        else await tryAgain(ports, item, result.reason);
+        else await tryAgain(ports, item, result);
         return false;
     }
   }
@@ -151,7 +151,7 @@ async function renew(
 async function tryAgain(
   { store, clock }: Pick<RunPorts, "store" | "clock">,
   item: Item,
-  reason: string,
+  { reason, pauseMs = 0 }: { reason: string; pauseMs?: number },
 ): Promise<void> {
   const tries = item.looks + 1;
   if (tries >= triesMax) {
@@ -160,7 +160,8 @@ async function tryAgain(
     });
     return;
   }
-  await store.reschedule(item.id, clock.now() + backoffMs(tries), { looks: 1, note: reason });
+  const waitMs = Math.max(backoffMs(tries), pauseMs);
+  await store.reschedule(item.id, clock.now() + waitMs, { looks: 1, note: reason });
   if (tries === triesPerAddress) await store.expire(item.id, reason);
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openHttp } from "../../src/client/http.js";
 import type { Send } from "../../src/core/ports/send.js";
@@ -232,5 +233,34 @@ describe("what is sent", () => {
       headers: { "retry-after": "7", "set-cookie": "a=1, b=2" },
       body: '{"code":"X"}',
     });
+  });
+});
+
+describe("an answer that is compressed, although nobody asked for it", () => {
+  const json = JSON.stringify({ task_id: "t" });
+
+  test.each([
+    ["gzip", gzipSync(json)],
+    ["br", brotliCompressSync(json)],
+    ["deflate", deflateSync(json)],
+    ["gzip", Buffer.from(json)],
+    ["unheard-of", Buffer.from(json)],
+  ])("with %s is read", async (coding, bytes) => {
+    const url = await serving((_, response) =>
+      response.writeHead(200, { "content-encoding": coding }).end(bytes),
+    );
+    for (const request of [post, get])
+      expect(await sender(url)(request)).toMatchObject({ kind: "answer", status: 200, body: json });
+  });
+
+  test("is an answer all the same if it is damaged, or a bomb", async () => {
+    const damaged = gzipSync(json).subarray(0, 20);
+    const bomb = gzipSync(Buffer.alloc(40 * 2 ** 20));
+    for (const bytes of [damaged, bomb]) {
+      const url = await serving((_, response) =>
+        response.writeHead(422, { "content-encoding": "gzip" }).end(bytes),
+      );
+      expect(await sender(url)(post)).toMatchObject({ kind: "answer", status: 422 });
+    }
   });
 });

@@ -9,7 +9,7 @@ export const redirectsMax = 5;
 
 export interface Downloads {
   /**
-   * Fetches one output unchanged: identity encoding, nothing unpacked, no credentials. Rejects with AddressRefused for
+   * Fetches one output as it is sent: no coding is requested and none removed, and no credentials are sent. Rejects with AddressRefused for
    * a URL or a redirect to an address that is not allowed, and with another error when no answer came.
    */
   download: Download;

@@ -1,5 +1,7 @@
 import type { Clock } from "../../clock.js";
+import { statedPauseMs } from "../../core/again.js";
 import type { Download, DownloadReply } from "../../core/ports/send.js";
+import { codingsOf, decoded } from "../../encoding.js";
 import { checkSpace } from "../disk/space.js";
 import { AddressRefused } from "./address.js";
 import { type Partial, strongTag } from "./partial.js";
@@ -33,7 +35,8 @@ export type Transfer =
   /** `lengthStated`: the server stated a length, and that many bytes came. */
   | { kind: "received"; bytes: number; sha256: string; lengthStated: boolean }
   | { kind: "expired"; status: number }
-  | { kind: "try_again"; reason: string }
+  /** `pauseMs`: how long the server asks to be left alone. */
+  | { kind: "try_again"; reason: string; pauseMs?: number }
   | { kind: "refused"; reason: string };
 
 export interface TransferPorts {
@@ -96,14 +99,16 @@ async function askFor(url: string, from: Partial | null, means: Means): Promise<
       throw new BrokenOff(reasonOf(error));
     });
   watch.moved(0);
-  const early = judge(reply, from, limits);
+  const early = judge(reply, from, limits, ports.clock.now());
   if (early !== null) {
     await drop(reply.body).catch(() => undefined);
     return early;
   }
   try {
     // A 200 to a range request is the whole file, perhaps of another version.
-    if (reply.status === 200) await partial.begin(url, reply.headers);
+    // Tags and checksums of compressed content say nothing of the content without its coding.
+    const isCoded = codingsOf(reply.headers).length > 0;
+    if (reply.status === 200) await partial.begin(url, isCoded ? {} : reply.headers);
     return await take(reply, means);
   } catch (error) {
     // An unread body would keep its connection open, and with it the process.
@@ -113,18 +118,20 @@ async function askFor(url: string, from: Partial | null, means: Means): Promise<
 }
 
 /** The outcome that status and headers decide; null when the body is wanted. */
-function judge(reply: DownloadReply, from: Partial | null, limits: Limits): Transfer | "start over" | null {
+function judge(
+  reply: DownloadReply,
+  from: Partial | null,
+  limits: Limits,
+  now: number,
+): Transfer | "start over" | null {
   const { status, headers } = reply;
   if (expiredStatuses.has(status)) return { kind: "expired", status };
   if (from !== null && (status === 416 || (status === 206 && !isRestOf(from, headers)))) return "start over";
-  if (status !== 200 && !(status === 206 && from !== null))
-    return { kind: "try_again", reason: `the server answered ${status}` };
-  const encoding = headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity")
-    return {
-      kind: "try_again",
-      reason: `the server sent the file ${encoding}-encoded, which was not requested`,
-    };
+  if (status !== 200 && !(status === 206 && from !== null)) {
+    const pauseMs = statedPauseMs(headers, now);
+    const asked = pauseMs === null ? {} : { pauseMs };
+    return { kind: "try_again", reason: `the server answered ${status}`, ...asked };
+  }
   const whole = (statedBytes(reply) ?? 0) + (status === 206 ? (from?.bytes ?? 0) : 0);
   return whole > limits.bytesMax ? tooLarge(`${whole} bytes`, limits) : null;
 }
@@ -136,7 +143,7 @@ function isRestOf(from: Partial, headers: Readonly<Record<string, string>>): boo
     strongTag(headers["etag"]) === from.etag &&
     Number(first) === from.bytes &&
     Number(last) + 1 === Number(total) &&
-    (headers["content-encoding"] ?? "identity") === "identity"
+    codingsOf(headers).length === 0
   );
 }
 
@@ -153,14 +160,16 @@ function tooLarge(found: string, { bytesMax }: Limits): Transfer {
 }
 
 async function take(reply: DownloadReply, { partial, limits, ports, watch }: Means): Promise<Transfer> {
-  const before = partial.bytes;
   const stated = statedBytes(reply);
   checkSpace(await ports.freeBytes(), stated ?? 0);
   let checkAt = partial.bytes + checkEveryBytes;
-  for await (const piece of marked(reply.body)) {
+  const codings = codingsOf(reply.headers);
+  const arrived = new Counted(reply.body);
+  for await (const piece of marked(decoded(arrived, codings))) {
     if (partial.bytes + piece.length > limits.bytesMax) return tooLarge("more bytes", limits);
     if (partial.bytes > checkAt) {
-      checkSpace(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
+      const left = stated === null ? 0 : Math.max(0, stated - arrived.bytes + piece.length);
+      checkSpace(await ports.freeBytes(), left);
       checkAt = partial.bytes + checkEveryBytes;
     }
     await partial.take(piece);
@@ -168,9 +177,8 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
     watch.moved(piece.length);
   }
   await partial.complete();
-  const received = partial.bytes - before;
-  if (stated !== null && stated !== received)
-    return { kind: "try_again", reason: `the transfer ended after ${received} of ${stated} bytes` };
+  if (stated !== null && stated !== arrived.bytes)
+    return { kind: "try_again", reason: `the transfer ended after ${arrived.bytes} of ${stated} bytes` };
   const { bytes } = partial;
   const { sha256, differs } = partial.sums.end();
   // Bytes that were damaged on the way must not be continued.
@@ -180,6 +188,20 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
     kind: "try_again",
     reason: `the ${differs} checksum of the content is not the one that the server stated`,
   };
+}
+
+/** Counts the bytes that arrive, before they are decoded. */
+class Counted implements AsyncIterable<Uint8Array> {
+  bytes = 0;
+
+  constructor(private readonly body: AsyncIterable<Uint8Array>) {}
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for await (const piece of this.body) {
+      this.bytes += piece.length;
+      yield piece;
+    }
+  }
 }
 
 async function* marked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
 import { AddressRefused } from "../../../src/archive/download/address.js";
@@ -18,6 +19,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "bulkgen-transfer-"));
   partials = new Partials();
   partial = await partials.open(nodeDisk, folder, "k1:a");
+  limits = small;
 });
 afterEach(async () => {
   await partial.temporary.discard();
@@ -25,19 +27,20 @@ afterEach(async () => {
 });
 
 const url = "https://files.example/a.png?signature=1";
-const limits = { bytesMax: 10, msMax: 90_000, stallMsMax: 60_000, bytesPerSecondMin: 1 };
+const small = { bytesMax: 10, msMax: 90_000, stallMsMax: 60_000, bytesPerSecondMin: 1 };
+let limits = small;
 const content = () => readFileSync(partial.temporary.path, "utf8");
 
-async function* body(...pieces: (string | Error)[]): AsyncGenerator<Uint8Array> {
+async function* body(...pieces: (string | Buffer | Error)[]): AsyncGenerator<Uint8Array> {
   for (const piece of pieces) {
-    if (typeof piece !== "string") throw piece;
+    if (piece instanceof Error) throw piece;
     yield Buffer.from(piece);
   }
 }
 const reply = (
   status: number,
   headers: Record<string, string>,
-  ...pieces: (string | Error)[]
+  ...pieces: (string | Buffer | Error)[]
 ): DownloadReply => ({
   status,
   headers,
@@ -320,12 +323,67 @@ describe("an answer", () => {
     });
   });
 
-  test("that is packed is tried again, and one that says that it is not is taken", async () => {
-    expect(await resultOf(reply(200, { "content-encoding": "br" }, "abc"))).toEqual({
-      kind: "try_again",
-      reason: "the server sent the file br-encoded, which was not requested",
+  const text = Buffer.from("a picture, ".repeat(10_000));
+  test.each([
+    ["gzip", gzipSync(text)],
+    ["x-gzip", gzipSync(text)],
+    ["GZIP", gzipSync(text)],
+    ["deflate", deflateSync(text)],
+    ["deflate", deflateRawSync(text)],
+    ["br", brotliCompressSync(text)],
+    ["gzip, br", brotliCompressSync(gzipSync(text))],
+    ["identity, gzip", gzipSync(text)],
+    ["identity", text],
+    ["", text],
+    // What has no such coding, or an unknown one, is taken as it is: the check of the file decides.
+    ["gzip", text],
+    ["aws-chunked", text],
+    ["utf-8", text],
+  ])("that is sent with the coding %j is decoded", async (coding, bytes) => {
+    limits = { ...small, bytesMax: 2 ** 20 };
+    const headers = { "content-encoding": coding, "content-length": String(bytes.length), etag: '"a"' };
+    expect(await resultOf(reply(200, headers, bytes))).toEqual({
+      kind: "received",
+      bytes: text.length,
+      sha256: createHash("sha256").update(text).digest("hex"),
+      lengthStated: true,
     });
-    expect(await resultOf(reply(200, { "content-encoding": "identity" }, "abc"))).toMatchObject({ bytes: 3 });
+    expect(content()).toBe(text.toString());
+  });
+
+  test("that was cut short within its coding is tried again from the beginning, and so is a damaged one", async () => {
+    limits = { ...small, bytesMax: 2 ** 20 };
+    const coded = gzipSync(text);
+    const headers = { "content-encoding": "gzip", etag: '"a"' };
+    const short = reply(200, headers, coded.subarray(0, coded.length - 20));
+    const { result, asked } = await fetched(short);
+    expect(result).toMatchObject({ kind: "try_again" });
+    const damaged = Buffer.from(coded);
+    damaged.fill(0xff, 20, 60);
+    const next = await fetched(reply(200, headers, damaged));
+    expect(next.result).toMatchObject({ kind: "try_again" });
+    expect([...asked, ...next.asked]).toEqual([{}, {}]);
+  });
+
+  test("P22: that becomes too large when it is decoded is refused before it is whole", async () => {
+    limits = { ...small, bytesMax: 2 ** 20 };
+    for (const [coding, pack] of [
+      ["gzip", gzipSync],
+      ["br", brotliCompressSync],
+      ["deflate", deflateSync],
+    ] as const) {
+      const bomb = pack(Buffer.alloc(50 * 2 ** 20));
+      const result = await resultOf(reply(200, { "content-encoding": coding }, bomb));
+      expect(result).toMatchObject({ kind: "refused", reason: expect.stringContaining("expected at most") });
+      expect(content().length).toBeLessThanOrEqual(2 ** 20);
+    }
+  });
+
+  test("P11: that asks for a pause says for how long, at most a day", async () => {
+    const pause = async (seconds: string) => resultOf(reply(503, { "retry-after": seconds }, "no"));
+    expect(await pause("7")).toMatchObject({ kind: "try_again", pauseMs: 7_000 });
+    expect(await pause("99999999")).toMatchObject({ kind: "try_again", pauseMs: 86_400_000 });
+    expect(await pause("soon")).not.toHaveProperty("pauseMs");
   });
 
   test("P13: whose checksum is of other content is tried again from its beginning", async () => {
