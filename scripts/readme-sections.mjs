@@ -17,7 +17,7 @@ export function pages() {
 /** Name and Markdown of every section. */
 export async function sections() {
   const [
-    { errorTable },
+    apiErrors,
     { exitCodes },
     { transitionList, itemStates },
     { commandList },
@@ -39,7 +39,7 @@ export async function sections() {
   const run = commandList.find(({ name }) => name === "run");
   const others = commandList.filter((command) => command !== run);
   return {
-    errors: errors(errorTable),
+    errors: errors(apiErrors),
     exits: exits(exitCodes),
     states: states(transitionList, itemStates),
     help: ["```", "$ bulkgen --help", programHelp(commandList, 100), "```"].join("\n"),
@@ -126,7 +126,11 @@ function typescript(code) {
   return ["```ts", code, "```"].join("\n");
 }
 
-function errors(errorTable) {
+function orList(all) {
+  return `${all.slice(0, -1).join(", ")} or ${all.at(-1)}`;
+}
+
+function errors({ errorTable, refusingStatuses }) {
   const rows = errorTable.map(({ code, status, endpoint, condition, runner, documented }) => [
     `\`${code}\`${documented ? "" : " *"}`,
     status,
@@ -137,7 +141,14 @@ function errors(errorTable) {
   const table = markdownTable(["Code", "Status", "Endpoint", "When", "What bulkgen does"], rows);
   return errorTable.every((row) => row.documented)
     ? table
-    : `${table}\n\n\\* not documented by the service, but handled.`;
+    : [
+        table,
+        "\\* not documented by the service, but handled.",
+        `Other statuses: a paid request with a complete ${orList(refusingStatuses)} was not carried out, so its item fails and ` +
+          "nothing was charged; its words are the item's reason. Any other status may have been charged, and is settled. A 401, " +
+          "402 or 403 without its code from the table may come from a firewall: bulkgen reads the account, and if nothing is wrong " +
+          "with it, the answer is about this request alone, and its item fails.",
+      ].join("\n\n");
 }
 
 function exits(exitCodes) {

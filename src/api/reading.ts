@@ -17,7 +17,7 @@ import {
  * are numbers, ids that are sent as numbers are texts, and what is null may be absent. Only an answer without the record's
  * own mark (`models`, a task's `status`, any part of the account) is not the service's.
  */
-export interface Reading<Read> {
+export interface RecordReading<Read> {
   record: Read;
   /** What was not understood, one line each. */
   odd: string[];
@@ -67,7 +67,7 @@ function words(value: unknown, otherwise: string): string {
 }
 
 /** The models; null without a list of them. */
-export function readModels(body: unknown): Reading<ModelList> | null {
+export function readModels(body: unknown): RecordReading<ModelList> | null {
   const fields = contentOf(body, ["models"]);
   const listed = fields?.["models"];
   if (fields === null || !Array.isArray(listed)) return null;
@@ -213,7 +213,7 @@ function optionsIn(value: unknown, odd: Odd): Options | null {
 }
 
 /** The account, with amounts and counts as received; null if nothing of it is there. */
-export function readMe(body: unknown): Reading<Me> | null {
+export function readMe(body: unknown): RecordReading<Me> | null {
   const fields = contentOf(body, ["user", "credits", "subscription", "api_key"]);
   if (fields === null) return null;
   const odd = new Odd();
@@ -258,7 +258,7 @@ function subscriptionIn(value: unknown, odd: Odd): Me["subscription"] {
 }
 
 /** A task's whole record; null if it is none. `taskId` is the one that was asked for. */
-export function readTask(body: unknown, taskId: string): Reading<Task> | null {
+export function readTask(body: unknown, taskId: string): RecordReading<Task> | null {
   const fields = contentOf(body, ["status"]);
   const status = textTold(fields?.["status"]);
   if (fields === null || status === null) return null;

@@ -1,6 +1,6 @@
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
-import { type Reading, readMe, readModels, readTask } from "../api/reading.js";
+import { type RecordReading, readMe, readModels, readTask } from "../api/reading.js";
 import { type Category, errorFacts, type Me, type ModelList, parseJson, type Task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import { askedPauseMs, backoffMs, readTriesMax } from "../core/again.js";
@@ -221,7 +221,7 @@ function queryOf({ category, includeParameters }: ModelFilter): string {
   return query === "" ? "" : `?${query}`;
 }
 
-type Reader<Read> = (body: unknown) => Reading<Read> | null;
+type Reader<Read> = (body: unknown) => RecordReading<Read> | null;
 
 interface ReadOptions extends ServiceOptions {
   /** Told what of an answer was not understood. */
@@ -276,7 +276,7 @@ function parsed<Read>(
   request: ApiRequest,
   reader: Reader<Read>,
   answer: Extract<Reply, { kind: "answer" }>,
-): Reading<Read> {
+): RecordReading<Read> {
   const body = parseJson(answer.body);
   const found = reader(body);
   if (found !== null) return found;

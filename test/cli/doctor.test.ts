@@ -8,6 +8,7 @@ import { openSqlite } from "../../src/sqlite.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { canaryKey } from "../e2e/canary.js";
 import { filesWith, main, newPlace, type Place, run, startProcess } from "../e2e/command.js";
+import { models } from "../e2e/service.js";
 import { ManualClock } from "../manual-clock.js";
 import { answering, json, me } from "./service.js";
 
@@ -33,11 +34,14 @@ async function doctor(flags: string[], env: Record<string, string> = {}): Promis
 }
 
 /** What doctor finds of a service that answers so. */
-async function asked(answer: (response: ServerResponse) => void): Promise<Found> {
-  const service = await answering((_, response) => answer(response));
+async function asked(answer: (response: ServerResponse) => void, list: object = models): Promise<Found> {
+  const service = await answering((request, response) =>
+    request.url?.includes("/models") ? json(response, 200, list) : answer(response),
+  );
   try {
     const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
-    expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+    expect(new Set(service.keys)).toEqual(new Set([`Bearer ${canaryKey}`]));
+    expect(service.keys.length).toBeLessThanOrEqual(2);
     expect(found.text).not.toContain(canaryKey);
     expect(filesWith(at.root, canaryKey)).toEqual([]);
     return found;
@@ -80,7 +84,7 @@ describe("doctor", () => {
     );
   });
 
-  test("spends one request and says how many are left", async () => {
+  test("spends two requests and says how many are left", async () => {
     const { code, of, exitName } = await asked((response) => json(response, 200, me));
     expect([code, exitName]).toEqual([0, "done"]);
     expect(of).toMatchObject({
@@ -88,7 +92,8 @@ describe("doctor", () => {
       "key form": "ok: as expected (from BULKGEN_API_KEY)",
       subscription: "ok: Pro, active, renews 2026-12-01",
       credits: "ok: 250.5 left",
-      limits: "ok: 59 of 60 left this minute, 9999 of 10000 left in 24 hours, as far as this machine knows",
+      limits: "ok: 58 of 60 left this minute, 9998 of 10000 left in 24 hours, as far as this machine knows",
+      models: "ok: 1 model",
       history: "ok: none yet",
     });
     expect(of["clock"]).toMatch(/^ok: /);
@@ -110,6 +115,24 @@ describe("doctor", () => {
     expect(found.code).toBe(code);
     expect(found.of["subscription"]).toContain(subscription);
     expect(found.of["key"]).toBe("ok: accepted");
+  });
+
+  test("names what it does not understand of the account and of the models, and that it reads the rest", async () => {
+    const odd = { models: [...models.models, { model_key: "b", parameters: [7] }, null] };
+    const { code, of } = await asked((response) => json(response, 200, { ...me, user: { name: "x" } }), odd);
+    expect(code).toBe(0);
+    expect(of["models"]).toBe(
+      "warning: 2 models, and not understood: user.id is absent: the user is not known; " +
+        "model b: category is absent: read as unknown; " +
+        "model b: input_type is absent: the service decides what the model needs; " +
+        "model b: parameters[0].key is absent: left out, and the service checks the params of the model; " +
+        "models[2]: model_key is absent: the model is left out",
+    );
+    const { code: other, of: none } = await asked((response) => json(response, 200, me), { hello: 1 });
+    expect([other, none["models"]]).toEqual([
+      4,
+      "problem: GET /api/v1/models: expected the documented record, got something else",
+    ]);
   });
 
   const error = (code: string) => ({ error: { code, message: "told so" } });

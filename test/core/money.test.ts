@@ -48,7 +48,18 @@ test("what is not an amount is refused", () => {
 
 test("a service's answer has a valid amount or none", () => {
   expect(creditsTold(4.5)).toBe(credits(4.5));
-  for (const odd of [1e10, -1e300, Number.NaN, "4", null, undefined, {}]) expect(creditsTold(odd)).toBeNull();
+  for (const odd of [1e10, -1e300, Number.NaN, "four", "NaN", "0x4", "", " ", true, [4], null, undefined, {}])
+    expect(creditsTold(odd)).toBeNull();
+});
+
+test("a number that a service sends as text is that number", () => {
+  expect(["4.5", " 4.5 ", "-0", "12", "1e3"].map(creditsTold)).toEqual([
+    credits(4.5),
+    credits(4.5),
+    noCredits,
+    credits(12),
+    null,
+  ]);
 });
 
 test("a negative charge counts as none, and a free one as 0", () => {

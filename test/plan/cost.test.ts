@@ -82,7 +82,7 @@ describe("a balance that is too small", () => {
 describe("a balance", () => {
   const told = (balance: unknown) => ({ ...me(), credits: { balance, used_this_key: 0 } });
 
-  test.each([null, undefined, "12", Number.NaN, -1e300])(
+  test.each([null, undefined, "twelve", Number.NaN, -1e300])(
     "that is %j is not told: the service judges, and nothing is kept of it",
     async (balance) => {
       const { money, blockers, warnings, fit } = await planOf(sheet, { me: told(balance) });

@@ -79,7 +79,11 @@ describe("the account", () => {
     expect(text).toContain("this minute  no limit\n24 hours     no limit\n");
   });
   test("that does not report its numbers", () => {
-    const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
+    const odd = {
+      ...me,
+      credits: { balance: null, used_this_key: "seven" },
+      api_key: { id: "k", name: "n" },
+    };
     const text = accountText({ me: odd, quota });
     expect(text).toMatch(/credits +unknown left, unknown used by this key/);
     expect(text).toMatch(/n \(k\), requests unknown/);

@@ -11,6 +11,23 @@ import { Sight } from "./sight.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 import { itemNumbered, type Workspace } from "./workspace.js";
 
+/** Statuses that leave no doubt that nothing was charged, written out once more. */
+const freeStatuses = [
+  400, 401, 402, 403, 404, 405, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 426, 428, 429, 431,
+  451,
+];
+const accountStatuses = [401, 402, 403];
+const accountCodes =
+  /"(MISSING_API_KEY|INVALID_API_KEY|INVALID_API_KEY_FORMAT|SUBSCRIPTION_REQUIRED|INSUFFICIENT_CREDITS)"/;
+/** Lost requests in a row after which an item is given up. */
+const lossesMax = 8;
+
+/** Whether an answer may be about the request itself, and not about the account. */
+function isWrong({ status, body }: { status: number; body: string }): boolean {
+  if (status === 429 || !freeStatuses.includes(status)) return false;
+  return !accountStatuses.includes(status) || !accountCodes.test(body);
+}
+
 /**
  * The promises about money, looked at whenever a paid request is put on the wire. What the runner believes does not
  * count here: an earlier POST is excused by what its sender was really handed, or by what is in the service's books.
@@ -72,9 +89,8 @@ export class MoneyRules implements Rule {
 
   replied(trip: Trip): void {
     this.sight.replied(trip);
-    if (trip.item !== null && trip.reply?.kind === "answer" && trip.reply.status === 400) {
+    if (trip.item !== null && trip.reply?.kind === "answer" && isWrong(trip.reply))
       this.rejected.add(trip.item);
-    }
     const task = trip.taskId === null ? undefined : this.ledger.task(trip.taskId);
     if (task?.outcome !== "failed" || trip.reply?.kind !== "answer" || trip.reply.status !== 200) return;
     const record = readable(trip.reply.body);
@@ -121,6 +137,8 @@ export class MoneyRules implements Rule {
    */
   private release(item: string): void {
     this.released.add(item);
+    // Its requests were lost so often that it is given up.
+    if ((this.posts.get(item)?.length ?? 0) >= lossesMax) this.rejected.add(item);
     const post = this.posts.get(item)?.at(-1);
     if (post && this.mayCost(post) && this.sight.hidesForeign()) this.hidden.add(post);
   }
@@ -134,7 +152,7 @@ export class MoneyRules implements Rule {
   private checkExcused(post: Trip, item: string): void {
     const { reply } = post;
     if (reply?.kind === "not_sent") return;
-    if (reply?.kind === "answer" && [400, 401, 402, 403, 429].includes(reply.status)) return;
+    if (reply?.kind === "answer" && freeStatuses.includes(reply.status)) return;
     if (this.failedForFree.has(item)) return;
     const isSettled = this.released.has(item);
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);

@@ -131,7 +131,7 @@ export const draws: Partial<Record<FaultKind, Draw>> = {
   "spurious-429": requestFault(either, spurious),
   refused: requestFault(either, (lot) => ({
     kind: "refused",
-    status: lot.pick([400, 401, 402, 403, 404]),
+    status: lot.pick([400, 401, 402, 403, 404, 409, 422]),
     body: lot.pick(["json", "html"]),
     retryAfter: null,
   })),

@@ -186,7 +186,7 @@ describe("use of the key from elsewhere", () => {
   });
 
   test("does not show where the service's count is none", () => {
-    expect([0, 7, -1, 1.5, "7", null, Number.NaN].map(requestsTold)).toEqual([
+    expect([0, 7, -1, 1.5, "seven", null, Number.NaN].map(requestsTold)).toEqual([
       0,
       7,
       null,
