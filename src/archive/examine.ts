@@ -4,7 +4,7 @@ import { sha256Of } from "../text/pieces.js";
 import { bucketFilesAtOnce, mapAtOnce } from "./at-once.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
-import { identityOf, indexName, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
+import { identityOf, indexName, isAccepted, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
 import { quarantineName } from "./quarantine.js";
 
 /**
@@ -25,8 +25,8 @@ export type FileFinding =
   | { kind: "damaged"; file: string; identity: string; reason: string }
   /** Intact, but the index has no line for it, or a different one. */
   | { kind: "unindexed"; file: string; identity: string }
-  /** As it was saved, but it may have been truncated then: the server stated no length. */
-  | { kind: "unproven"; file: string; identity: string }
+  /** As it was saved, but it may have been truncated then: the server stated no length, or a person accepted it (`reason`). */
+  | { kind: "unproven"; file: string; identity: string; reason?: string }
   /** Intact, but its copy in the bucket is missing or different. */
   | { kind: "uncopied"; file: string; identity: string; reason: string }
   /** In neither the workspace nor the index. */
@@ -81,8 +81,11 @@ export async function examine(
     else if (isGoneFrom) examination.files--;
     else if (rows.has(file.identity) && !isLine(index, file)) {
       examination.findings.push({ kind: "unindexed", file: file.file, identity: file.identity });
-    } else if (`${index.find(file.identity)?.check}`.endsWith(lengthUnknown)) {
-      examination.findings.push({ kind: "unproven", file: file.file, identity: file.identity });
+    } else {
+      const { check = "" } = index.find(file.identity) ?? {};
+      const reason = isAccepted(check) ? { reason: check } : {};
+      if (isAccepted(check) || check.endsWith(lengthUnknown))
+        examination.findings.push({ kind: "unproven", file: file.file, identity: file.identity, ...reason });
     }
   }
   for (const stray of await strays(disk, jobFolder, all)) examination.findings.push(stray);

@@ -21,6 +21,11 @@ export const indexName = "index.jsonl";
 /** The last words of `check` if neither the content nor a length that the server stated proves that the file is whole. */
 export const lengthUnknown = "length unknown";
 
+/** Whether a `check` is that of a file that failed its check and that a person accepted. */
+export function isAccepted(check: string): boolean {
+  return check.startsWith("accepted");
+}
+
 /** Facts about an output that are copied into its index line. */
 export interface IndexFacts {
   /** The row's id, for people. */

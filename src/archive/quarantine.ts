@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
+import { asRecord, parseJson } from "../api/records.js";
 import type { Disk } from "../core/ports/disk.js";
+import { wholeOf } from "../text/pieces.js";
 import { folderBelow, linked, removeName } from "./disk/names.js";
 
 /** Downloads that failed their check, kept so that a person can see why. They never count as archived. */
@@ -35,6 +37,26 @@ export async function quarantine(
     await disk.append(join(folder, "index.jsonl"), `${JSON.stringify({ file, ...facts })}\n`);
   }
   return `${quarantineName}/${file}`;
+}
+
+/** The newest download of an output that failed its check, as it came; null if there is none. Rejects with errors of the disk. */
+export async function quarantined(
+  disk: Disk,
+  jobFolder: string,
+  { task, output }: Pick<QuarantineFacts, "task" | "output">,
+): Promise<(QuarantineFacts & { path: string }) | null> {
+  const folder = join(jobFolder, quarantineName);
+  if ((await disk.size(join(folder, "index.jsonl"))) === null) return null;
+  const text = (await wholeOf(disk.read(join(folder, "index.jsonl")))).toString("utf8");
+  for (const line of text.split("\n").toReversed()) {
+    const { file, ...facts } = asRecord(parseJson(line)) as unknown as QuarantineFacts & { file?: unknown };
+    const isOfOutput = facts.task === task && facts.output === output && typeof facts.reason === "string";
+    // Only a name that `quarantine` gives.
+    if (!isOfOutput || typeof file !== "string" || file !== posix.basename(file)) continue;
+    const path = join(folder, file);
+    if ((await disk.size(path)) === facts.bytes) return { ...facts, path };
+  }
+  return null;
 }
 
 /** Moves a damaged file into the quarantine, so that its name is free for the good file. Rejects with errors of the disk. */

@@ -2,11 +2,11 @@ import { dirname, join, posix, relative } from "node:path";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
-import type { MediaContent } from "./check/content.js";
+import { acceptedContent, type MediaContent } from "./check/content.js";
 import { folderBelow, holds, linked, numberedName, outputName, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
 import { type Temporary, temporaryName } from "./disk/temporary.js";
-import { Partials } from "./download/partial.js";
+import { type Partial, Partials } from "./download/partial.js";
 import { type Limits, limitsFor, type Transfer, transfer } from "./download/transfer.js";
 import {
   Indexes,
@@ -19,7 +19,7 @@ import {
   writeSidecar,
 } from "./index-file.js";
 import { isSuperseded, supersede } from "./move.js";
-import { quarantine } from "./quarantine.js";
+import { quarantine, quarantined } from "./quarantine.js";
 
 /**
  * How an output gets into the archive. The order is the promise (P13): the file is complete, checked and durable before it
@@ -39,6 +39,8 @@ export interface SaveRequest {
   /** The task's category. */
   category: string;
   index: IndexFacts;
+  /** A person takes what comes, even if it fails its check. */
+  accepts?: boolean;
   /** Files of an earlier version of the row, which are moved away. */
   replaces?: readonly string[];
 }
@@ -246,13 +248,20 @@ async function receive<Result>(
   try {
     const limits = ports.limits ?? limitsFor(request.category);
     const freeBytes = () => ports.disk.freeBytes(folder);
-    const received = await transfer(request.url, partial, limits, { ...ports, freeBytes });
+    const received =
+      (await fromQuarantine(request, ports.disk, partial)) ??
+      (await transfer(request.url, partial, limits, { ...ports, freeBytes }));
     if (received.kind !== "received") {
       kept = received.kind !== "refused" && partial.isWorthKeeping;
       return received;
     }
-    const content = await ports.inspect(temporary.path, request.category, received.bytes);
-    if (content.kind === "bad") return await reject(request, ports, temporary, received, content.reason);
+    const found = await ports.inspect(temporary.path, request.category, received.bytes);
+    if (found.kind === "bad" && request.accepts !== true)
+      return await reject(request, ports, temporary, received, found.reason);
+    const content =
+      found.kind === "media"
+        ? found
+        : await acceptedContent(ports.disk, temporary.path, request.url, found.reason);
     return await use({ name, folder, temporary, received, content });
   } finally {
     if (kept) await ports.partials.keep(identity, partial);
@@ -261,6 +270,25 @@ async function receive<Result>(
 }
 
 type Received = Extract<Transfer, { kind: "received" }>;
+
+/** What a person accepts may be gone at the service; the download that failed its check is kept here. */
+async function fromQuarantine(
+  { jobFolder, index, outputNumber, accepts }: SaveRequest,
+  disk: Disk,
+  partial: Partial,
+): Promise<Received | null> {
+  if (accepts !== true) return null;
+  const found = await quarantined(disk, jobFolder, { task: index.task, output: outputNumber });
+  if (found === null) return null;
+  await partial.begin("", {});
+  for await (const piece of disk.read(found.path)) await partial.take(piece);
+  await partial.complete();
+  const { bytes } = partial;
+  const { sha256 } = partial.sums.end();
+  if (sha256 === found.sha256) return { kind: "received", bytes, sha256, lengthStated: true };
+  await partial.begin("", {});
+  return null;
+}
 
 async function reject(
   request: SaveRequest,

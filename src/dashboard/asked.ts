@@ -42,7 +42,7 @@ const act = z.union([
     zone: z.string().max(100),
   }),
   z.object({ do: z.literal("unschedule"), name: word }),
-  z.object({ do: z.enum(["redo", "resubmit", "reject again", "refetch"]), items, price }),
+  z.object({ do: z.enum(["redo", "resubmit", "reject again", "refetch", "accept"]), items, price }),
   z.object({ do: z.enum(["approve", "reject", "skip", "pick", "unpick"]), items }),
   z.object({ do: z.literal("adopt"), items, task: word, price }),
   z.object({ do: z.enum(["retry", "resume"]), run: runNumber, price }),

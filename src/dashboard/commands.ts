@@ -33,7 +33,8 @@ export function wordsOf(act: Act): string[] {
     case "adopt":
       return ["resolve", ...act.items, `--adopt=${act.task}`, `--max-price=${act.price}`];
     case "refetch":
-      return ["resolve", ...act.items, "--refetch", `--max-price=${act.price}`];
+    case "accept":
+      return ["resolve", ...act.items, `--${act.do}`, `--max-price=${act.price}`];
     case "skip":
       return ["resolve", ...act.items, "--skip"];
     case "approve":

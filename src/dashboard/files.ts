@@ -19,6 +19,9 @@ const shrinking = new PQueue({ concurrency: 1 });
 /** Content types that a browser shows; anything else is only downloaded. */
 const shown = /^(image\/(png|jpeg|webp|gif|avif)|video\/(mp4|webm)|audio\/[\w.+-]+)$/;
 
+/** The page shows an SVG as an image, which runs no script. Opened by itself, it is saved. */
+const drawing = "image/svg+xml";
+
 /** Answers with an archived file, or with the part of it that a player asks for. */
 export async function fileAnswer(
   file: BrowsedFile,
@@ -29,7 +32,7 @@ export async function fileAnswer(
   const size = (await disk.size(path)) ?? 0;
   const part = partOf(range, size);
   const headers = {
-    "Content-Type": shown.test(file.mime) ? file.mime : "application/octet-stream",
+    "Content-Type": shown.test(file.mime) || file.mime === drawing ? file.mime : "application/octet-stream",
     "Accept-Ranges": "bytes",
     // The address names the item's output, and its content never changes.
     "Cache-Control": "private, max-age=3600",

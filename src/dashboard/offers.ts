@@ -65,6 +65,7 @@ function orderOf(act: Act, cwd: string): FindItems {
       return resolveHeld(which(act.items), { adopt: act.task });
     case "resubmit":
     case "refetch":
+    case "accept":
       return resolveHeld(which(act.items), act.do);
     default:
       throw new Refused(`${act.do} has no price`);

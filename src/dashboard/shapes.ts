@@ -307,7 +307,7 @@ export type Act =
   | { do: "start"; choices: StartChoices; price: number }
   | { do: "schedule"; choices: StartChoices; name: string; cron: string; zone: string }
   | { do: "unschedule"; name: string }
-  | { do: "redo" | "resubmit" | "reject again" | "refetch"; items: string[]; price: number }
+  | { do: "redo" | "resubmit" | "reject again" | "refetch" | "accept"; items: string[]; price: number }
   | { do: "approve" | "reject" | "skip" | "pick" | "unpick"; items: string[] }
   | { do: "adopt"; items: string[]; task: string; price: number }
   | { do: "retry" | "resume"; run: number; price: number }

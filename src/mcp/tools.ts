@@ -152,10 +152,10 @@ export const tools: readonly Tool[] = [
     name: "resolve",
     title: "Decide about held items",
     describe:
-      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which also submits its other items, including those that wait for outputs of others: this is refused unless max_price covers them.",
+      "Decides about items that are held because it is not certain whether their request was charged. `adopt` takes the task that the service's records show; `refetch` asks for outputs again; `accept` keeps outputs that failed their check as they came, marked as not proven; `skip` drops the item. `resubmit` may pay a second time, so it needs max_price. All but `skip` continue the run, which also submits its other items, including those that wait for outputs of others: this is refused unless max_price covers them.",
     input: z.strictObject({
       items,
-      action: z.enum(["adopt", "refetch", "skip", "resubmit"]),
+      action: z.enum(["adopt", "refetch", "accept", "skip", "resubmit"]),
       task: word.optional().describe("for adopt: the task id"),
       max_price: cap("it")
         .optional()
@@ -198,6 +198,6 @@ function resolveWords({ action, task, max_price }: Readonly<Record<string, unkno
         );
       return ["--resubmit", `--max-price=${price}`];
     default:
-      return action === "skip" ? ["--skip"] : ["--refetch", `--max-price=${price}`];
+      return action === "skip" ? ["--skip"] : [`--${action}`, `--max-price=${price}`];
   }
 }

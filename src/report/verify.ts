@@ -39,11 +39,7 @@ const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string]
   ["damaged", "bad", "changed since it was archived"],
   ["unindexed", "warning", "intact, but without a line in index.jsonl"],
   ["uncopied", "bad", "intact, but the bucket has no good copy"],
-  [
-    "unproven",
-    "warning",
-    "the server stated no length and nothing else proves the end: play them to the end",
-  ],
+  ["unproven", "warning", "nothing proves that they are whole: look at them, or play them to the end"],
   ["unknown", "dim", "untracked: not created by bulkgen, left untouched"],
   ["leftover", "dim", "partial downloads and files that failed their check"],
 ];

@@ -42,11 +42,16 @@ export class Fetching {
     // The program ended between the record of a task without outputs and the hold of its item.
     if (outputs.length === 0)
       await store.apply(itemId, "unfetchable", { note: "the task ended without a usable output address" });
+    let refused: string | null = null;
     for (const output of outputs) {
       if (output.file !== null) continue;
       const wanted = { item, attempt, output, count: outputs.length };
-      if (!(await this.fetchOne(wanted, signal))) return;
+      const fetched = await this.fetchOne(wanted, signal);
+      if (fetched === "later") return;
+      // One bad file does not keep the others from being fetched.
+      if (fetched !== "saved") refused ??= fetched.refused;
     }
+    if (refused !== null) await store.apply(itemId, "unfetchable", { note: refused });
   }
 
   /**
@@ -86,34 +91,37 @@ export class Fetching {
     return missing;
   }
 
-  private async fetchOne(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+  /** `refused`: why the output cannot be had. */
+  private async fetchOne(
+    wanted: Wanted,
+    signal: AbortSignal,
+  ): Promise<"saved" | "later" | { refused: string }> {
     const { ports, gate } = this.session;
     const { store, clock } = ports;
     const { item, output } = wanted;
     const result = await ports.save(saveRequest(this.session, wanted), signal);
-    if (signal.aborted && result.kind !== "saved") return false;
+    if (signal.aborted && result.kind !== "saved") return "later";
     if (result.kind !== "disk") gate.disk.over();
     switch (result.kind) {
       case "saved":
         await store.saved(item.id, output.number, result);
         if (result.bucket === undefined && this.saved.at(-1) !== item.id) this.saved.push(item.id);
         for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);
-        return true;
+        return "saved";
       case "expired":
         await renew(ports, item, `its address answered ${result.status}`);
-        return false;
+        return "later";
       case "refused":
-        await store.apply(item.id, "unfetchable", { note: result.reason });
-        return false;
+        return { refused: result.reason };
       case "disk":
         gate.disk.refused(result);
         await store.reschedule(item.id, clock.now() + diskMs, { note: result.reason });
-        return false;
+        return "later";
       case "try_again":
         if (this.isRepeated(wanted, result.sha256))
-          await store.apply(item.id, "unfetchable", { note: `the same bytes came twice: ${result.reason}` });
-        else await tryAgain(ports, item, result);
-        return false;
+          return { refused: `the same bytes came twice: ${result.reason}` };
+        await tryAgain(ports, item, result);
+        return "later";
     }
   }
 
@@ -174,6 +182,7 @@ function saveRequest({ ports, settings }: Session, { item, attempt, output, coun
     outputNumber: output.number,
     outputCount: count,
     category: item.category,
+    ...(item.accepts === true ? { accepts: true } : {}),
     replaces: ports.replacements.of(item),
     index: indexFacts(item, attempt),
   };

@@ -324,6 +324,7 @@ export const order = z.strictObject({
     "cancel",
     "adopt",
     "refetch",
+    "accept",
     "skip",
     "approve",
     "reject",

@@ -656,6 +656,75 @@ describe("a bad answer", () => {
     ]);
   });
 
+  describe("that a person accepts", () => {
+    const text = "1\n00:00:00,000 --> 00:00:01,000\nHello\n";
+
+    test.each([
+      ["/voice.srt?signature=a", text, "audio", "hero.srt", "application/octet-stream"],
+      ["/page.html", "<html>", "image", "hero.bin", "application/octet-stream"],
+      ["/tool.exe", "MZ", "image", "hero.bin", "application/octet-stream"],
+      ["/out", "\0\x01\x02", "audio", "hero.bin", "application/octet-stream"],
+      ["/sound.PCM", "\0\x01\x02", "audio", "hero.pcm", "application/octet-stream"],
+    ])("is kept as it came from %s, marked as not proven", async (path, content, category, file, mime) => {
+      server.answer(sends(content));
+      const request = wanted({ url: `${server.url}${path}`, name: "hero.png", category, accepts: true });
+      const result = await save(request);
+      expect(result).toMatchObject({
+        kind: "saved",
+        file,
+        mime,
+        check: expect.stringMatching(/^accepted, /),
+      });
+      expect(await readFile(join(folder, file), "utf8")).toBe(content);
+      expect(await lines()).toMatchObject([{ file, check: (result as { check: string }).check }]);
+    });
+
+    test("is known by its content where that is media of another kind", async () => {
+      expect(await save(wanted({ category: "video", accepts: true }))).toMatchObject({
+        kind: "saved",
+        file: "Café/hero.png",
+        mime: "image/png",
+        check: "accepted, expected video, got image/png",
+      });
+    });
+
+    test("is proven all the same if nothing is wrong with it", async () => {
+      expect(await save(wanted({ accepts: true }))).toMatchObject({ kind: "saved", check: "decoded" });
+    });
+
+    test("is taken out of the quarantine, without a request, and only if it is what was put there", async () => {
+      server.answer(sends("no picture"));
+      expect(await save(wanted())).toMatchObject({ kind: "try_again" });
+      server.answer(sends("gone", 404));
+      server.requests.length = 0;
+      expect(await save(wanted({ accepts: true }))).toMatchObject({ kind: "saved", bytes: 10 });
+      expect(server.requests.length).toBe(0);
+
+      server.answer(sends("no picture 2"));
+      expect(await save(wanted({ name: "b" }, "task-2"))).toMatchObject({ kind: "try_again" });
+      const bad = (await files()).find((file) => /^_quarantine\/b-.*\.bad$/.test(file)) ?? "";
+      await writeFile(join(folder, bad), "no picture 3");
+      expect(await save(wanted({ name: "b", accepts: true }, "task-2"))).toMatchObject({
+        kind: "saved",
+        bytes: 12,
+      });
+      expect(server.requests.length).toBe(2);
+      expect(await readFile(join(folder, "b.bin"), "utf8")).toBe("no picture 2");
+    });
+
+    test("is not one that is not complete, or whose address is not allowed", async () => {
+      server.answer((_, reply) => {
+        reply.writeHead(200, { "content-length": 100 });
+        reply.write("short");
+        reply.destroy();
+      });
+      expect(await save(wanted({ accepts: true }))).toMatchObject({ kind: "try_again" });
+      expect(await save(wanted({ accepts: true, url: "http://169.254.169.254/" }))).toMatchObject({
+        kind: "refused",
+      });
+    });
+  });
+
   test("a compressed answer is not asked for, and decoded all the same", async () => {
     server.answer((_, reply) => reply.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(picture)));
     const sha256 = createHash("sha256").update(picture).digest("hex");

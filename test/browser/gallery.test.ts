@@ -488,6 +488,7 @@ function cardOf(at: number): GalleryCard {
       mime: "audio/mpeg",
       bytes: 1_000,
       savedAt: 0,
+      unproven: null,
       thumbnail: null,
       loudness: Array.from({ length: 96 }, (_, slice) => (slice * at) % 100),
       price: null,

@@ -24,7 +24,7 @@ import type {
 import { openSqlite } from "../../src/sqlite.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { run, started } from "../e2e/command.js";
-import { models, type Scripted } from "../e2e/service.js";
+import { models, type Script, type Scripted } from "../e2e/service.js";
 import { unzip } from "../e2e/unzip.js";
 import { openDashboard } from "./place.js";
 
@@ -636,6 +636,23 @@ describe("look back", () => {
     expect((await ask(src, { headers: anybody })).status).toBe(404);
   });
 
+  test("an SVG is an image of the page, and nothing that runs: opened by itself it is saved", async () => {
+    const drawing = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
+    const { get, ask, place, act } = await openDashboard({
+      script: ({ what }) => (what === "GET file" ? { text: drawing } : "serve"),
+    });
+    place.write("autumn.csv", "id,model,prompt\ncup,plain-image,a cup\n");
+    expect(await act({ do: "start", choices: { file: "autumn.csv" }, price: 2 })).toMatchObject({ exit: 0 });
+    const { files } = await get<FilePage>("/api/files?text=cup");
+    const [{ src }] = files as [FilePage["files"][0]];
+    const { headers } = await ask(src);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "content-type": "image/svg+xml",
+      "content-disposition": "attachment",
+      "content-security-policy": expect.stringMatching(/default-src 'none'; script-src 'self';/),
+    });
+  });
+
   test("a file that only a bucket has is sent from there, where the dashboard can reach it", async () => {
     const s3 = await s3Server();
     const { get, ask, place, service, kept, refusal } = await dropped(
@@ -728,3 +745,32 @@ function filesOpenIn(folder: string): string[] {
   });
   return paths.filter((path) => path.startsWith(folder));
 }
+
+test("the dashboard goes on, whatever the service answers to what it has started", async () => {
+  const page = "<!DOCTYPE html><title>Attention Required! | Cloudflare</title>";
+  const odd = { model_key: "odd", parameters: [{ key: "q", options: ["a"], default: null }] };
+  const attacks: [string, Script, number][] = [
+    ["POST generate", () => ({ status: 422, json: { detail: "too long" } }), 5],
+    ["POST generate", () => ({ status: 403, text: page }), 5],
+    ["POST generate", () => ({ status: 401, text: page }), 5],
+    ["POST generate", () => ({ text: `\ufeff{"data":{"task_id":""}}` }), 8],
+    ["GET models", () => ({ json: { ...models, models: [...models.models, odd, null] } }), 0],
+    ["GET models", () => ({ text: page }), 4],
+    ["GET me", () => ({ status: 403, text: page }), 3],
+    ["GET me", () => ({ json: { user: null, credits: [], subscription: "active", api_key: 7 } }), 0],
+    ["GET task", () => ({ json: { status: "canceled", completed_at: "2026-01-01T00:00:00Z" } }), 10],
+    ["GET task", () => ({ json: { status: "failed", error: [{ loc: ["body"], msg: "no" }] } }), 5],
+    ["GET file", () => ({ text: "<html>", headers: { "content-encoding": "gzip" } }), 10],
+  ];
+  for (const [attacked, answer, exit] of attacks) {
+    const { act, get, place } = await openDashboard({
+      script: (asked) => (asked.what === attacked ? answer(asked) : "serve"),
+    });
+    place.write("set.csv", "id,model,prompt\na,plain-image,a cup\n");
+    const ended = await act({ do: "start", choices: { file: "set.csv" }, price: 2 });
+    expect(ended, `${attacked}: ${ended.message}`).toMatchObject({ exit });
+    expect(ended.message).not.toMatch(/undefined|NaN|\[object/);
+    await get("/api/runs");
+    await get("/api/waiting?what=held");
+  }
+});

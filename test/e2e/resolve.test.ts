@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newPlace, run } from "./command.js";
+import { filesWith, newPlace, run } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { type Scripted, startProxy, startService } from "./service.js";
 import { sheet } from "./sheet.js";
@@ -50,7 +50,8 @@ describe.concurrent("held items", () => {
     const { code, stdout } = await run(place, ["run", "set.csv", "--yes"], service);
     expect(code, stdout).toBe(10);
     expect(stdout).toMatch(/held +1, paid for, waiting for your decision/);
-    const advice = "`bulkgen resolve --all --refetch` tries to download them again, at no cost; or pay";
+    const advice =
+      "`bulkgen resolve --all --refetch` tries to download them again, at no cost; --accept keeps what came, even if it failed its check; or pay";
     expect(stdout).toContain(advice);
     expect((await run(place, ["status"])).stdout.replace(/\s+/g, " ")).toContain(advice);
     expect((await run(place, ["resume"], service)).stderr).toContain(
@@ -59,6 +60,57 @@ describe.concurrent("held items", () => {
     service.script(() => "serve");
     expect(await run(place, ["resolve", "--all", "--refetch"], service)).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(2);
+  });
+
+  test("whose files failed their check are kept with --accept, marked as not proven", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    const words = "1\n00:00:00,000 --> 00:00:01,000\nHello\n";
+    // A picture and its subtitles, and a picture alone.
+    service.script(({ what, path }) => {
+      if (what === "GET file" && path.endsWith(".srt")) return { text: words };
+      const [first] = service.made;
+      if (what !== "GET task" || first === undefined || !path.endsWith(first.task)) return "serve";
+      const files = [`${service.url}/files/${first.task}.srt`, `${service.url}/files/${first.task}.png`];
+      const times = { created_at: "2026-01-02T03:04:05Z", completed_at: "2026-01-02T03:04:06Z" };
+      return { json: { status: "completed", output_urls: files, credits_consumed: 2, ...times } };
+    });
+    const { code, stdout } = await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
+    expect(code, stdout).toBe(10);
+    expect(stdout).toContain("--accept");
+    // What was good beside it has been kept.
+    const all = () => filesWith(place.folder, "").filter((file) => file.startsWith("outputs/"));
+    expect(all().filter((file) => file.endsWith(".png"))).toHaveLength(2);
+    // It has gone at the service.
+    service.script(({ what }) => (what === "GET file" || what === "GET task" ? { status: 404 } : "serve"));
+    const accepted = await run(place, ["resolve", "--all", "--accept"], service);
+    expect(accepted, accepted.stderr).toMatchObject({ code: 0 });
+    expect(all().filter((file) => file.endsWith(".srt"))).toHaveLength(1);
+    expect(service.made).toHaveLength(2);
+    const verified = await run(place, ["verify", "--read-data"]);
+    expect(verified.code).toBe(0);
+    expect(verified.stdout).toMatch(/unproven +1, nothing proves that they are whole/);
+    expect(verified.stdout).toContain("accepted, expected image, got no known media format");
+    const exported = await run(place, ["export", "--columns", "id,state,reason"]);
+    expect(exported.stdout).toMatch(/archived,"accepted, expected image/);
+    expect((await run(place, ["resolve", "--all", "--accept"], service)).stderr).toContain("no item is held");
+  });
+
+  test("without any output have none to accept", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(1, "plain-image"));
+    service.script(({ what }) =>
+      what === "GET task" ? { json: { status: "completed", output_urls: [], credits_consumed: 2 } } : "serve",
+    );
+    expect((await run(place, ["run", "set.csv", "--yes"], service)).code).toBe(10);
+    const refused = await run(place, ["resolve", "--all", "--accept"], service);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(/has no output to accept: .* --refetch/);
+    service.script(() => "serve");
+    expect((await run(place, ["resolve", "--all", "--refetch"], service)).code).toBe(0);
+    expect(service.made).toHaveLength(1);
   });
 
   test("are skipped by name or by a selection, and not without one", async () => {

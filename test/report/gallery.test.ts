@@ -25,6 +25,7 @@ const card: GalleryCard = {
     mime: "image/png",
     bytes: 1_000,
     savedAt: 0,
+    unproven: null,
     thumbnail: { file: "_gallery/00.webp", width: 560, height: 315 },
     loudness: null,
     price: "4 credits",

@@ -11,9 +11,10 @@ import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault } from "
 /**
  * How far a file was checked. `decoded`: every pixel was decoded. `packets`: the container and every packet in it could
  * be read. `type`: only the first bytes were recognised, because no library here reads the format further. Only
- * `decoded` proves that the end of the file is there: players accept a truncated video or sound.
+ * `decoded` proves that the end of the file is there: players accept a truncated video or sound. `accepted`: the file failed
+ * its check, and a person took it as it is.
  */
-type CheckLevel = "decoded" | "packets" | "type";
+type CheckLevel = "decoded" | "packets" | "type" | "accepted";
 
 /** A file up to this size is read once, whole. */
 export const smallBytes = 4 * 2 ** 20;
@@ -39,6 +40,9 @@ export async function inspect(
   if (size === 0) return { kind: "bad", reason: "the file is empty" };
   const small = size <= smallBytes ? await wholeOf(disk.read(path, { start: 0, end: size })) : null;
   const type = await typeOf(small ?? Readable.from(disk.read(path), { objectMode: false }));
+  const drawing = isText(type) ? await drawingIn(disk, path, size) : null;
+  if (drawing !== null)
+    return category === "video" || category === "audio" ? wrongDrawing(category) : drawing;
   if (type === undefined || type.mime === "application/xml")
     return { kind: "bad", reason: `expected ${category}, got ${await describe(disk, path)}` };
   const { ext: extension, mime } = type;
@@ -62,6 +66,65 @@ export async function inspect(
   }
   if (readable.has(extension)) return openTracks(disk, path, size, category, { extension, mime });
   return { kind: "media", extension, mime, check: "type" };
+}
+
+const headBytes = 4_096;
+const tailBytes = 256;
+
+/** Whether a type is that of an XML document, or unknown. */
+function isText(type: { mime: string } | undefined): boolean {
+  return type === undefined || type.mime === "application/xml";
+}
+
+/**
+ * An SVG: a document whose outermost element is `svg`, from its beginning to its end. Nothing renders it here: it is a
+ * program as much as a picture, and pages show it only as an image.
+ */
+async function drawingIn(disk: Disk, path: string, size: number): Promise<MediaContent | null> {
+  const head = await textOf(disk, path, 0, Math.min(size, headBytes));
+  const root = head.replace(/^\ufeff/, "").replace(/^(\s+|<\?[^>]*>|<!--[^]*?-->|<!doctype[^>]*>)+/i, "");
+  if (!/^<svg[\s>]/i.test(root)) return null;
+  const tail = (await textOf(disk, path, Math.max(0, size - tailBytes), size)).trimEnd();
+  return /(<\/svg>|^<svg[^>]*\/>)(\s*<!--[^]*?-->)*$/i.test(tail)
+    ? { kind: "media", extension: "svg", mime: "image/svg+xml", check: "type" }
+    : { kind: "bad", reason: "image/svg+xml has no end" };
+}
+
+function wrongDrawing(category: string): MediaContent {
+  return { kind: "bad", reason: `expected ${category}, got image/svg+xml` };
+}
+
+async function textOf(disk: Disk, path: string, start: number, end: number): Promise<string> {
+  return (await wholeOf(disk.read(path, { start, end }))).toString("utf8");
+}
+
+/**
+ * What a person takes as it is, although it failed its check for this reason. Its name gets an extension that it is known by,
+ * or one that nothing opens: never that of a page or a program, whatever its address says.
+ */
+export async function acceptedContent(
+  disk: Disk,
+  path: string,
+  url: string,
+  because: string,
+): Promise<Extract<MediaContent, { kind: "media" }>> {
+  const type = await typeOf(Readable.from(disk.read(path), { objectMode: false }));
+  const isMedia = type !== undefined && /^(image|video|audio)\//.test(type.mime);
+  const [extension, mime] = isMedia ? [type.ext, type.mime] : [extensionIn(url), "application/octet-stream"];
+  return { kind: "media", extension, mime, check: "accepted", because };
+}
+
+/** Files that come beside media, or that are media which nothing here knows, and that no program runs. */
+const harmless = new Set(
+  "aac ass bin csv dpx exr glb gltf hdr ies jpg json lrc mid obj pcm pfm ply png ppm psd raw srt stl tga ttml txt usdz vtt wav webp".split(
+    " ",
+  ),
+);
+
+function extensionIn(url: string): string {
+  const path = URL.canParse(url) ? new URL(url).pathname : "";
+  const [, extension = ""] = /\.([a-z0-9]{1,5})$/i.exec(path) ?? [];
+  return harmless.has(extension.toLowerCase()) ? extension.toLowerCase() : "bin";
 }
 
 /** First bytes of formats whose type is found at once, and whose decoder works on another thread anyway. */

@@ -142,13 +142,17 @@ export async function resolve({
     : orderItems(findItems, "submitted again", flags, machine);
 }
 
-function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
+function wayOf({ adopt, resubmit, refetch, accept, skip }: ResolveFlags): Resolution {
   if (adopt?.trim() === "") throw new EarlyExit("usage", "--adopt: expected a task id, got nothing");
   if (adopt !== undefined) return { adopt };
   if (resubmit) return "resubmit";
   if (refetch) return "refetch";
+  if (accept) return "accept";
   if (skip) return "skip";
-  throw new EarlyExit("usage", "expected one of --adopt TASK, --resubmit, --refetch, --skip, got none");
+  throw new EarlyExit(
+    "usage",
+    "expected one of --adopt TASK, --resubmit, --refetch, --accept, --skip, got none",
+  );
 }
 
 export async function approve({

@@ -58,10 +58,11 @@ export type RejectFlags = ItemOrderFlags & FlagsOf<typeof rejectFlags>;
 export const resolveFlags = {
   all: toggle("all held items of the newest run that has any"),
   adopt: option("<task>", "this task belongs to the item; bulkgen checks the task's record", anyText, {
-    conflicts: ["resubmit", "refetch", "skip"],
+    conflicts: ["resubmit", "refetch", "accept", "skip"],
   }),
-  resubmit: toggle("submit it again; allows one more charge", { conflicts: ["refetch", "skip"] }),
-  refetch: toggle("fetch its outputs again", { conflicts: ["skip"] }),
+  resubmit: toggle("submit it again; allows one more charge", { conflicts: ["refetch", "accept", "skip"] }),
+  refetch: toggle("fetch its outputs again", { conflicts: ["accept", "skip"] }),
+  accept: toggle("keep its outputs as they came, marked as not proven", { conflicts: ["skip"] }),
   skip: toggle("drop it; what it may have cost stays counted"),
   ...selectionFlags,
   ...itemOrderFlags,

@@ -11,7 +11,7 @@ export type RunOrder = { do: "pause" } | { do: "cancel" };
 /** Items are named by their numbers in the workspace. */
 export type ItemOrder =
   | { do: "adopt"; items: readonly number[]; task: string }
-  | { do: "refetch" | "skip"; items: readonly number[] }
+  | { do: "refetch" | "accept" | "skip"; items: readonly number[] }
   | { do: "approve"; items: readonly number[] }
   | { do: "reject"; items: readonly number[] }
   /** The most credits that the person agreed to pay. */

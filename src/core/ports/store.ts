@@ -423,6 +423,8 @@ export interface Item extends NewItem {
   approval: Approval | null;
   /** No row asks for it any more. */
   vanished: boolean;
+  /** A person takes the outputs of its task as they are, even if they fail their check. */
+  accepts?: true;
 }
 
 export type Approval = "waiting" | "approved" | "rejected";
@@ -447,6 +449,8 @@ export interface ItemChange {
   failureKind?: FailureKind;
   /** The price that a person agreed to pay for it. */
   price?: Credits;
+  /** A person takes its outputs as they are. */
+  accepts?: true;
   /** Contents (SHA-256) whose addresses may be the reason of the failure: they are published again. */
   publishAgain?: readonly string[];
   /** Facts of a task that failed. */

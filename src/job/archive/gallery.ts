@@ -7,6 +7,7 @@ import { type Thumbnail, thumbnailOf } from "../../archive/check/thumbnail.js";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { isAccepted } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { inCredits } from "../../core/money.js";
@@ -93,6 +94,8 @@ export interface GalleryFile {
   bytes: number;
   savedAt: number;
   thumbnail: Thumbnail | null;
+  /** Why it is not proven to be whole, if a person accepted it as it came. */
+  unproven: string | null;
   /** The outline of a sound, from 0 to 100. */
   loudness: readonly number[] | null;
   /** Null if prices are not shown, and for files without a cost of their own. */
@@ -234,7 +237,8 @@ function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["
 }
 
 async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Making): Promise<GalleryFile> {
-  const { file, bucket, mime, bytes, savedAt, sha256, charged, number } = output;
+  const { file, bucket, mime, bytes, savedAt, sha256, charged, number, check } = output;
+  const unproven = isAccepted(check) ? check : null;
   const isAway = bucket != null && (await nodeDisk.size(join(folder, file))) === null;
   const address = isAway ? bucketAddress(bucket, folder, file) : null;
   const preview = previews?.get(sha256) ?? {
@@ -244,7 +248,7 @@ async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Maki
   previews?.set(sha256, preview);
   // The price is the task's, not each file's.
   const price = prices && number === 1 && charged !== null ? inCredits(charged) : null;
-  return { path: file, address, mime, bytes, savedAt, ...preview, price };
+  return { path: file, address, mime, bytes, savedAt, unproven, ...preview, price };
 }
 
 async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryTrouble> {

@@ -14,7 +14,7 @@ import { mustBeAsked } from "./decide.js";
 import type { Facts } from "./facts.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import type { Offered } from "./request.js";
-import { adopt, mustBeHeld, mustHaveTask, refetch } from "./resolve.js";
+import { accept, adopt, mustBeHeld, mustHaveOutputs, mustHaveTask, refetch } from "./resolve.js";
 
 /** Marks the run as interrupted, because it has something to do again. */
 export function* leaveOpen(
@@ -228,6 +228,12 @@ async function resolve(
       return function* (changes) {
         for (const { id } of items) yield* refetch(changes, id);
         return `the outputs of ${what} will be downloaded again`;
+      };
+    case "accept":
+      for (const each of items) await mustHaveOutputs(store, each);
+      return function* (changes) {
+        for (const { id } of items) yield* accept(changes, id);
+        return `the outputs of ${what} will be kept as they are, marked as not proven`;
       };
     case "adopt": {
       if (!spendLog || !facts.task) throw new Error("a task is adopted without its record");

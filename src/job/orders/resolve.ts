@@ -19,7 +19,7 @@ import { itemNamed, itemsNamed } from "./item-named.js";
 import { eachOnce, type FindItems, selectItems } from "./request.js";
 
 /** The ways out of `held`, which only a person may take. */
-export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
+export type Resolution = { adopt: string } | "resubmit" | "refetch" | "accept" | "skip";
 
 /** Which held items: by name, or all of the newest run that has any; a selection may narrow these down. */
 export interface HeldItems {
@@ -185,6 +185,21 @@ export async function mustHaveTask(store: Store, item: Item): Promise<void> {
 export function* refetch(changes: Changes, itemId: number): TransactionPart<void> {
   yield* changes.apply(itemId, "refetch", { nextAt: 0 });
   yield* changes.expire(itemId, "fetched again by a person");
+}
+
+/** Throws EarlyExit if nothing has come that a person could accept. */
+export async function mustHaveOutputs(store: Store, item: Item): Promise<void> {
+  await mustHaveTask(store, item);
+  if ((await store.outputs(item.id)).length > 0) return;
+  throw new EarlyExit(
+    "usage",
+    `${terminalText(item.rowId)} has no output to accept: its task has no usable address. \`bulkgen resolve ${terminalText(item.rowId)} --refetch\` asks for one again`,
+  );
+}
+
+/** Keeps an item's outputs as they are: as they lie in the quarantine, or as they are downloaded now. */
+export function* accept(changes: Changes, itemId: number): TransactionPart<void> {
+  yield* changes.apply(itemId, "refetch", { nextAt: 0, accepts: true });
 }
 
 /**

@@ -142,8 +142,8 @@ export function tasksKnown(held: readonly Pick<WaitingItem, "evidence">[]): Task
 export function heldAdvice(known: TasksKnown, sandbox: boolean): string {
   const flag = sandbox ? " --sandbox" : "";
   const finds = {
-    all: `\`bulkgen resolve --all --refetch${flag}\` tries to download them again, at no cost`,
-    some: `\`bulkgen resolve ITEM --refetch${flag}\` tries to download again what has a task, at no cost; find the tasks of the others at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
+    all: `\`bulkgen resolve --all --refetch${flag}\` tries to download them again, at no cost; --accept keeps what came, even if it failed its check`,
+    some: `\`bulkgen resolve ITEM --refetch${flag}\` tries to download again what has a task, at no cost (--accept keeps what came, even if it failed its check); find the tasks of the others at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
     none: `find the tasks of the held items at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
   };
   return `${finds[known]}; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;

@@ -283,7 +283,9 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
           );
           const item = (yield* sql(itemSaved).get(itemId)) as Before & { missing: number };
           if (item.missing === 1) return;
-          yield* transit(connection, item, "saved", { note: null });
+          // Of what a person accepted, the reason stays.
+          const note = (yield* sql(acceptedOutput).value(itemId)) as string | null | undefined;
+          yield* transit(connection, item, "saved", { note: note ?? null });
           if (item.hasChildren === 1) yield* releaseChildren(connection, itemId);
         },
         { part: `item ${itemId}` },
@@ -390,6 +392,8 @@ const itemAnswered = `
   SELECT ${beforeColumns}, (SELECT owner.row_id FROM attempts AS taken JOIN items AS owner ON owner.id = taken.item_id
     WHERE taken.task_id = ? LIMIT 1) AS owner
   FROM attempts JOIN items ON items.id = attempts.item_id WHERE attempts.id = ?`;
+const acceptedOutput =
+  "SELECT checked FROM outputs WHERE item_id = ? AND checked LIKE 'accepted%' ORDER BY number LIMIT 1";
 const itemSaved = `
   SELECT ${beforeColumns}, EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NULL) AS missing
   FROM items WHERE id = ?`;

@@ -74,6 +74,7 @@ export function itemChanges(connection: InTransaction): ItemChanges {
       note: change.note,
       failure_kind: change.failureKind,
       price: change.price,
+      ...(change.accepts === true ? { accepts: 1, expired: 0 } : {}),
     });
     if (event === "task_failed") {
       yield* sql("UPDATE items SET failures = failures + 1 WHERE id = ?").run(itemId);

@@ -12,6 +12,7 @@ export interface RootedDatabase extends Database {
 type Columns = {
   readonly [Name in
     | "accepted_at"
+    | "accepts"
     | "addressed_at"
     | "expired"
     | "failure_kind"
@@ -50,7 +51,9 @@ export function* transit(
   yield* sql(
     "INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)",
   ).run(item.id, item.runId, item.attempt, clock.now(), item.state, event);
-  const set = Object.entries(columns).filter(([, value]) => value !== undefined);
+  // What a person accepts are the outputs of one request.
+  const all = event === "intended" ? { accepts: 0, ...columns } : columns;
+  const set = Object.entries(all).filter(([, value]) => value !== undefined);
   const names = ["state", ...set.map(([name]) => name)].map((name) => `${name} = ?`);
   yield* sql(`UPDATE items SET ${names.join(", ")} WHERE id = ?`).run(
     to,
@@ -93,12 +96,12 @@ export const itemColumns = `
   items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
   items.position, ${rowPriority} AS priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
   items.category, items.prompt, items.params, items.inputs, items.files, ${parentsColumn}, items.cells, items.price, items.state, items.next_at AS nextAt,
-  items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.approval, items.vanished`;
+  items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.approval, items.vanished, items.accepts`;
 
 /** SQLite has neither booleans nor objects. */
 export type ItemRow = Omit<
   Item,
-  "params" | "inputs" | "files" | "parents" | "cells" | "attempted" | "vanished"
+  "params" | "inputs" | "files" | "parents" | "cells" | "attempted" | "vanished" | "accepts"
 > & {
   params: string;
   inputs: string;
@@ -107,11 +110,13 @@ export type ItemRow = Omit<
   cells: string;
   attempted: number;
   vanished: number;
+  accepts: number;
 };
 
-export function asItem({ parents, files, ...row }: ItemRow): Item {
+export function asItem({ parents, files, accepts, ...row }: ItemRow): Item {
   return {
     ...row,
+    ...(accepts === 1 ? { accepts: true as const } : {}),
     ...(row.approval === null ? {} : { approve: true as const }),
     ...(parents === null ? {} : { parents: JSON.parse(parents) }),
     ...(files === null ? {} : { files: JSON.parse(files) }),

@@ -77,6 +77,34 @@ test.each([
   },
 );
 
+describe("an SVG", () => {
+  const known = { kind: "media", extension: "svg", mime: "image/svg+xml", check: "type" };
+  const body = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="4"/></svg>';
+
+  test.each([
+    body,
+    `\ufeff${body}\n`,
+    `<?xml version="1.0"?>\n<!-- a > b -->\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x">\n${body}`,
+    `${body}<!-- made by a model -->\n`,
+    `<svg width="1">${" ".repeat(10_000)}</svg>`,
+    '<svg xmlns="http://www.w3.org/2000/svg"/>',
+  ])("is known from its beginning to its end", async (text) => {
+    expect(await look(text, "image")).toEqual(known);
+    expect(await look(text, "hologram")).toEqual(known);
+    expect(await look(text, "video")).toEqual({ kind: "bad", reason: "expected video, got image/svg+xml" });
+  });
+
+  test.each([
+    [body.slice(0, -3), "image/svg+xml has no end"],
+    [body.slice(0, 30), "image/svg+xml has no end"],
+    [`<html><body>${body}</body></html>`, "expected image, got an HTML page"],
+    [`<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>`, "expected image, got XML"],
+    ["<svgs></svgs>", "expected image, got XML"],
+  ])("P13: is not %j", async (text, reason) => {
+    expect(await look(text, "image")).toEqual({ kind: "bad", reason });
+  });
+});
+
 test("a picture that no library here decodes is known by its type", async () => {
   const bitmap = Buffer.alloc(58);
   bitmap.write("BM", "latin1");
@@ -282,7 +310,7 @@ describe("what is not what was ordered", () => {
     ["<Error><Code>AccessDenied</Code></Error>", "XML"],
     ['{"error":{"code":"EXPIRED"}}', "JSON"],
     ["Service Unavailable", "no known media format"],
-    ['<svg xmlns="http://www.w3.org/2000/svg"></svg>', "XML"],
+    ['<svgs xmlns="http://www.w3.org/2000/svg"></svgs>', "XML"],
   ])("P13: %j in place of media is called what it is", async (bytes, found) => {
     for (const category of ["image", "video", "audio", "hologram"])
       expect(await look(bytes, category)).toMatchObject({

@@ -114,6 +114,23 @@ export function Resolve({ rowId, name, hasTask }: ResolveProps) {
             Fetch again…
           </button>
         )}
+        {hasTask && (
+          <button
+            type="button"
+            onClick={() =>
+              propose({
+                title: `Keep what came for ${shown}`,
+                words:
+                  "The files of its task are kept as they are, although they failed their check, and marked as not proven.",
+                act: { do: "accept", items: [name], price: 0 },
+                price: "asked",
+                verb: "Keep it",
+              })
+            }
+          >
+            Keep what came…
+          </button>
+        )}
         <button
           type="button"
           onClick={() =>

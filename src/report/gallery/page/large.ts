@@ -125,7 +125,7 @@ export class Large {
             pairs(entries, (key, value) => void copy(`${key}=${value}`, "Param")),
           ),
       section("About", pairs(this.facts(card))),
-      file === null || file.address !== null
+      file === null || file.address !== null || isActive(file)
         ? null
         : el(
             "a",
@@ -165,10 +165,16 @@ export class Large {
             ...(file.address === null ? [] : [["address", visible(file.address)]]),
             ["size", fileSize(file.bytes)],
             ["saved", new Date(file.savedAt).toLocaleString()],
+            ...(file.unproven === null ? [] : [["not proven", visible(file.unproven)]]),
             ...(file.price === null ? [] : [["price", file.price]]),
           ] as [string, string][])),
     ];
   }
+}
+
+/** An SVG is shown as an image, which runs no script; opened by itself it would. */
+function isActive({ mime }: GalleryFile): boolean {
+  return mime === "image/svg+xml";
 }
 
 /** The file itself, to be looked at or played. */
@@ -194,7 +200,7 @@ function stageOf(card: GalleryCard): HTMLElement {
       break;
     default:
   }
-  if (file.address !== null) return preview(card);
+  if (file.address !== null || isActive(file)) return preview(card);
   return el("a", { class: "bare", href: address(file.path) }, preview(card));
 }
 
