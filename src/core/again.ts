@@ -15,7 +15,10 @@ export function backoffMs(failures: number): number {
  */
 export const triesMax = 8;
 
-/** How often a record that a person waits for is requested: the account, the models, a task. */
+/**
+ * How often something is tried that somebody waits for: the account, the models, a task's record, the publication of an
+ * input, a notification.
+ */
 export const readTriesMax = 3;
 
 const dayMs = 24 * 60 * 60_000;

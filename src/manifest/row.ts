@@ -3,7 +3,7 @@ import type { Place, Problem } from "../core/problem.js";
 import { trimmedText } from "../text/trimmed.js";
 import type { Layers } from "./combinations.js";
 import { paramColumn, paramKey } from "./shape/columns.js";
-import { damageIn } from "./shape/damage.js";
+import { damageIn, promptDamageIn } from "./shape/damage.js";
 import { cellPlace, type Defaults, type Row } from "./shape/manifest.js";
 import { wholeNumberBefore } from "./shape/repairs.js";
 import type { Cells, SourceRow } from "./shape/source.js";
@@ -70,12 +70,12 @@ export function rowOf(
 
 /** Every text that is sent, or names a file. */
 function checkTexts(row: Row, problems: Problem[]): void {
-  const check = (column: string, text: string | null) => {
-    const damage = text === null ? null : damageIn(text);
+  const check = (column: string, text: string | null, find = damageIn) => {
+    const damage = text === null ? null : find(text);
     if (damage) problems.push({ place: cellPlace(row, column), ...damage });
   };
   check("id", row.id);
-  check("prompt", row.prompt);
+  check("prompt", row.prompt, promptDamageIn);
   check("output", row.output);
   for (const key in row.params) check(paramColumn(key), row.params[key] as string);
 }

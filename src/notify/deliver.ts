@@ -1,8 +1,10 @@
 import { Agent } from "undici";
 import type { Clock } from "../clock.js";
+import { backoffMs, readTriesMax, statedPauseMs } from "../core/again.js";
 import { proxied } from "../proxy/tunnel.js";
 import { proxiesIn } from "../proxy/variables.js";
 import { runShell } from "../shell.js";
+import { wait } from "../text/amounts.js";
 import type { Environment } from "../text/environment.js";
 import type { commandVariables } from "./command-variables.js";
 import type { Notification } from "./facts.js";
@@ -20,10 +22,9 @@ export interface Delivery {
   warn(line: string): void;
 }
 
-/** Milliseconds for a notification in all, for one try, and between tries. */
+/** Milliseconds for a notification in all, and for one try. */
 const notifyMsMax = 30_000;
 const tryMsMax = 10_000;
-const pausesMs = [1_000, 4_000];
 
 /** Never throws. */
 export async function deliver(
@@ -61,8 +62,8 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
   }
 }
 
-/** Why a try failed, and whether to try again. */
-type Failure = { reason: string; again: boolean };
+/** Why a try failed, whether to try again, and how long (ms) the receiver asks to be left alone. */
+type Failure = { reason: string; again: boolean; pauseMs?: number };
 type Sent = Exclude<Target, { kind: "command" }>;
 
 /** Tries until the notification is delivered, cannot be delivered, or time is up. Returns why it failed, or null. */
@@ -74,10 +75,12 @@ async function tried(
   for (let number = 1; ; number++) {
     const failure = await attempt();
     if (failure === null) return null;
-    const pauseMs = pausesMs[number - 1];
     const tries = number === 1 ? "" : ` (${number} tries)`;
-    if (!failure.again || pauseMs === undefined || over.aborted) return failure.reason + tries;
-    await clock.sleep(pauseMs, over);
+    const { pauseMs = 0 } = failure;
+    if (pauseMs > notifyMsMax)
+      return `${failure.reason}, and it asks to be left alone for ${wait(pauseMs)}${tries}`;
+    if (!failure.again || number === readTriesMax || over.aborted) return failure.reason + tries;
+    await clock.sleep(Math.max(backoffMs(number), pauseMs), over);
   }
 }
 
@@ -94,7 +97,7 @@ async function send(
   const signal = AbortSignal.any([late.signal, over]);
   try {
     if (target.kind === "email") return await mail(target, facts, signal);
-    return await post(target, facts, environment, signal);
+    return await post(target, facts, { clock, environment }, signal);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
@@ -109,14 +112,14 @@ async function send(
 async function post(
   { url, headers, shape }: Extract<Target, { kind: "webhook" }>,
   facts: Notification,
-  environment: Environment,
+  { clock, environment }: Pick<Delivery, "clock" | "environment">,
   signal: AbortSignal,
 ): Promise<Failure | null> {
   const { body, type } = shape(facts);
   const proxies = proxiesIn(environment);
   const agent = proxies === null ? new Agent() : proxied(proxies, {});
   try {
-    const { statusCode } = await agent.request({
+    const { statusCode, headers: answered } = await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: "POST",
@@ -125,7 +128,13 @@ async function post(
       signal,
     });
     if (statusCode >= 200 && statusCode < 300) return null;
-    return { reason: `HTTP ${statusCode}`, again: statusCode === 429 || statusCode >= 500 };
+    const again = statusCode === 429 || statusCode >= 500;
+    const asked = {
+      "retry-after": String(answered["retry-after"] ?? ""),
+      date: String(answered["date"] ?? ""),
+    };
+    const pauseMs = again ? statedPauseMs(asked, clock.now()) : null;
+    return { reason: `HTTP ${statusCode}`, again, ...(pauseMs === null ? {} : { pauseMs }) };
   } finally {
     await agent.destroy();
   }

@@ -1,4 +1,4 @@
-import { foldName, safeName } from "../archive/disk/names.js";
+import { foldName, safeName, segmentBytesMax } from "../archive/disk/names.js";
 import type { Problem } from "../core/problem.js";
 import { copyName, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
@@ -128,12 +128,17 @@ function outsideProblem(row: Row, output: string): Problem | null {
 
 function clashProblem(row: Row, other: number, column: "id" | "output", name: string): Problem {
   const what = column === "id" ? "give their items the same file name" : "want the same output";
+  const isCut = name
+    .split(/[\\/]/)
+    .some((part) => Buffer.byteLength(part.normalize("NFC")) > segmentBytesMax);
   const whose =
     other === row.number ? `several items of row ${row.number}` : `rows ${other} and ${row.number}`;
   return {
     place: cellPlace(row, column),
-    message: `${whose} ${what}`,
-    expected: "a different name for each item (ignoring case)",
+    message: `${whose} ${what}${isCut ? `: each part of a name is cut after ${segmentBytesMax} bytes` : ""}`,
+    expected: isCut
+      ? `names that differ within their first ${segmentBytesMax} bytes (ignoring case)`
+      : "a different name for each item (ignoring case)",
     got: name,
   };
 }

@@ -1,6 +1,6 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Clock } from "../clock.js";
-import { backoffMs } from "../core/again.js";
+import { backoffMs, readTriesMax } from "../core/again.js";
 import type { Item, Output, Store } from "../core/ports/store.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { NotArchivedError, PublishError, type Publisher, type PublishFile } from "../publish/publisher.js";
@@ -29,8 +29,6 @@ const usableMs = 10 * 60_000;
 /** An address that is this new (ms) is good enough if it stays valid for `readWithinMs`. */
 const justGivenMs = 60_000;
 const readWithinMs = 60_000;
-/** How often a file is tried before its item has to wait. */
-const triesMax = 3;
 
 /**
  * Publishes the local files of items that are about to be submitted, and archived outputs whose task the service no
@@ -166,7 +164,7 @@ export class Publishing {
         this.givenAt.set(id, clock.monotonic());
         return url;
       } catch (error) {
-        if (!(error instanceof PublishError) || tries >= triesMax || ports.interrupt.aborted) throw error;
+        if (!(error instanceof PublishError) || tries >= readTriesMax || ports.interrupt.aborted) throw error;
         await clock.sleep(backoffMs(tries), ports.interrupt);
       }
     }

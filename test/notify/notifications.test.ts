@@ -7,7 +7,7 @@ import { targetsOf } from "../../src/notify/target.js";
 import { afterThisFile } from "../after-file.js";
 import { ManualClock } from "../manual-clock.js";
 import { origin, runFacts } from "../report/facts.js";
-import { startHook, startMailServer } from "./receivers.js";
+import { startHook, startHookWith, startMailServer } from "./receivers.js";
 
 let clock: ManualClock;
 let warnings: string[];
@@ -162,6 +162,20 @@ describe("a webhook", () => {
     expect(refusing.received).toHaveLength(1);
     expect(warnings).toEqual([
       `the notification to ${new URL(refusing.url).host} was not delivered: HTTP 404`,
+    ]);
+  });
+
+  test("P11: that asks to be left alone is left alone for that long, or for good if that is too long", async () => {
+    const hook = await startHookWith({ "retry-after": "7" }, 503, 204);
+    const begun = clock.now();
+    await passing(send([hook.url]));
+    expect(hook.received).toHaveLength(2);
+    expect(clock.now() - begun).toBeGreaterThanOrEqual(7_000);
+    const busy = await startHookWith({ "retry-after": "3600" }, 503);
+    await passing(send([busy.url]));
+    expect(busy.received).toHaveLength(1);
+    expect(warnings).toEqual([
+      `the notification to ${new URL(busy.url).host} was not delivered: HTTP 503, and it asks to be left alone for 1h`,
     ]);
   });
 

@@ -18,7 +18,15 @@ export interface Hook {
 }
 
 /** An HTTP receiver that answers with these statuses in turn, the last one from then on; "hang" never answers. */
-export async function startHook(...statuses: (number | "hang")[]): Promise<Hook> {
+export function startHook(...statuses: (number | "hang")[]): Promise<Hook> {
+  return startHookWith({}, ...statuses);
+}
+
+/** The same with these headers. */
+export async function startHookWith(
+  headers: Record<string, string>,
+  ...statuses: (number | "hang")[]
+): Promise<Hook> {
   const received: Received[] = [];
   const waiting: { count: number; resolve(): void }[] = [];
   const server = createServer((request, response) => {
@@ -30,7 +38,7 @@ export async function startHook(...statuses: (number | "hang")[]): Promise<Hook>
       const status = statuses[Math.min(received.length, statuses.length - 1)] ?? 200;
       received.push({ path: request.url ?? "", headers: request.headers, body });
       for (const { count, resolve } of waiting) if (received.length >= count) resolve();
-      if (status !== "hang") response.writeHead(status).end();
+      if (status !== "hang") response.writeHead(status, headers).end();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -30,6 +30,17 @@ test("names that become one once they are safe are found before anything is paid
   ]);
 });
 
+test("names that are alike only because they are cut say so", async () => {
+  const long = "x".repeat(300);
+  const { problems } = await planOf(sheet(`${long}-a`, `${long}-b`));
+  expect(problems).toMatchObject([
+    {
+      message: "rows 2 and 3 want the same output: each part of a name is cut after 120 bytes",
+      expected: "names that differ within their first 120 bytes (ignoring case)",
+    },
+  ]);
+});
+
 /** What is found by two plain lists, one of ids and one of names without capitals. */
 function byLists(rows: readonly Row[]): string[][] {
   const ids = new Map<string, { row: number; copy: number }>();

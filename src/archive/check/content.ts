@@ -82,10 +82,10 @@ function isText(type: { mime: string } | undefined): boolean {
  */
 async function drawingIn(disk: Disk, path: string, size: number): Promise<MediaContent | null> {
   const head = await textOf(disk, path, 0, Math.min(size, headBytes));
-  const root = head.replace(/^\ufeff/, "").replace(/^(\s+|<\?[^>]*>|<!--[^]*?-->|<!doctype[^>]*>)+/i, "");
+  const root = head.replace(/^\ufeff/, "").replace(/^(\s+|<\?[^>]*>|<!--[\s\S]*?-->|<!doctype[^>]*>)+/i, "");
   if (!/^<svg[\s>]/i.test(root)) return null;
   const tail = (await textOf(disk, path, Math.max(0, size - tailBytes), size)).trimEnd();
-  return /(<\/svg>|^<svg[^>]*\/>)(\s*<!--[^]*?-->)*$/i.test(tail)
+  return /(<\/svg>|^<svg[^>]*\/>)(\s*<!--[\s\S]*?-->)*$/i.test(tail)
     ? { kind: "media", extension: "svg", mime: "image/svg+xml", check: "type" }
     : { kind: "bad", reason: "image/svg+xml has no end" };
 }

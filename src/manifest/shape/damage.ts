@@ -4,16 +4,35 @@ import type { LostCell } from "./source.js";
 /**
  * Finds text that a spreadsheet or a wrong encoding destroyed, before it is paid for: characters that became question
  * marks, UTF-8 that was read as Windows-1252 or Mac Roman (`GrÃ¶ÃŸe`), errors of formulas (`#REF!`), and the hashes of a
- * narrow column, and the long numbers that it shortens. Good text must pass in every language, so what may be meant passes
+ * narrow column, and the long numbers that it shortens; and text that a program destroyed: halves of characters, and what it
+ * writes in place of a value that is missing (`undefined`). Good text must pass in every language, so what may be meant passes
  * as well: `What???`, `Quoi ???`, `“CAFÉ”`, `IRMÃ…`.
  */
 export function damageIn(text: string): Omit<Problem, "place"> | null {
+  if (leftBehind.test(text)) return noValue(text);
   if (!suspicious.test(text)) return null;
   for (const { find, message, expected } of damages) {
     const at = find(text);
     if (at >= 0) return { message, expected, got: around(text, at) };
   }
   return null;
+}
+
+/** The same for a prompt, which is never one of the words for a missing value. A param may have such a value. */
+export function promptDamageIn(text: string): Omit<Problem, "place"> | null {
+  return missingWord.test(text) ? noValue(text) : damageIn(text);
+}
+
+/** What JavaScript and Python write in place of a value. */
+const leftBehind = /^\s*undefined\s*$|\[object [A-Z]\w*\]/;
+const missingWord = /^\s*(?:nan|NaN|NAN|null|NULL|None|NaT|<NA>)\s*$/;
+
+function noValue(text: string): Omit<Problem, "place"> {
+  return {
+    message: "the text is what a program writes where a value is missing",
+    expected: `the value (correct the program that made the sheet), ${orAllow}`,
+    got: around(text, 0),
+  };
 }
 
 const formulaResult = "the result of the formula (correct it in the spreadsheet)";
@@ -25,6 +44,11 @@ const damages = [
     find: (text: string) => text.indexOf("\ufffd"),
     message: "characters were lost: the text has replacement characters",
     expected: saveAgain,
+  },
+  {
+    find: (text: string) => text.search(/\p{Surrogate}/u),
+    message: "characters were lost: the text has half of a character, such as of an emoji that was cut",
+    expected: `whole characters (correct the program that made the file), ${orAllow}`,
   },
   {
     find: lostAt,
@@ -54,7 +78,7 @@ const damages = [
 ];
 
 /** A fast path: most texts have nothing of the kind. */
-const suspicious = /[\ufffd#√‚]|\?\?|\dE\+|[Â-ôðâ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]/;
+const suspicious = /[\ud800-\udfff\ufffd#√‚]|\?\?|\dE\+|[Â-ôðâ][\u0080-\u00bfŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]/;
 
 /** English, German and French, as Excel and LibreOffice save them. */
 const formulaError =

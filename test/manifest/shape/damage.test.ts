@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { damageIn } from "../../../src/manifest/shape/damage.js";
+import { damageIn, promptDamageIn } from "../../../src/manifest/shape/damage.js";
 import { fileWith } from "../folder.js";
 import { readManifest } from "../read.js";
 
@@ -117,6 +117,39 @@ test.each([
   const latin1 = bytes.toString("latin1");
   const asWindows = latin1.replace(/[\x80-\x9f]/g, (one) => windows[one.charCodeAt(0) - 0x80] ?? one);
   expect([damageIn(latin1), damageIn(asWindows)]).toEqual([expect.anything(), expect.anything()]);
+});
+
+test.each([
+  "undefined",
+  " undefined\n",
+  "[object Object]",
+  "a cup of [object Array]",
+  "\ud83d",
+  "a cup \ude00 x",
+])("text that a program destroyed is found: %j", (text) => {
+  expect(damageIn(text)).not.toBeNull();
+  expect(promptDamageIn(text)).not.toBeNull();
+});
+
+test.each(["nan", "NaN", "null", "None", " NULL ", "<NA>"])(
+  "a prompt that is the word for a missing value is found, and a param may have it: %j",
+  (text) => {
+    expect(promptDamageIn(text)).toMatchObject({
+      message: "the text is what a program writes where a value is missing",
+    });
+    expect(damageIn(text)).toBeNull();
+  },
+);
+
+test.each([
+  "an undefined shape",
+  "Nan, my grandmother",
+  "none",
+  "object Object",
+  "a null-modem cable",
+  "😀👩‍👩‍👧",
+])("and text that has such words passes: %j", (text) => {
+  expect(promptDamageIn(text)).toBeNull();
 });
 
 test("damaged text of a row is a problem where it is sent, and --allow-damaged-text lets it through", async () => {
