@@ -80,7 +80,7 @@ function taskIdIn({ task_id: id }: Record<string, unknown>): string | null {
 function pageIn(reply: Answer): { message?: string } {
   const page = oddBody(reply);
   if (page === null || reply.body.trim() === "") return {};
-  const [, title = ""] = /<title[^>]{0,100}>([^<]{1,200})/i.exec(reply.body.slice(0, 4_000)) ?? [];
+  const [, title = ""] = /<(?:title|h1)[^>]{0,100}>([^<]{1,200})/i.exec(reply.body.slice(0, 4_000)) ?? [];
   return {
     message: title.trim() === "" ? page : `a page titled "${shortText(title, addressCharactersMax)}"`,
   };

@@ -12,18 +12,21 @@ export function mayPass(kind: FailureKind): boolean {
 
 /** Tried in this order: "the provider rejected the prompt as unsafe" is moderation, although it names the provider. */
 const signs: readonly [FailureKind, RegExp][] = [
-  ["moderation", /moderat|content policy|policy violation|unsafe|safety|nsfw|prohibited|flagged|sensitive/i],
+  [
+    "moderation",
+    /moderat|content[ _-]policy|policy[ _-]violation|blocked by policy|unsafe|safety|nsfw|prohibited|flagged|sensitive/i,
+  ],
   [
     "parameter",
     /\bparam(s|eter|eters)?\b|aspect.ratio|unsupported (value|option)|not (one of|a valid option)|INVALID_MODEL/i,
   ],
   [
     "input",
-    /\binput|_url\b|(fetch|download|read|decod|open)(e|ed|ing)? (the |an? )?(image|video|audio|media|file)|MISSING_|required/i,
+    /\binput|_url\b|(fetch|download|read|decod|open)(e|ed|ing)? (the |an? )?(image|video|audio|media|file)|MISSING_|required|(prompt|text|file|image|video|audio)( is| was)? too (long|large)/i,
   ],
   [
     "provider",
-    /provider|upstream|internal|timed? ?out|timeout|temporar|overload|unavailable|capacity|try again|server error/i,
+    /provider|upstream|internal|timed? ?out|timeout|temporar|overload|unavailable|capacity|try again|server error|out of memory/i,
   ],
 ];
 

@@ -13,6 +13,8 @@ describe("why a task failed shows in its message", () => {
     "The prompt was flagged",
     "sensitive content",
     "the provider rejected the prompt as unsafe",
+    "content_policy_violation: The prompt names a person",
+    "Forbidden: blocked by policy",
   ])("moderation: %s", (message) => {
     expect(taskFailureKind(message)).toBe("moderation");
   });
@@ -46,6 +48,8 @@ describe("why a task failed shows in its message", () => {
     "could not decode image",
     "MISSING_PROMPT",
     "a prompt is required",
+    "body.prompt: prompt too long",
+    "the image is too large",
   ])("an input: %s", (message) => {
     expect(taskFailureKind(message)).toBe("input");
   });
@@ -63,6 +67,7 @@ describe("why a task failed shows in its message", () => {
     "out of capacity",
     "please try again",
     "server error",
+    "CUDA out of memory",
   ])("the provider: %s", (message) => {
     expect(taskFailureKind(message)).toBe("provider");
   });

@@ -25,7 +25,7 @@ export function promptDamageIn(text: string): Omit<Problem, "place"> | null {
 
 /** What JavaScript and Python write in place of a value. */
 const leftBehind = /^\s*undefined\s*$|\[object [A-Z]\w*\]/;
-const missingWord = /^\s*(?:nan|NaN|NAN|null|NULL|None|NaT|<NA>)\s*$/;
+const missingWord = /^\s*(?:nan|NaN|null|None|NaT|<NA>)\s*$/;
 
 function noValue(text: string): Omit<Problem, "place"> {
   return {

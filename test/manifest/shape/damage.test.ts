@@ -131,7 +131,7 @@ test.each([
   expect(promptDamageIn(text)).not.toBeNull();
 });
 
-test.each(["nan", "NaN", "null", "None", " NULL ", "<NA>"])(
+test.each(["nan", " NaN\n", "null", "None", "<NA>"])(
   "a prompt that is the word for a missing value is found, and a param may have it: %j",
   (text) => {
     expect(promptDamageIn(text)).toMatchObject({
