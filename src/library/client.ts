@@ -14,6 +14,7 @@ import { dayMs, type Lane, type Lanes, lanesOf, NoRequestsUntil } from "../core/
 import { type OpenAccount, openAccount } from "../job/workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../job/workspace/workspace.js";
 import type { Host } from "../machine.js";
+import { blamed } from "../run/blame.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { checkClientSettings } from "./settings.js";
@@ -170,9 +171,18 @@ class AccountClient implements Client {
         await accounts.release(ticket);
         throw error;
       });
-      const outcome = await service.generate(JSON.stringify(wanted), ticket);
-      const { event, outcome: told } = conclusionOf(outcome, this.clock.now());
+      const answer = await service.generate(JSON.stringify(wanted), ticket);
+      const { event, outcome: told } = conclusionOf(answer, this.clock.now());
       await this.noted(spendLog.answered(entry, loggedAnswer(event, told)));
+      const reading = {
+        accounts,
+        accountId: account.accountId(),
+        service,
+        spendLog,
+        lanes,
+        clock: this.clock,
+      };
+      const outcome = await blamed(reading, answer, price);
       if (outcome.kind !== "accepted") throw errorOf(outcome);
       this.open.set(outcome.taskId, entry);
       if (outcome.charged !== null)

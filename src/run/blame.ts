@@ -1,11 +1,13 @@
 import type { Refusal } from "../api/errors.js";
 import { subscriptionStatuses } from "../api/plans.js";
+import type { GenerateOutcome } from "../client/answer.js";
 import { ServiceError } from "../client/service.js";
+import type { Clock } from "../clock.js";
 import { balanceTold, type Credits, inCredits } from "../core/money.js";
+import type { Accounts } from "../core/ports/accounts.js";
 import { isLongWait, nextSendAt, waitsFor } from "../core/quota/quota.js";
 import { shortText } from "../text/terminal.js";
-import { readAccount } from "./gate/balance.js";
-import type { Session } from "./ports.js";
+import { type ReadingPorts, readAccount } from "./gate/balance.js";
 
 /**
  * A 401, 402 or 403 without the service's own error code may be about the account, or about one request: a firewall that
@@ -19,19 +21,18 @@ export type Blame =
   /** The account could not be read. */
   | { on: "unclear" };
 
-export async function blameFor(
-  session: Pick<Session, "ports" | "gate">,
-  stop: Refusal,
-  price: Credits | null,
-): Promise<Blame> {
-  const { ports, gate } = session;
-  if (stop === "pause") return { on: "account", told: "" };
+interface BlamePorts extends ReadingPorts {
+  accounts: Pick<Accounts, "quota">;
+  accountId: number;
+  clock: Pick<Clock, "now">;
+}
+
+export async function blameFor(ports: BlamePorts, stop: Refusal, price: Credits | null): Promise<Blame> {
   const quota = await ports.accounts.quota(ports.accountId);
   const now = ports.clock.now();
   if (isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now)) return { on: "unclear" };
   try {
     const { me } = await readAccount(ports, { waits: false });
-    gate.reached();
     const told = wrongWith(me, stop, price);
     return told === null ? { on: "request" } : { on: "account", told };
   } catch (error) {
@@ -39,6 +40,20 @@ export async function blameFor(
       error instanceof ServiceError && (error.kind === "key" || error.kind === "subscription");
     return isOfAccount ? { on: "account", told: error.message } : { on: "unclear" };
   }
+}
+
+/** The answer to a paid request, with what the account says if the answer does not say whom it is about. */
+export async function blamed(
+  ports: BlamePorts,
+  outcome: GenerateOutcome,
+  price: Credits,
+): Promise<GenerateOutcome> {
+  if (outcome.kind !== "refused" || outcome.isStated || outcome.stop === "pause") return outcome;
+  const blame = await blameFor(ports, outcome.stop, price);
+  const { status, code, message } = outcome;
+  if (blame.on === "request") return { kind: "rejected", status, code, message };
+  if (blame.on === "unclear") return outcome;
+  return { ...outcome, message: message === null ? blame.told : `${message}; ${blame.told}` };
 }
 
 type Account = Awaited<ReturnType<typeof readAccount>>["me"];

@@ -67,7 +67,8 @@ export class Polling {
   }
 
   private async readAccount({ stop }: Extract<TaskOutcome, { kind: "refused" }>): Promise<Wait | null> {
-    const { on } = await blameFor(this.session, stop, null);
+    this.session.gate.requests++;
+    const { on } = await blameFor(this.session.ports, stop, null);
     return on === "request" ? this.session.ports.service.time.wait(accountFineMs) : null;
   }
 

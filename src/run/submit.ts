@@ -6,7 +6,7 @@ import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt, Conclusion } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
-import { blameFor } from "./blame.js";
+import { blamed } from "./blame.js";
 import { conclude, conclusionOf, refusalText } from "./conclude.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./ports.js";
@@ -50,28 +50,19 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const answer = await service.generate(body, ticket);
   const at = clock.monotonic();
   await writeReceipt(session, item, attempt, conclusionOf(answer, clock.now()));
-  const outcome = await blamed(session, item, answer);
+  const outcome = await blamed(session.ports, answer, item.price);
   const answered = conclusionOf(outcome, clock.now());
-  if (outcome !== answer) await writeReceipt(session, item, attempt, answered);
+  if (outcome !== answer) {
+    // GET me was asked.
+    session.gate.requests++;
+    await writeReceipt(session, item, attempt, answered);
+  }
   const concluded = await conclude(session.ports, attempt, answered);
   if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
   await report(session, item, outcome);
   const sign = signOf(outcome);
   return sign === null ? null : { sentAt: beganAt, at, sign };
-}
-
-/** Finds out whether a refusal without the service's own code is about the account or about this request alone. */
-async function blamed(session: Session, item: Item, outcome: GenerateOutcome): Promise<GenerateOutcome> {
-  if (outcome.kind !== "refused" || outcome.isStated || outcome.stop === "pause") return outcome;
-  const blame = await blameFor(session, outcome.stop, item.price);
-  const { status, code, message } = outcome;
-  if (blame.on === "request") return { kind: "rejected", status, code, message };
-  return blame.on === "unclear" ? outcome : { ...outcome, message: withState(message, blame.told) };
-}
-
-function withState(message: string | null, told: string): string {
-  return message === null ? told : `${message}; ${told}`;
 }
 
 function signOf(outcome: GenerateOutcome): ServiceSign | null {

@@ -15,6 +15,7 @@ import { openReader } from "../../src/library/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { afterThisFile } from "../after-file.js";
+import { type Script, startProxy } from "../e2e/service.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { all, libraryPlace } from "./place.js";
 
@@ -115,6 +116,28 @@ test("throws the service's own words when the key is refused, and never shows th
   const error = (await client.generate(fox).catch((thrown: unknown) => thrown)) as ServiceError;
   expect(error).toMatchObject({ name: "ServiceError", kind: "key", code: "INVALID_API_KEY" });
   expect(`${error.stack}${JSON.stringify(error)}`).not.toContain("zzzz");
+  await client.close();
+});
+
+test("a page of a firewall in place of an answer is about the request, if nothing is wrong with the account", async () => {
+  const { on, sandbox } = await libraryPlace();
+  const blocks =
+    (word: string): Script =>
+    ({ what, body }) =>
+      what === "POST generate" && body.includes(word)
+        ? { status: 403, text: "<title>blocked</title>" }
+        : "serve";
+  const between = await startProxy({ url: sandbox.baseUrl, key: sandbox.apiKey }, blocks("fox"));
+  const client = await openClient(on, { service: { baseUrl: between.url, apiKey: sandbox.apiKey } });
+  await expect(client.generate(fox)).rejects.toMatchObject({
+    kind: "request",
+    status: 403,
+    message: expect.stringContaining('a page titled "blocked"'),
+  });
+  expect((await client.me()).credits.balance).toBe(500);
+  expect(await client.generate({ ...fox, prompt: "a hen" })).toMatchObject({
+    creditsConsumed: expect.any(Number),
+  });
   await client.close();
 });
 

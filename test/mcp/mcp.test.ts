@@ -7,7 +7,7 @@ import { agentServer, shortened } from "../../src/mcp/server.js";
 import { tools } from "../../src/mcp/tools.js";
 import { afterThisFile } from "../after-file.js";
 import { main, newPlace, type Place, started, startProcess } from "../e2e/command.js";
-import { type ScriptedService, startService } from "../e2e/service.js";
+import { type Scripted, type ScriptedService, startService } from "../e2e/service.js";
 import { ManualClock } from "../manual-clock.js";
 
 interface Result {
@@ -132,6 +132,29 @@ test("an agent plans, runs within its cap, and finds the files", async () => {
   expect(service.count("POST generate")).toBe(2);
   expect((await call("find", { text: "cup" })).structuredContent.document).toHaveLength(1);
   expect((await call("status")).structuredContent.document).toMatchObject({ run: 1 });
+});
+
+test("the server goes on, whatever the service answers to its tools", async () => {
+  const page = "<!DOCTYPE html><title>Attention Required! | Cloudflare</title>";
+  const attacks: [string, Exclude<Scripted, string>, string, number][] = [
+    ["GET models", { json: { models: [null, { model_key: "odd", parameters: 7 }] } }, "models", 0],
+    ["GET models", { text: page }, "models", 4],
+    ["GET me", { json: { user: [], credits: null, subscription: 7, api_key: "x" } }, "account", 0],
+    ["GET me", { status: 403, text: page }, "account", 3],
+    ["POST generate", { status: 422, json: { detail: [{ loc: ["prompt"], msg: "too long" }] } }, "run", 5],
+    ["POST generate", { status: 403, text: page }, "run", 5],
+    ["GET task", { json: { status: "expired", completed_at: "2026-01-01T00:00:00Z", error: {} } }, "run", 10],
+  ];
+  const { place, service, call } = await agent();
+  for (const [at, [attacked, answer, tool, exit]] of attacks.entries()) {
+    service.script(({ what }) => (what === attacked ? answer : "serve"));
+    sheet(place, `set-${at}.csv`);
+    const ran = await call(tool, tool === "run" ? { manifest: `set-${at}.csv`, max_credits: 4 } : {});
+    expect(ran.structuredContent, attacked).toMatchObject({ exit });
+    expect(ran.structuredContent.message).not.toMatch(/undefined|NaN|\[object/);
+  }
+  service.script(() => "serve");
+  expect((await call("status")).structuredContent).toMatchObject({ exit: 0 });
 });
 
 test("P6: a run spends no more than its cap, and one without a cap is not even begun", async () => {
