@@ -43,7 +43,7 @@ export async function requestRejected(
   if (rowOf(rejection.code)?.ofModel) {
     session.gate.breaker.park(item.model, `the service does not offer it any more (${detail})`);
   }
-  session.gate.breaker.failed(item.model, rejectionKind(rejection.code, rejection.message), detail);
+  session.gate.breaker.rejected(item.model, rejectionKind(rejection.code, rejection.message), detail);
   await countFailures(session);
 }
 

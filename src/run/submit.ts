@@ -150,6 +150,7 @@ async function report(session: Session, item: Item, outcome: GenerateOutcome): P
     return outcome.status === undefined ? gate.missed(outcome.reason) : gate.reached();
   }
   gate.reached();
+  if (outcome.kind === "accepted") gate.breaker.accepted(item.model);
   if (outcome.kind === "refused") gate.refused(outcome.stop, refusalText(outcome));
   if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }

@@ -106,6 +106,34 @@ describe("a request that is refused for what it says", () => {
   });
 });
 
+describe("many requests in a row that are refused for the same reason", () => {
+  const reply = refusal(422, { detail: [{ loc: ["body", "prompt"], msg: "at most 20 characters" }] });
+  const rows = (odd: number, good: number) => [
+    ...Array.from({ length: odd }, (_, at) => picture(`odd${at}`, at + 1, { prompt: `ODD ${at}` })),
+    ...Array.from({ length: good }, (_, at) => picture(`good${at}`, odd + at + 1)),
+  ];
+  const count = (all: Record<string, string>, state: string) =>
+    Object.values(all).filter((one) => one === state).length;
+
+  test("keep no good row waiting", async () => {
+    world = await openWorld();
+    refuses("ODD", reply);
+    const made = await start(world, rows(12, 5));
+    await carryOn(world, made, { lanes: 2, reads: true });
+    const all = await states(world, made);
+    expect([count(all, "failed"), count(all, "archived")]).toEqual([12, 5]);
+  });
+
+  test("are not sent for a whole sheet: after twenty, the rest of the model waits", async () => {
+    world = await openWorld();
+    refuses("ODD", reply);
+    const made = await start(world, rows(50, 0));
+    const { gate } = await carryOn(world, made, { lanes: 1, reads: true });
+    expect(posts()).toBe(20);
+    expect(gate.breaker.messages[0]).toContain("20 failures in a row: body.prompt: at most 20 characters");
+  });
+});
+
 describe("a 401, 402 or 403 without the service's code, while something is wrong with the account", () => {
   test.each([
     [403, { subscription: null }, "subscription", "subscription: null"],

@@ -8,6 +8,11 @@ import type { GatePorts } from "./ports.js";
 
 /** Equal failures of a model in a row after which its other items wait. */
 const failuresInARowMax = 5;
+/**
+ * The same for requests that are refused as wrong. They are free, and say more about their rows than about the model: some
+ * rows in a row may have the same fault, such as a prompt that is too long.
+ */
+const refusalsInARowMax = 20;
 
 /**
  * Models whose items are not submitted for now, because the service no longer knows the model or its items keep failing
@@ -17,6 +22,7 @@ const failuresInARowMax = 5;
 export class Breaker {
   private readonly reasons = new Map<string, string>();
   private readonly rows = new Map<string, { note: string; count: number }>();
+  private readonly refusals = new Map<string, { note: string; count: number }>();
 
   get models(): string[] {
     return [...this.reasons.keys()];
@@ -35,6 +41,17 @@ export class Breaker {
   forget(model: string): void {
     this.reasons.delete(model);
     this.rows.delete(model);
+    this.refusals.delete(model);
+  }
+
+  /** A paid request of the model was accepted. */
+  accepted(model: string): void {
+    this.refusals.delete(model);
+  }
+
+  /** A paid request of the model was refused as wrong. */
+  rejected(model: string, kind: FailureKind, note: string): void {
+    this.count(this.refusals, model, kind, note, refusalsInARowMax);
   }
 
   succeeded(model: string): void {
@@ -42,11 +59,21 @@ export class Breaker {
   }
 
   failed(model: string, kind: FailureKind, note: string): void {
+    this.count(this.rows, model, kind, note, failuresInARowMax);
+  }
+
+  private count(
+    rows: Map<string, { note: string; count: number }>,
+    model: string,
+    kind: FailureKind,
+    note: string,
+    most: number,
+  ): void {
     if (kind === "moderation") return;
-    const row = this.rows.get(model);
+    const row = rows.get(model);
     const count = row?.note === note ? row.count + 1 : 1;
-    this.rows.set(model, { note, count });
-    if (count >= failuresInARowMax) this.park(model, `${count} failures in a row: ${note}`);
+    rows.set(model, { note, count });
+    if (count >= most) this.park(model, `${count} failures in a row: ${note}`);
   }
 }
 
