@@ -198,6 +198,7 @@ class Loop {
     const { polls, profile } = session.settings;
     const now = session.ports.clock.now();
     const silent = Math.max(loaded.quota.blockedUntil ?? 0, gate.reach.silentUntil);
+    const quota = { ...loaded.quota, blockedUntil: silent > now ? silent : null };
     return {
       ...loaded,
       now,
@@ -206,7 +207,7 @@ class Loop {
       profile,
       renewals: session.chains.renewals,
       busy: new Set([...loaded.busyThen, ...busy.keys()]),
-      quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
+      quota,
       holdsBack: !yes,
       free: {
         submit: this.lanesInUse.count - this.count("submit"),
@@ -217,7 +218,7 @@ class Loop {
       committed,
       cap,
       modelBudgets,
-      awaitsSettling: !gate.stopped("unread") && gate.settling.keepsOpen(loaded.quota, now),
+      awaitsSettling: !gate.stopped("unread") && gate.settling.keepsOpen(quota, now),
     };
   }
 

@@ -142,6 +142,17 @@ describe("P2 P11: a run with a service that answers the same for ever", () => {
   });
 });
 
+test("P11: a run that has only to find out about a lost request does not stay open for a pause of a day", async () => {
+  world = await openWorld();
+  const made = await start(world, [picture("a", 1)]);
+  world.tamper = async (request, pass) =>
+    request.startsWith("POST") ? answer(503, "", { "retry-after": "86400" }) : pass();
+  const began = world.clock.monotonic();
+  await carryOn(world, made, { reads: true });
+  expect(world.clock.monotonic() - began).toBeLessThan(60 * 60_000);
+  expect(world.sent.filter((request) => request.startsWith("POST")).length).toBe(1);
+});
+
 describe("a record that somebody waits for", () => {
   test.each(forEver.filter(([, reply]) => reply.kind !== "answer" || reply.status !== 200))(
     "is asked for three times at most, and not before the time that the service asks for: %s",
