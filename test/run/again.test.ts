@@ -135,9 +135,7 @@ describe("P2 P11: a run with a service that answers the same for ever", () => {
       expect(posts).toBeLessThanOrEqual(8 * items.length);
     if (!interrupt.signal.aborted) return;
     // What it told before the request that was one too many.
-    const isTimed = session.gate.wakeTimes.some((at) => at > 0);
-    const told =
-      isTimed || world.progress.slice(-20).some(({ until, outage }) => until !== null || outage !== null);
+    const told = world.progress.slice(-20).some(({ reason }) => reason?.until != null);
     expect([told, session.gate.stops.map(({ kind }) => kind)]).toEqual([true, ["interrupted"]]);
   });
 });
