@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { defined } from "../core/defined.js";
 import type { Problem } from "../core/problem.js";
-import type { EditionChoice } from "../job/run/job-of.js";
+import type { EditionChoice } from "../job/paid/job-of.js";
 import { publishProblem, type SheetOptions } from "../job/run/prepare.js";
 import type { Host } from "../machine.js";
 import { openManifest, type ReadOptions } from "../manifest/read.js";

@@ -16,9 +16,9 @@ import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { count } from "../../text/amounts.js";
+import { unfinishedOf } from "../paid/owner.js";
 import { manifestProblems, mustBeManifest, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
-import { unfinishedOf } from "../run/run-owner.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {

@@ -1,20 +1,20 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, inCredits } from "../../core/money.js";
+import { inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import type { Continuation } from "../orders/give.js";
+import { type RestPaid, restPaidAlready } from "../paid/already.js";
+import { isOwn } from "../paid/owner.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 import { checkCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
-import { paidMeanwhile } from "./paid-before.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
-import { isOwn } from "./run-owner.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
@@ -100,19 +100,16 @@ async function refuseMadeElsewhere(
   { store, account }: Pick<WorkspaceSession, "store" | "account">,
   run: Run,
 ): Promise<void> {
-  const made = await store.madeElsewhere(run.id);
-  if (made !== null) throw madeMeanwhile(run, `made meanwhile for job ${made.jobName}`, made);
-  const paid = await paidMeanwhile(account, store, run);
-  if (paid === null) return;
-  throw madeMeanwhile(run, `paid for meanwhile in the workspace ${terminalText(paid.root)}`, paid);
+  const paid = await restPaidAlready(account, store, run);
+  if (paid !== null) throw madeMeanwhile(run, paid);
 }
 
-function madeMeanwhile(
-  run: Run,
-  how: string,
-  { items, credits, rowId }: { items: number; credits: Credits; rowId: string },
-): EarlyExit {
-  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} ${how}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
+function madeMeanwhile(run: Run, { items, credits, rowId, how }: RestPaid): EarlyExit {
+  const made =
+    "job" in how
+      ? `made meanwhile for job ${how.job}`
+      : `paid for meanwhile in the workspace ${terminalText(how.root)}`;
+  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} ${made}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
   const rehearsal = run.options.sandbox ? " --sandbox" : "";
   return new EarlyExit(
     "usage",

@@ -22,7 +22,7 @@ import { type OrderPolling, pollOrders } from "../orders/attend.js";
 import type { WorkspaceLock } from "../workspace/lock.js";
 import { endRefused } from "../workspace/open.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
-import { stateName } from "../workspace/state.js";
+import { loggedWorkspace } from "../workspace/state.js";
 import { closeRun, type Execution } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
 
@@ -116,7 +116,7 @@ function portsOf(
     accounts: account.accounts,
     accountId: account.accountId(),
     fingerprint: account.fingerprint,
-    workspace: stateName(workspace),
+    workspace: loggedWorkspace(workspace).name,
     service: account.service,
     receipts: openReceipts(nodeDisk, workspace, () => clock.now()),
     save,

@@ -54,7 +54,8 @@ export async function planJob<Result>(
     });
     undo.push(() => account.close());
     if (store) await refuseForgotten(workspace, store, account.spendLog);
-    const { origin, sandbox } = connection;
+    const { sandbox } = connection;
+    const { origin } = account;
     const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
     return await use(plan);
   } finally {

@@ -19,7 +19,15 @@ import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
+import type {
+  Duplicates,
+  Finding,
+  OnMissing,
+  Plan,
+  PlanInput,
+  Selection,
+  SubmitOrder,
+} from "../../plan/plan.js";
 import {
   isPublishTarget,
   type PublishSettings,
@@ -29,11 +37,11 @@ import {
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
+import { paidAlready } from "../paid/already.js";
+import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
+import { isOwn, unfinishedOf } from "../paid/owner.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
-import { archivedBefore, paidBefore, paidElsewhere } from "./paid-before.js";
-import { madeForOthers, otherAddress, othersRun, unfinishedOf } from "./run-owner.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -92,38 +100,29 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null || store === null) return { plan: await withElsewhere(plan, options, runs), ...reading };
+  if (job !== null || store === null) return { plan: await asPaid(plan, asked, runs), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
-  if (note !== null) {
-    options.draft.clear();
-    const other = await planAs(asked, await openedFor(options), name, runs);
-    const continued = { ...other, notes: [note, ...other.notes] };
-    return { plan: await withElsewhere(continued, options, runs), ...reading };
-  }
-  if (plan.due === 0) return { plan: await withPaid(plan, options), ...reading };
-  if (finding?.kind === "made_before") plan.blockers.push(finding);
-  else if (finding) plan.warnings.unshift(finding);
-  return { plan: await withPaid(plan, options), ...reading };
+  if (note === null) return { plan: await asPaid(plan, asked, runs, finding), ...reading };
+  options.draft.clear();
+  const other = await planAs(asked, await openedFor(options), name, runs);
+  const continued = { ...other, notes: [note, ...other.notes] };
+  return { plan: await asPaid(continued, asked, runs), ...reading };
 }
 
-/** The plan of a known job, with what other jobs, the archive and the spend log say about items paid before. */
-async function withElsewhere(plan: Plan, options: PrepareOptions, runs: readonly Run[]): Promise<Plan> {
-  const { store, draft, job, edition } = options;
-  if (store !== null && edition !== "fresh") {
-    // Who names the job agrees to pay again.
-    const found = await madeElsewhere(store, runs, plan, draft, { agreed: job !== null });
-    if (found) (job !== null ? plan.warnings : plan.blockers).push(found);
-  }
-  return withPaid(plan, options);
-}
-
-/** The plan, with what the archive and the account's spend log say about items paid before. */
-async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
-  const agreed = options.job !== null;
-  const elsewhere = await paidElsewhere(options, plan, { agreed });
-  if (elsewhere) (agreed ? plan.warnings : plan.blockers).push(elsewhere);
-  const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
-  plan.blockers.push(...findings.filter((finding) => finding !== null));
+/** The plan, with what is known of its items beyond the history: they may be paid for already. */
+async function asPaid(
+  plan: Plan,
+  asked: Asked,
+  runs: readonly Run[],
+  guessed: Finding | null = null,
+): Promise<Plan> {
+  const { me, origin, job } = asked;
+  const who = { user: me.user.id, origin };
+  const unfinished = unfinishedOf(runs, plan.job, plan.edition);
+  const question = { ...asked, who, runs, unfinished, agreed: job !== null, guessed };
+  const { blockers, warnings } = await paidAlready(plan, question, asked);
+  plan.blockers.push(...blockers);
+  plan.warnings.unshift(...warnings);
   return plan;
 }
 
@@ -166,7 +165,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const manifest = { ...opened.manifest, name };
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = unfinishedOf(runs, name, edition);
-  const others = othersRun(unfinished, { user: me.user.id, origin });
+  const isOthers = unfinished !== undefined && !isOwn(unfinished, { user: me.user.id, origin });
   const input: PlanInput = {
     manifest,
     draft,
@@ -188,7 +187,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
     roomBytes: asked.run.archiveOnly ? null : await roomFor(asked.workspace.outFolder),
-    caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
+    caps: await spendingCaps(asked, isOthers ? null : (unfinished?.id ?? null)),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox || publishes(asked, manifest)
       ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
@@ -197,14 +196,6 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   for (const problem of publishProblem(manifest)) draft.problem(problem);
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
-  if (others !== null) plan.blockers.push(others);
-  const newest = runs.findLast(({ jobName }) => jobName === name);
-  if (others === null && plan.due > 0) {
-    const who = { user: me.user.id, origin };
-    const moved = asked.job === null && asked.edition !== "fresh" ? otherAddress(newest, who) : null;
-    const found = moved ?? madeForOthers(newest, who);
-    if (found) (moved ? plan.blockers : plan.warnings).push(found);
-  }
   const { settleMs, until = null, maxDurationMs = null } = asked.run;
   const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
   plan.warnings.push(

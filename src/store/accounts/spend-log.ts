@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type {
   ChargeEvidence,
   CounterReading,
@@ -156,16 +157,17 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
       read(function* () {
         // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
         const row = yield* sql(
-          "SELECT workspace FROM spend_log WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
+          `SELECT l.workspace, w.root FROM spend_log l LEFT JOIN workspaces w ON w.name = l.workspace
+           WHERE l.origin = ? AND l.task_id = ? AND l.workspace <> ? LIMIT 1`,
         ).get(origin, taskId, workspace);
-        return (row as { workspace: string } | undefined)?.workspace ?? null;
+        return row === undefined ? null : rootIn(row as Placed);
       }),
 
     open: () =>
       read(function* () {
         const rows = (yield* sql(
-          "SELECT id AS entry, intended_at AS intendedAt, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
-        ).all(workspace)) as OpenRow[];
+          `SELECT id AS entry, intended_at AS intendedAt, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace IN (${inThisPlace}) AND (outcome IS NULL OR task = 'open') ORDER BY id`,
+        ).all({ workspace })) as OpenRow[];
         return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
       }),
 
@@ -181,13 +183,13 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return (row as Omit<PaidAttempt, "intendedAt" | "answered"> | undefined) ?? null;
       }),
 
-    async *paidElsewhere(since) {
+    async *paidElsewhere(since, own = false) {
       for (let after = firstNumber(since); ; ) {
-        const values = { origin, workspace, after };
+        const values = { origin, workspace: own ? "" : workspace, after };
         const page = await read(() => sql(elsewherePage).all(values));
         const rows = page as ElsewhereRow[];
         if (rows.length === 0) return;
-        yield rows.map((row) => ({ ...row, isInDoubt: row.isInDoubt === 1 }));
+        yield rows.map((row) => ({ ...row, root: rootIn(row), isInDoubt: row.isInDoubt === 1 }));
         after = rows.at(-1)?.entry ?? after;
       }
     },
@@ -250,6 +252,10 @@ function* entriesSince(
   return (yield* sql(relevantEntries).all(values)) as EntryRow[];
 }
 
+/** The workspace, and those whose state was where its state is: their folder was deleted, and was made anew. */
+const inThisPlace = `
+  SELECT @workspace UNION SELECT name FROM workspaces WHERE state = (SELECT state FROM workspaces WHERE name = @workspace)`;
+
 /**
  * Each part finds its few entries with its own index, however many others there are; the unary signs keep SQLite from
  * using another index.
@@ -257,8 +263,8 @@ function* entriesSince(
 const unendedSince = `
   SELECT id AS entry, item_key AS itemKey, intended_at AS intendedAt, sent_at AS sentAt, task_id AS taskId,
     outcome IS NOT NULL AS answered
-  FROM spend_log WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
-    SELECT id FROM spend_log WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
+  FROM spend_log WHERE +origin = @origin AND +workspace IN (${inThisPlace}) AND +sent_at >= @since AND id IN (
+    SELECT id FROM spend_log WHERE workspace IN (${inThisPlace}) AND (outcome IS NULL OR task = 'open')
     UNION SELECT id FROM spend_log WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
     UNION SELECT id FROM spend_log WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
   ORDER BY id`;
@@ -269,14 +275,25 @@ const newestPaidSince = `
   WHERE id > @first AND +workspace = @workspace AND outcome IN ('accepted', 'unknown') ORDER BY id DESC LIMIT 1`;
 
 const elsewherePage = `
-  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace,
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace, root,
     CASE WHEN outcome = 'accepted' THEN 0 ELSE 1 END AS isInDoubt
-  FROM spend_log
+  FROM spend_log LEFT JOIN workspaces ON name = workspace
   WHERE id > @after AND +origin = @origin AND workspace <> @workspace AND (outcome IS NULL
     OR (outcome = 'accepted' AND task <> 'failed') OR (outcome = 'unknown' AND verdict IS DISTINCT FROM 'not_charged'))
   ORDER BY id LIMIT 10000`;
 
-type ElsewhereRow = Omit<PaidElsewhere, "isInDoubt"> & { isInDoubt: number };
+type ElsewhereRow = Omit<PaidElsewhere, "isInDoubt" | "root"> & Placed & { isInDoubt: number };
+
+/** A workspace, and where it was last used. */
+interface Placed {
+  workspace: string;
+  root: string | null;
+}
+
+/** Before version 3 the name was the state file, which is in `.bulkgen` in its folder. */
+function rootIn({ workspace, root }: Placed): string {
+  return root ?? dirname(dirname(workspace));
+}
 
 type OpenRow = Omit<OpenEntry, "answered"> & { answered: number };
 

@@ -1,6 +1,11 @@
 import type { Pool, PoolClient } from "pg";
 import { EarlyExit } from "../../core/exit.js";
-import { accountsTables, accountsTriggers, listPricesTable } from "../accounts/accounts-schema.js";
+import {
+  accountsTables,
+  accountsTriggers,
+  listPricesTable,
+  placesTables,
+} from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
 import { postgresTriggers } from "../triggers.js";
 import { knownTransitions, workspaceTables, workspaceTriggers } from "../workspace/workspace-schema.js";
@@ -28,6 +33,7 @@ const versions: readonly string[] = [
     postgresTriggers([...workspaceTriggers, ...accountsTriggers]),
   ].join("\n"),
   tablesOf(listPricesTable),
+  tablesOf(placesTables),
 ];
 
 function withoutOpened(tables: string): string {
