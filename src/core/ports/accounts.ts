@@ -88,10 +88,10 @@ export interface PlacesPort {
   /** The name of the service at an address: the address, unless a person has said that it is the same as an earlier one. */
   serviceAt(address: string): Promise<string>;
   /**
-   * The service at `address` is the one of `origin`, which has moved. Returns how many paid requests were sent to the new
-   * address as to another service.
+   * The service at `address` is the one that this user knows by `origin`, and has moved. Returns how many paid requests
+   * were sent to the new address as to another service; null, and nothing is changed, if the user is not known there.
    */
-  sameService(address: string, origin: string): Promise<number>;
+  sameService(move: { address: string; origin: string; user: string }): Promise<number | null>;
 }
 
 /** A workspace as the spend log knows it. */

@@ -7,7 +7,7 @@ import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import type { Continuation } from "../orders/give.js";
 import { type RestPaid, restPaidAlready } from "../paid/already.js";
-import { isOwn } from "../paid/owner.js";
+import { isOwn, sameServiceCommand } from "../paid/owner.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 import { checkCopies } from "../workspace/outputs-place.js";
@@ -126,10 +126,14 @@ function checkOwner(run: Run, user: string, origin: string): void {
       `run ${run.id} was rebuilt from an archive, which does not say whose run it was. Nothing was sent for it. Run its manifest again instead.`,
     );
   }
+  const moved =
+    run.accountId === user
+      ? `. If the service has moved for good, run ${sameServiceCommand(run.origin)}`
+      : "";
   throw new EarlyExit(
     "usage",
     `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +
       `got user ${user} at ${origin}. Nothing was sent for it. ` +
-      `Set a key of user ${run.accountId} and the address ${run.origin}.`,
+      `Set a key of user ${run.accountId} and the address ${run.origin}${moved}.`,
   );
 }

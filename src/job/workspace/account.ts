@@ -50,6 +50,8 @@ export interface AccountOptions {
 export interface OpenAccount {
   /** The name of the service: its address, or an earlier one if a person has said that it has moved. */
   origin: string;
+  /** Its address. */
+  baseUrl: string;
   accounts: Accounts;
   service: Service;
   accountId(): number;
@@ -157,6 +159,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
 
   return {
     origin,
+    baseUrl: connection.baseUrl,
     accounts,
     service,
     accountId: () => account.id,

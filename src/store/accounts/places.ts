@@ -16,7 +16,7 @@ export function placeMethods({ sql, atomic, read }: Database): PlacesPort {
         return (row as { origin: string } | undefined)?.origin ?? address;
       }),
 
-    sameService: async (address, origin) => atomic(() => join(sql, address, origin)),
+    sameService: async (move) => atomic(() => join(sql, move)),
   };
 }
 
@@ -44,7 +44,12 @@ function* useIn(sql: Queries, { name, state, root }: Place): Script<void> {
 }
 
 /** Requests made at the new address so far count for the service: it counts them for the same key. */
-function* join(sql: Queries, address: string, origin: string): Script<number> {
+function* join(
+  sql: Queries,
+  { address, origin, user }: Parameters<PlacesPort["sameService"]>[0],
+): Script<number | null> {
+  const isKnown = yield* sql("SELECT 1 FROM accounts WHERE origin = ? AND user_id = ?").get(origin, user);
+  if (isKnown === undefined) return null;
   const keys = (yield* sql("SELECT fingerprint, account_id AS id, sent FROM keys WHERE origin = ?").all(
     address,
   )) as { fingerprint: string; id: number; sent: number }[];
