@@ -21,6 +21,8 @@ export interface Store extends Orders {
    * than fit into memory.
    */
   history(jobName: string): AsyncIterable<readonly Item[]>;
+  /** The price groups of the job's items of an edition. */
+  priceGroups(jobName: string, edition: string): Promise<string[]>;
   /** Items of the job that have files in the archive or no row any more; or only the items without a row. */
   toArrange(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**

@@ -175,6 +175,8 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     sandbox: asked.sandbox,
     edition,
     existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
+    ...(store ? { groups: () => store.priceGroups(name, edition) } : {}),
+    leftOut: leftOutBy(runs, name, edition),
     selection: asked.selection,
     duplicates: asked.duplicates,
     order: asked.order,
@@ -207,6 +209,15 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
   return plan;
+}
+
+/** The defaults that runs of the job left out, by model. */
+function leftOutBy(runs: readonly Run[], jobName: string, edition: string): Map<string, Set<string>> {
+  const all = new Map<string, Set<string>>();
+  for (const run of runs.filter((each) => each.jobName === jobName && each.edition === edition))
+    for (const [model, keys] of Object.entries(run.options.leftOut ?? {}))
+      all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
+  return all;
 }
 
 /** Where the job has files that this run's output folder does not have: what is renamed in the sheet is not renamed there. */

@@ -202,6 +202,7 @@ async function enroll(
       ...options.run,
       ...publishOf(options, plan),
       forecast: plan.requests.forecast,
+      ...(Object.keys(plan.leftOut).length > 0 ? { leftOut: plan.leftOut } : {}),
       beganBy: starterOf(options),
     },
   };

@@ -12,6 +12,7 @@ type ItemMethods = Pick<
   Store,
   | "itemsOf"
   | "history"
+  | "priceGroups"
   | "toArrange"
   | "enroll"
   | "add"
@@ -110,6 +111,14 @@ export function itemMethods(connection: Database): ItemMethods {
         last = page.at(-1)?.id ?? last;
       }
     },
+    priceGroups: (jobName, edition) =>
+      read(function* () {
+        const rows = yield* sql(
+          `SELECT DISTINCT price_group AS "group" FROM items
+           WHERE job_id = (SELECT id FROM jobs WHERE name = ?) AND edition = ?`,
+        ).all(jobName, edition);
+        return (rows as { group: string }[]).map(({ group }) => group);
+      }),
     toArrange: (jobName, only) =>
       read(() => select(only === "vanished" ? vanishedItems : itemsToArrange, jobName)),
     items: (runId, states) => read(() => select(runItems(states), { runId })),
