@@ -231,6 +231,7 @@ export type Finding = { message: string } & (
   | { kind: "archived_before" }
   | { kind: "paid_before" }
   | { kind: "others_run" }
+  | { kind: "foreign_use" }
 );
 
 /**

@@ -45,6 +45,21 @@ function sayLost({ warnings }: Plan, log: Log): void {
   for (const { kind, message } of warnings) if (kind === "missing_files") log.warn({}, message);
 }
 
+/** Whether to buy although the key was charged for requests that this machine did not send. Asks on a terminal. */
+export async function agreesToForeignUse(
+  what: string,
+  flags: { acceptForeignUse?: boolean },
+  { display, interrupt, machine }: Pick<Asking, "display" | "machine"> & { interrupt: AbortSignal },
+): Promise<boolean> {
+  if (flags.acceptForeignUse) return true;
+  if (!machine.stdin.isTTY) return false;
+  display.end();
+  machine.stderr.write(`bulkgen: ${what}.\n`);
+  const question = { would: "", question: "Continue all the same?", done: "submitted" };
+  if (await confirmed({}, machine, interrupt, question)) return true;
+  throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+}
+
 /** Whether the price was agreed to beforehand by --max-price. Throws EarlyExit if it is higher. */
 export function isWithin({ maxPrice }: Pick<ConsentFlags, "maxPrice">, price: Credits): boolean {
   if (maxPrice === undefined) return false;

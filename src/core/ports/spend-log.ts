@@ -32,6 +32,13 @@ export interface SpendLog {
    * reading. With many paid requests all writers wait for long.
    */
   judgeAlone(settings: ReconcileSettings): Promise<{ evidence: ChargeEvidence; judgement: Judgement } | null>;
+  /**
+   * What the key was charged for requests that this machine did not send, since this workspace last bought with it
+   * (`since`, UTC ms): the least that the counters show.
+   */
+  foreign(settings: ReconcileSettings): Promise<{ credits: Credits; since: number }>;
+  /** This workspace buys, and knows of what was charged elsewhere until now. */
+  knowForeign(settings: ReconcileSettings): Promise<void>;
   /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
   /** The folder of another workspace whose request made this task, with any key of the service; null if none is recorded. */

@@ -69,7 +69,8 @@ function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run)
     : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which ${owed === 1 ? "is" : "are"} or may be paid for`;
 }
 
-const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
+/** States of items that are paid for, or may be, and are not collected yet. */
+export const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
 
 /** An interrupted process leaves its run without a recorded end. */
 function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): TransactionPart<void> {

@@ -122,9 +122,11 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       wanted = await findItems(store);
       return wanted.run;
     },
-    async change({ store, account }, _, now) {
+    async change({ store, account }, _, now, { refused }) {
       if (!wanted) throw new Error("an order that was never found");
       const { run, order, offered, note = null } = wanted;
+      if (refused !== null && "agreed" in order)
+        throw new EarlyExit("usage", `${refused}. Nothing was changed.`);
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
@@ -154,6 +156,12 @@ async function coveringOrder(store: Store, run: Run, now: number): Promise<Run> 
   return { ...run, options };
 }
 
+/** Whether anything may be bought: if not, only what is paid for is collected. */
+export interface Buying {
+  /** Why a person has to agree first; null if nothing speaks against buying. */
+  refused: string | null;
+}
+
 /** What resume, retry and redo have in common: they continue an existing run and read no manifest. */
 export interface Continuation {
   /**
@@ -165,5 +173,5 @@ export interface Continuation {
    * Makes changes before the run continues, with the workspace locked and the account known; returns the run to
    * continue.
    */
-  change?(opened: WorkspaceSession, run: Run, now: number): Promise<Run>;
+  change?(opened: WorkspaceSession, run: Run, now: number, buying: Buying): Promise<Run>;
 }

@@ -5,8 +5,11 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
+import { paidFor } from "../orders/apply.js";
 import type { Continuation } from "../orders/give.js";
+import { plannedRest } from "../orders/request.js";
 import { type RestPaid, restPaidAlready } from "../paid/already.js";
+import { foreignUse } from "../paid/foreign-use.js";
 import { isOwn, sameServiceCommand } from "../paid/owner.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
@@ -42,7 +45,13 @@ export async function continueJob<Result>(
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     if (!options.fetchOnly) await refuseMadeElsewhere(opened, found);
-    const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
+    const buying = { refused: await refusedToBuy(options, opened, found) };
+    const changed = (await continuation.change?.(opened, found, options.clock.now(), buying)) ?? found;
+    const buys = !options.fetchOnly && (await plannedRest(opened.store, changed)).items > 0;
+    const notAgreed = buys ? buying.refused : null;
+    if (notAgreed !== null && !(await owesAnything(opened.store, changed)))
+      throw new EarlyExit("usage", `${notAgreed}. Nothing was submitted.`);
+    if (buys && notAgreed === null) await opened.account.spendLog.knowForeign(changed.options);
     const unstarted = (await opened.store.run(changed.id)) ?? changed;
     const startedAt = options.clock.now();
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
@@ -57,6 +66,7 @@ export async function continueJob<Result>(
       ...reading,
       opened,
       run,
+      notAgreed,
       inOrder: false,
       leftOut: 0,
     }).catch((error: unknown) => leaveUnstarted(error, opened.store, unstarted));
@@ -116,6 +126,22 @@ function madeMeanwhile(run: Run, { items, credits, rowId, how }: RestPaid): Earl
     `${what}. Nothing was sent. \`bulkgen run ${shellWord(run.manifest)}${rehearsal}\` continues the run with the rows that its sheet has now, ` +
       `\`bulkgen cancel ${run.id}${rehearsal}\` ends it; what is paid for is collected either way.`,
   );
+}
+
+/** Why nothing is bought for a run before a person agrees; null if nothing speaks against it. */
+async function refusedToBuy(
+  { fetchOnly = false, agreeToForeignUse }: JobOptions,
+  { account }: Pick<WorkspaceSession, "account">,
+  { options }: Run,
+): Promise<string | null> {
+  if (fetchOnly || options.sandbox) return null;
+  return foreignUse(account, options, agreeToForeignUse);
+}
+
+/** Whether a run has something to collect, or to settle. */
+async function owesAnything(store: Store, { id }: Run): Promise<boolean> {
+  const counts = await store.counts(id);
+  return paidFor.some((state) => counts[state] > 0);
 }
 
 function checkOwner(run: Run, user: string, origin: string): void {

@@ -35,6 +35,8 @@ export interface ExecuteOptions extends AccountReading, OutputsOptions {
   interrupt: AbortSignal;
   unreachableMs: number;
   fetchOnly?: boolean;
+  /** Why nothing is bought before a person agrees; null if everything is agreed to. */
+  notAgreed?: string | null;
   /** The balance does not cover all planned items. */
   inOrder: boolean;
   /** Items that were left out because the credits do not cover them. */
@@ -52,6 +54,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
   const session = openSession(portsOf(options, { outputs, bell, lanes }), settingsOf(options, lanes));
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
+  else if (options.notAgreed)
+    session.gate.stop("agreement", `${options.notAgreed}. What is paid for was collected`);
   try {
     const orders = await begin(options, session, outputs);
     try {

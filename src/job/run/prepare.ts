@@ -7,7 +7,7 @@ import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import { indexName } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { deadlineOf, type RunOptions } from "../../core/next/options.js";
+import { deadlineOf, defaultRunOptions, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
@@ -38,6 +38,7 @@ import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
 import { paidAlready } from "../paid/already.js";
+import { type AgreeToForeignUse, foreignUse, hasHistory } from "../paid/foreign-use.js";
 import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
 import { isOwn, unfinishedOf } from "../paid/owner.js";
 import type { OpenAccount } from "../workspace/account.js";
@@ -63,7 +64,9 @@ export interface PrepareOptions extends SheetOptions {
   /** The run's options, as far as they bear on the plan. */
   run: SpendingOptions &
     OwnLimits &
-    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes" | "archiveOnly">>;
+    Partial<
+      Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "errorIsFree" | "lanes" | "archiveOnly">
+    >;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
@@ -74,6 +77,8 @@ export interface PrepareOptions extends SheetOptions {
   account: OpenAccount;
   /** The workspace's store, when there is one. */
   store: Store | null;
+  /** Asks whether to buy although the key was used elsewhere. */
+  agreeToForeignUse?: AgreeToForeignUse;
   /** Interrupts the reading of a large sheet. */
   signal: AbortSignal;
 }
@@ -123,6 +128,12 @@ async function asPaid(
   const { blockers, warnings } = await paidAlready(plan, question, asked);
   plan.blockers.push(...blockers);
   plan.warnings.unshift(...warnings);
+  const asks = !asked.sandbox && asked.edition !== "fresh" && plan.due > 0 && blockers.length === 0;
+  if (asks && hasHistory(runs, plan.edition)) {
+    const settings = { settleMs: defaultRunOptions.settleMs, errorIsFree: false, ...asked.run };
+    const message = await foreignUse(asked.account, settings, asked.agreeToForeignUse);
+    if (message !== null) plan.blockers.push({ kind: "foreign_use", message: `${message}.` });
+  }
   return plan;
 }
 

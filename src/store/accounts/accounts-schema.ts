@@ -122,6 +122,18 @@ export const placesTables = `
     -- The address of before, which stays the name of the service.
     origin TEXT NOT NULL
   );
+
+  -- What a key was charged, up to its baseline, for requests that this machine did not send; and how much of it a
+  -- workspace knew of when it last bought with the key.
+  ALTER TABLE keys ADD COLUMN foreign_credits INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE foreign_known (
+    workspace TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    credits INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (workspace, origin, fingerprint)
+  );
 `;
 
 /** The paid requests of each key, and its counters as the service showed them. `seq` orders everything in the spend log. */

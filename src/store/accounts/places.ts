@@ -35,6 +35,7 @@ function* useIn(sql: Queries, { name, state, root }: Place): Script<void> {
   // Before a folder is a workspace, and before version 3, its requests had the name of its state file.
   if (name !== state && (yield* placeOf(sql, name)) === undefined) {
     yield* sql("UPDATE spend_log SET workspace = ? WHERE workspace = ?").run(name, state);
+    yield* sql("UPDATE foreign_known SET workspace = ? WHERE workspace = ?").run(name, state);
     yield* sql("DELETE FROM workspaces WHERE name = ?").run(state);
   }
   yield* sql(

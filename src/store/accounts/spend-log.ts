@@ -8,9 +8,9 @@ import type {
   SpendLogEntry,
   Verdict,
 } from "../../core/charges/readings.js";
-import { foreignRequests, newKey } from "../../core/charges/readings.js";
+import { foreignCredits, foreignRequests, newKey } from "../../core/charges/readings.js";
 import { isNews, type Judgement, reconcile } from "../../core/charges/verdict.js";
-import type { Credits } from "../../core/money.js";
+import { type Credits, noCredits } from "../../core/money.js";
 import type {
   LoggedIntent,
   OpenEntry,
@@ -58,6 +58,21 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
     if (!baseline) throw new Error(`the spend log's baseline ${key.baseline} is gone`);
     const entries = (yield* entriesSince(sql, owner, baseline)).map(asEntry);
     return { ...asLearned(key), baseline, readings, entries, settings, now: clock.now() };
+  }
+
+  /** What was charged elsewhere: since the baseline, from when that is, and in all. */
+  function* foreignOf(
+    settings: ReconcileSettings,
+  ): Script<{ total: number; sinceBaseline: Credits; at: number }> {
+    const evidence = yield* evidenceOf(settings);
+    const before = Number(
+      (yield* sql("SELECT foreign_credits FROM keys WHERE origin = ? AND fingerprint = ?").value(
+        origin,
+        fingerprint,
+      )) ?? 0,
+    );
+    const sinceBaseline = evidence === null ? noCredits : foreignCredits(evidence);
+    return { total: before + sinceBaseline, sinceBaseline, at: evidence?.baseline.at ?? clock.now() };
   }
 
   return {
@@ -129,6 +144,25 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
     seq: () => read(() => lastSeq(sql)),
 
     evidence: async (settings) => atomic(() => evidenceOf(settings)),
+
+    foreign: async (settings) =>
+      atomic(function* () {
+        const { total, sinceBaseline, at } = yield* foreignOf(settings);
+        const known = (yield* sql(
+          "SELECT credits, at FROM foreign_known WHERE workspace = ? AND origin = ? AND fingerprint = ?",
+        ).get(workspace, origin, fingerprint)) as { credits: number; at: number } | undefined;
+        if (known === undefined) return { credits: sinceBaseline, since: at };
+        return { credits: Math.max(0, total - known.credits) as Credits, since: known.at };
+      }),
+
+    knowForeign: async (settings) =>
+      atomic(function* () {
+        const { total } = yield* foreignOf(settings);
+        yield* sql(
+          `INSERT INTO foreign_known (workspace, origin, fingerprint, credits, at) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (workspace, origin, fingerprint) DO UPDATE SET credits = excluded.credits, at = excluded.at`,
+        ).run(workspace, origin, fingerprint, total, clock.now());
+      }),
 
     keep: async (judgement, seq) =>
       atomic(function* () {
@@ -300,7 +334,7 @@ type OpenRow = Omit<OpenEntry, "answered"> & { answered: number };
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 
 function* keep(sql: Queries, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): Script<void> {
-  const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
+  const { verdicts, hypotheses, trusted, foreignAt, baseline, foreign = 0 } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
     yield* sql(
       "UPDATE spend_log SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL",
@@ -309,9 +343,17 @@ function* keep(sql: Queries, { origin, fingerprint }: SpendLogOwner, judgement: 
   // Other processes that wait for a verdict see by this that there is one.
   yield* advance(sql);
   yield* sql(
-    `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
-     WHERE origin = ? AND fingerprint = ?`,
-  ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, origin, fingerprint);
+    `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline),
+       foreign_credits = foreign_credits + ? WHERE origin = ? AND fingerprint = ?`,
+  ).run(
+    hypotheses.join(","),
+    trusted ? 1 : 0,
+    foreignAt,
+    baseline,
+    baseline === null ? 0 : foreign,
+    origin,
+    fingerprint,
+  );
 }
 
 const uselessReadings = `

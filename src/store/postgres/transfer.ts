@@ -14,7 +14,8 @@ const workspaceTables = words(`
   jobs sheets sheet_rows runs orders items parents published attempts outputs picks events
   run_states run_groups run_spending`);
 const accountTables = words(`
-  accounts keys requests owed charges list_prices durations readings spend_log workspaces same_services`);
+  accounts keys requests owed charges list_prices durations readings spend_log workspaces same_services
+  foreign_known`);
 /** Their rows are given numbers. */
 const numberedTables = words(`
   jobs sheets runs orders items attempts events accounts requests durations readings spend_log`);
@@ -229,6 +230,14 @@ export function* joinAccounts(
       "ON CONFLICT (name) DO NOTHING",
     ],
     ["same_services", rowsOf(source, "same_services"), "ON CONFLICT (address) DO NOTHING"],
+    [
+      "foreign_known",
+      map(rowsOf(source, "foreign_known"), isOfKey, (row) => ({
+        ...row,
+        workspace: named(row["workspace"]),
+      })),
+      "ON CONFLICT (workspace, origin, fingerprint) DO UPDATE SET credits = excluded.credits, at = excluded.at",
+    ],
     [
       "durations",
       map(
