@@ -9,7 +9,7 @@ import { jsonText } from "../../text/terminal.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
-import { agreesToForeignUse } from "./consent.js";
+import { agreesToForeignUse } from "./confirm.js";
 import type { Display } from "./display.js";
 import type { LiveGallery } from "./live-gallery.js";
 import { openLog } from "./log.js";
