@@ -24,16 +24,17 @@ export async function paidAlready(
   const told: Told = { blockers: [], warnings: [] };
   const others = othersRun(question.unfinished, question.who);
   if (others !== null) told.blockers.push(others);
-  if (sandbox || edition === "fresh" || plan.due === 0) return told;
+  if (edition === "fresh" || plan.due === 0) return told;
   const { guessed } = question;
   if (guessed !== null) told[guessed.kind === "made_before" ? "blockers" : "warnings"].push(guessed);
   const sources: PaymentSource<never>[] = [
     ...(others === null ? [await madeForOthers(plan, question)] : []),
     // The job was looked for among the others.
     ...(guessed === null ? [await madeForOtherJobs(plan, question)] : []),
-    await inArchive(plan, question),
-    await unendedHere(question),
-    await paidElsewhere(question),
+    // Rehearsals cost nothing.
+    ...(sandbox
+      ? []
+      : [await inArchive(plan, question), await unendedHere(question), await paidElsewhere(question)]),
   ] as PaymentSource<never>[];
   const tallies = sources.map(() => ({ found: [] as KnownItems<unknown>["found"] }));
   for (const item of plan.items) {

@@ -7,10 +7,11 @@ import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import { indexName } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import { inCredits, sumOf } from "../../core/money.js";
 import { deadlineOf, defaultRunOptions, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { OrderedVariant, Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { whyNoManifest } from "../../manifest/formats/bytes.js";
@@ -36,6 +37,7 @@ import {
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
+import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
 import { paidAlready } from "../paid/already.js";
 import { type AgreeToForeignUse, foreignUse, hasHistory } from "../paid/foreign-use.js";
@@ -216,10 +218,31 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
   plan.notes.push(
+    ...(store ? orderedNotes(await store.ordered(name, edition), draft) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
   return plan;
+}
+
+/** Variants that a person has ordered: those of rows of the plan are made too. */
+function orderedNotes(ordered: readonly OrderedVariant[], draft: Pick<Draft, "holds">): string[] {
+  const isMade = ({ of }: OrderedVariant) => of !== null && draft.holds(of);
+  const made = ordered.filter(isMade);
+  const left = ordered.filter((variant) => !isMade(variant));
+  const named = (some: readonly OrderedVariant[]) => someOf(some.map(({ rowId }) => rowId));
+  return [
+    ...(made.length === 0
+      ? []
+      : [
+          `${named(made)}, which you ordered, ${made.length === 1 ? "is" : "are"} made too: ${inCredits(sumOf(made.map(({ price }) => price)))}`,
+        ]),
+    ...(left.length === 0
+      ? []
+      : [
+          `${named(left)}, which you ordered, ${left.length === 1 ? "is" : "are"} not made: ${left.length === 1 ? "its row has" : "their rows have"} changed or ${left.length === 1 ? "is" : "are"} gone`,
+        ]),
+  ];
 }
 
 /** The defaults that runs of the job left out, by model. */

@@ -21,6 +21,7 @@ import type {
 } from "../../core/ports/spend-log.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Database, Queries, Script } from "../script.js";
+import { costOf } from "./accounts-schema.js";
 import { countedOf } from "./foreign-requests.js";
 import { remainingWithin } from "./spending.js";
 
@@ -71,7 +72,11 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         fingerprint,
       )) ?? 0,
     );
-    const sinceBaseline = evidence === null ? noCredits : foreignCredits(evidence);
+    const all = evidence === null ? noCredits : foreignCredits(evidence);
+    const sinceBaseline = Math.max(
+      0,
+      all - (yield* atOtherAddresses(sql, owner, evidence?.baseline.seq ?? 0)),
+    ) as Credits;
     return { total: before + sinceBaseline, sinceBaseline, at: evidence?.baseline.at ?? clock.now() };
   }
 
@@ -333,27 +338,60 @@ type OpenRow = Omit<OpenEntry, "answered"> & { answered: number };
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 
-function* keep(sql: Queries, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): Script<void> {
-  const { verdicts, hypotheses, trusted, foreignAt, baseline, foreign = 0 } = judgement;
+/** What this machine has bought with the key at other addresses, which may be the same service's. */
+function* atOtherAddresses(
+  sql: Queries,
+  { origin, fingerprint }: SpendLogOwner,
+  after: number,
+  until = Number.MAX_SAFE_INTEGER,
+): Script<number> {
+  const others = (yield* sql("SELECT origin FROM keys WHERE fingerprint = ? AND origin <> ?").all(
+    fingerprint,
+    origin,
+  )) as { origin: string }[];
+  let credits = 0;
+  for (const other of others)
+    credits += Number(
+      yield* sql(
+        `SELECT coalesce(sum(${costOf("spend_log")}), 0) FROM spend_log
+         WHERE origin = ? AND fingerprint = ? AND intended_seq > ? AND intended_seq <= ?`,
+      ).value(other.origin, fingerprint, after, until),
+    );
+  return credits;
+}
+
+/** What was charged elsewhere between the old baseline and the new one. */
+function* foreignUntil(
+  sql: Queries,
+  owner: SpendLogOwner,
+  foreign: Credits,
+  baseline: number,
+): Script<number> {
+  const { origin, fingerprint } = owner;
+  const seqOf = "SELECT seq FROM readings WHERE id =";
+  const old = yield* sql(`${seqOf} (SELECT baseline FROM keys WHERE origin = ? AND fingerprint = ?)`).value(
+    origin,
+    fingerprint,
+  );
+  const now = yield* sql(`${seqOf} ?`).value(baseline);
+  return Math.max(0, foreign - (yield* atOtherAddresses(sql, owner, Number(old ?? 0), Number(now ?? 0))));
+}
+
+function* keep(sql: Queries, owner: SpendLogOwner, judgement: Judgement): Script<void> {
+  const { origin, fingerprint } = owner;
+  const { verdicts, hypotheses, trusted, foreignAt, baseline, foreign = noCredits } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
     yield* sql(
       "UPDATE spend_log SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL",
     ).run(verdict, evidence, seq, entry);
   }
+  const ofForeign = foreign > 0 && baseline !== null ? yield* foreignUntil(sql, owner, foreign, baseline) : 0;
   // Other processes that wait for a verdict see by this that there is one.
   yield* advance(sql);
   yield* sql(
     `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline),
        foreign_credits = foreign_credits + ? WHERE origin = ? AND fingerprint = ?`,
-  ).run(
-    hypotheses.join(","),
-    trusted ? 1 : 0,
-    foreignAt,
-    baseline,
-    baseline === null ? 0 : foreign,
-    origin,
-    fingerprint,
-  );
+  ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, ofForeign, origin, fingerprint);
 }
 
 const uselessReadings = `

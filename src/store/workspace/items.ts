@@ -5,6 +5,7 @@ import type { Due, Head, Parked, PlannedSubmit, RunGroup, WaitingGroup } from ".
 import type { Item, ItemChange, Spending, Store } from "../../core/ports/store.js";
 import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
 import { enroll, itemOfRun, put } from "./enroll.js";
+import { orderedVariants } from "./ordered.js";
 import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
 
 /** Items: reading them, what is due, and their transitions. */
@@ -12,6 +13,7 @@ type ItemMethods = Pick<
   Store,
   | "itemsOf"
   | "history"
+  | "ordered"
   | "priceGroups"
   | "toArrange"
   | "enroll"
@@ -111,6 +113,13 @@ export function itemMethods(connection: Database): ItemMethods {
         last = page.at(-1)?.id ?? last;
       }
     },
+    ordered: (jobName, edition) =>
+      read(function* () {
+        const job = (yield* sql("SELECT id FROM jobs WHERE name = ?").get(jobName)) as
+          | { id: number }
+          | undefined;
+        return job === undefined ? [] : yield* orderedVariants({ sql }, job.id, edition);
+      }),
     priceGroups: (jobName, edition) =>
       read(function* () {
         const rows = yield* sql(
