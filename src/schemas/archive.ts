@@ -81,7 +81,7 @@ export const adoption = z.strictObject({
   refused: z
     .array(z.strictObject({ rowId, from, reason: text("why, for people") }))
     .describe("files that are not what their row asks for"),
-  kept: z.array(z.string()).describe("files whose rows are archived or were submitted"),
+  kept: z.array(z.string()).describe("files whose rows are archived, submitted or skipped"),
   unmatched: z.array(z.string()).describe("files whose name matches no row, or more than one"),
   left: count("items still to be made"),
 });

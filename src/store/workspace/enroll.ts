@@ -1,7 +1,7 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
 import type { InTransaction, Script } from "../script.js";
-import { replaceRejected } from "./approvals.js";
+import { askForVariants, replaceRejected } from "./approvals.js";
 import { orderedVariants } from "./ordered.js";
 import { applyTransition } from "./transition.js";
 
@@ -29,6 +29,7 @@ export function* put(connection: InTransaction, runId: number, items: Iterable<N
           `INSERT INTO parents (item_id, field, parent_key, output)
            SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
         ).run(parent.field, parent.key, parent.output, jobId, key);
+    for (const { key, approve } of batch.values()) if (approve) yield* askForVariants(connection, jobId, key);
     const waiting = [...batch.values()].filter(({ parents }) => parents !== undefined);
     if (waiting.length > 0)
       yield* replaceRejected(

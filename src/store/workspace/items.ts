@@ -171,8 +171,10 @@ export function itemMethods(connection: Database): ItemMethods {
           file.check,
           connection.clock.now(),
         );
-        if ((yield* sql("SELECT state FROM items WHERE id = ?").value(id)) === "blocked")
-          yield* applyTransition(connection, id, "released");
+        const state = yield* sql("SELECT state FROM items WHERE id = ?").value(id);
+        if (state === "blocked") yield* applyTransition(connection, id, "released");
+        // Its run was cancelled before it was submitted.
+        if (state === "dropped") yield* applyTransition(connection, id, "returned");
         yield* applyTransition(connection, id, "supplied");
         yield* sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),
