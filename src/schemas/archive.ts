@@ -131,6 +131,9 @@ export const rebuilt = z.strictObject({
     indexes: count("index files that were read"),
     missing: z.array(z.string()).describe("files that are missing or changed"),
   }),
+  decisions: z
+    .strictObject({ picks: z.int(), approvals: z.int() })
+    .describe("items that are picked, and those that are approved or rejected, as the receipts have it"),
   orphans: z.array(z.string()).describe("paid tasks whose items are unknown"),
   readable: count("items of the old database; null if it could not be read").nullable(),
   kept: text("where the old database is; null if there was none").nullable(),

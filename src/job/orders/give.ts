@@ -1,8 +1,10 @@
+import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { openReceipts } from "../../run/receipts/receipts.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { capNeeded } from "../workspace/left-to-do.js";
@@ -10,7 +12,7 @@ import { type LockOwner, lockOwnerOf, takeWorkspaceLock, type WorkspaceLock } fr
 import type { WorkspaceSession } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./apply.js";
+import { type AppliedOrder, applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./apply.js";
 import { factsFor, needsFacts } from "./facts.js";
 import { agreedTo, type FindItems, type ItemRequest, type PriceConsent, plannedRest } from "./request.js";
 
@@ -69,7 +71,7 @@ export async function carriedOutHere(
     const store = await lock.openStore();
     try {
       const { run, order } = await wanted(store, null);
-      return { ...(await outcomeHere(store, clock, run, order)), run, order, by: null };
+      return { ...(await outcomeHere(store, workspace, clock, { run, order })), run, order, by: null };
     } finally {
       await store.close();
     }
@@ -78,18 +80,27 @@ export async function carriedOutHere(
   }
 }
 
-async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
+async function outcomeHere(
+  store: Store,
+  workspace: Workspace,
+  clock: Clock,
+  { run, order }: { run: Run; order: Order },
+): Promise<OrderOutcome> {
   if (isRunOrder(order))
     return store.together((changes) => applyRunOrder(changes, { clock, atWork: null }, run, order));
   const work = { store, spendLog: null, facts: {}, charges: new Map() };
   const apply = await checkedOrder(work, run, order);
-  return store.together(function* (changes) {
-    const { done, runs } = yield* apply(changes);
-    if (runs.length === 0) return { kind: "done", message: done };
+  let decided: AppliedOrder["decisions"] = [];
+  const outcome = await store.together(function* (changes) {
+    const { done, runs, decisions } = yield* apply(changes);
+    decided = decisions;
+    if (runs.length === 0) return { kind: "done" as const, message: done };
     for (const each of runs) yield* leaveOpen(changes, clock.now(), each);
     const commands = runs.map((each) => `\`${resumeCommand(each, false)}\``);
-    return { kind: "done", message: `${done}: ${commands.join(" and ")}` };
+    return { kind: "done" as const, message: `${done}: ${commands.join(" and ")}` };
   });
+  await openReceipts(nodeDisk, workspace, () => clock.now()).decided(decided ?? []);
+  return outcome;
 }
 
 /** Null when the running process ended without applying it. */
@@ -122,7 +133,7 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       wanted = await findItems(store);
       return wanted.run;
     },
-    async change({ store, account }, _, now, { refused }) {
+    async change({ store, account, workspace }, _, now, { refused }) {
       if (!wanted) throw new Error("an order that was never found");
       const { run, order, offered, note = null } = wanted;
       if (refused !== null && "agreed" in order)
@@ -133,12 +144,13 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };
       const apply = await checkedOrder(work, run, agreed);
-      const runs = await store.together(function* (changes) {
+      const { runs, decisions = [] } = await store.together(function* (changes) {
         const applied = yield* apply(changes);
         // If this process ends before it continues the run, `resume` does.
         for (const each of applied.runs) yield* leaveOpen(changes, now, each);
-        return applied.runs;
+        return applied;
       });
+      await openReceipts(nodeDisk, workspace, () => now).decided(decisions);
       const own = await coveringOrder(store, runs[0] ?? run, now);
       return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },
