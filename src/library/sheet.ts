@@ -31,6 +31,8 @@ export interface ReadSettings {
 export interface SheetSettings extends ReadSettings {
   /** The job that the manifest belongs to: its name, or that of its file, by default. */
   job?: string;
+  /** Buy though the key was charged for requests that this machine did not send. Default: false. */
+  acceptForeignUse?: boolean;
   /** Make everything again under this name, once. */
   edition?: string;
   /** Start a new edition, or continue the newest unfinished one. */

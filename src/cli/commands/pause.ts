@@ -31,10 +31,11 @@ async function orderRun(
     signal: interrupt,
     onSlow: onSlow(flags, machine),
   };
-  const wanted: WantedOrder = async (store, lockOwner) => ({
-    run: await runMeant(store, number, lockOwner),
-    order: { do: what },
-  });
+  const wanted: WantedOrder = async (store, lockOwner) => {
+    // It has only begun: its run is the one that is meant.
+    if (number === undefined && lockOwner?.run === null) return null;
+    return { run: await runMeant(store, number, lockOwner), order: { do: what } };
+  };
   showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);
 }
 

@@ -24,8 +24,14 @@ export interface GiveOptions {
   onSlow(message: string): void;
 }
 
-/** Finds the run and the order for it; called again if the running process ends in the meantime. */
-export type WantedOrder = (store: Store, lockOwner: LockOwner | null) => Promise<{ run: Run; order: Order }>;
+/**
+ * Finds the run and the order for it; called again if the running process ends in the meantime, and after a while if it
+ * returns null: the process that has the lock has not begun its run.
+ */
+export type WantedOrder = (
+  store: Store,
+  lockOwner: LockOwner | null,
+) => Promise<{ run: Run; order: Order } | null>;
 
 export interface Carried extends OrderOutcome {
   run: Run;
@@ -52,9 +58,12 @@ export async function giveOrder<Here>(
 ): Promise<Here | Carried> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     const carried = (await here()) ?? (await handedOver(options, wanted));
     if (carried) return carried;
+    if (options.signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was changed");
+    if (tries === slowReads)
+      options.onSlow("another command is about to begin a run; press Ctrl-C not to wait for it");
     await clock.sleep(pollMs, options.signal);
   }
 }
@@ -70,7 +79,7 @@ export async function carriedOutHere(
   try {
     const store = await lock.openStore();
     try {
-      const { run, order } = await wanted(store, null);
+      const { run, order } = (await wanted(store, null)) ?? noOrder();
       return { ...(await outcomeHere(store, workspace, clock, { run, order })), run, order, by: null };
     } finally {
       await store.close();
@@ -78,6 +87,10 @@ export async function carriedOutHere(
   } finally {
     await lock.release();
   }
+}
+
+function noOrder(): never {
+  throw new Error("an order that waits although nobody has the workspace");
 }
 
 async function outcomeHere(
@@ -108,7 +121,9 @@ async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Ca
   const { workspace, clock, signal, onSlow } = options;
   return withStore(workspace, clock, async (store) => {
     const by = await lockOwnerOf(workspace);
-    const { run, order } = await wanted(store, by);
+    const meant = await wanted(store, by);
+    if (meant === null) return null;
+    const { run, order } = meant;
     const id = await store.give(run.id, order);
     for (let reads = 1; ; reads++) {
       const outcome = await store.outcomeOf(id);
