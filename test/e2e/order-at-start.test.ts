@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { newPlace, run, started } from "./command.js";
-import { type Scripted, startService } from "./service.js";
+import { me, type Scripted, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 test.each(["cancel", "pause"])(
@@ -42,3 +42,20 @@ test.each(["cancel", "pause"])(
     expect((await run(place, ["status", "1"], service)).stdout).toContain("finished");
   },
 );
+
+test("the report of a run does not ask to top up for items that a later run has made", async () => {
+  const service = await startService({ balance: 2 });
+  const place = newPlace();
+  place.write("set.csv", sheet(2, "plain-image"));
+  const command = (...args: string[]) => run(place, args, service);
+  expect((await command("run", "set.csv", "--yes", "--on-insufficient", "fit")).code).toBe(7);
+  expect((await command("status", "1")).stdout).toContain("top up, then");
+  service.script(({ what }): Scripted => (what === "GET me" ? { json: me({ balance: 90 }) } : "serve"));
+  const end = await command("run", "set.csv", "--yes");
+  expect([0, 10], end.stderr).toContain(end.code);
+  for (const words of [
+    ["status", "1"],
+    ["report", "1"],
+  ])
+    expect((await command(...words)).stdout).not.toContain("top up");
+});
