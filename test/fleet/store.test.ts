@@ -128,7 +128,8 @@ describe("a workspace on PostgreSQL", () => {
     const before = (await openAt(url)).accounts;
     const { id } = await before.accountOf("https://service.example", "f1");
     await before.charged(id, '["paint",[]]', credits(3));
-    await postgres.query(url, "DROP TABLE list_prices");
+    await postgres.query(url, "DROP TABLE list_prices, workspaces, same_services, foreign_known");
+    await postgres.query(url, "ALTER TABLE keys DROP COLUMN foreign_credits");
     await postgres.query(url, "UPDATE schema_version SET version = 1");
     const { accounts } = await openAt(url);
     for (const price of [2, 4]) {
@@ -142,7 +143,7 @@ describe("a workspace on PostgreSQL", () => {
     const url = postgres.newWorkspace();
     await openAt(url);
     await postgres.query(url, "UPDATE schema_version SET version = 99");
-    await expect(openAt(url)).rejects.toThrow("expected schema 2 or older, got 99; update bulkgen");
+    await expect(openAt(url)).rejects.toThrow("expected schema 3 or older, got 99; update bulkgen");
     expect(() => addressOf(url.replace(/schema=.*/, "schema=x;drop"))).toThrow("expected a schema of");
     // The driver would take it in place of the schema.
     expect(() => addressOf(`${url}&options=-c%20work_mem%3D1MB`)).toThrow("an address without ?options=");
