@@ -32,8 +32,8 @@ export function mustBeHere({ database }: Pick<Workspace, "database">, instead: s
   );
 }
 
-/** The name of a state in messages, the same on all machines that share it. */
-export function stateName({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): string {
+/** Where a state is, the same on all machines that share it. */
+function stateName({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): string {
   return database === null ? stateFile : `postgres:${database.schema}`;
 }
 
