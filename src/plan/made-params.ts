@@ -21,7 +21,7 @@ export class MadeParams {
   }
 
   private take(model: string, params: readonly [string, string][]): void {
-    const made = this.models.get(model) ?? { shapes: new Map(), values: new Map() };
+    const made = this.models.get(model) ?? { shapes: new Map(), values: new Map(), before: new Map() };
     this.models.set(model, made);
     const keys = params.map(([key]) => key);
     made.shapes.set(JSON.stringify(keys), keys);
@@ -36,9 +36,12 @@ export class MadeParams {
   of(checked: CheckedRow): Row["params"][] {
     const made = this.models.get(checked.row.model);
     if (made === undefined) return [];
+    const shapes = [...made.shapes.values()];
+    // Most jobs have one set of keys for a model, and their rows have it.
+    if (shapes.length === 1 && isAsMade(checked, shapes[0] ?? [], made)) return [];
     const present = groupOf(checked, checked.params);
     const found = new Map<string, Row["params"]>();
-    for (const keys of [...made.shapes.values()].toSorted((a, b) => b.length - a.length))
+    for (const keys of shapes.toSorted((a, b) => b.length - a.length))
       for (const params of this.asShaped(checked, keys, made)) {
         const group = groupOf(checked, params);
         if (group !== present || checked.model === null) found.set(group, params);
@@ -57,7 +60,7 @@ export class MadeParams {
       used.add(written);
       const value = row.params[written] ?? "";
       const sent = Object.entries(params).find(([other]) => alike(other, key))?.[1];
-      const before = optionBefore(value, [...(made.values.get(key) ?? [])]);
+      const before = valueBefore(value, key, made);
       const values = new Set([value, sent, before].flatMap((each) => each ?? []));
       all = all.flatMap((some) => [...values].map((each): [string, string][] => [...some, [key, each]]));
       if (all.length > combinationsMax) return [];
@@ -82,11 +85,38 @@ interface ModelMade {
   /** The sets of keys, by their text. */
   shapes: Map<string, string[]>;
   values: Map<string, Set<string>>;
+  /** What was found for a value. */
+  before: Map<string, string | null>;
+}
+
+/** Whether the row's params are already those that its model's items have, in keys and values. */
+function isAsMade({ model, row, params }: CheckedRow, keys: readonly string[], made: ModelMade): boolean {
+  let count = 0;
+  for (const key in params) {
+    const value = params[key] as string;
+    if (row.params[key] !== value || valueBefore(value, key, made) !== null) return false;
+    count++;
+  }
+  return model !== null && count === keys.length && keys.every((key) => params[key] !== undefined);
+}
+
+/** The value that a spreadsheet would have turned into this one, among those that items have. */
+function valueBefore(value: string, key: string, { values, before }: ModelMade): string | null {
+  const seen = values.get(key);
+  if (seen === undefined || seen.size >= valuesMax || seen.has(normalText(value))) return null;
+  const name = JSON.stringify([key, value]);
+  let found = before.get(name);
+  if (found === undefined) {
+    found = optionBefore(value, [...seen]);
+    if (before.size < keptMax) before.set(name, found);
+  }
+  return found;
 }
 
 /** More values of a parameter are probably free text, which no spreadsheet changes into one of the others. */
 const valuesMax = 200;
 const combinationsMax = 64;
+const keptMax = 1_000;
 
 function alike(name: string, key: string): boolean {
   return foldedName(name) === foldedName(key);
