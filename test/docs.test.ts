@@ -193,6 +193,7 @@ describe("what happens when", () => {
     silence: "the service answers 429",
     collect: "files are lost",
     unread: "the key's counters cannot be read",
+    agreement: "the key was charged for requests",
   };
 
   test.each(Object.entries(stops))("says how the stop %s ends, with its exit code", (kind, what) => {

@@ -15,6 +15,8 @@ export const stopTable = {
   unread: { closes: ["submit"], exit: "unreachable" },
   /** Only paid items are collected: for a repair of the archive, or after a cancel. */
   collect: { closes: ["submit"], exit: "done" },
+  /** Buying needs a person's agreement, and nobody could be asked. */
+  agreement: { closes: ["submit"], exit: "held" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
   keep: { closes: ["submit"], exit: "cap" },

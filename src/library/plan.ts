@@ -72,6 +72,7 @@ async function planned(on: Host, manifest: string, settings: PlanSettings): Prom
       ...sheetOptionsOf(on, settings),
       run: runOptionsOf(settings, sandbox),
       publish: { given: {}, configured: {} },
+      agreeToForeignUse: async () => settings.acceptForeignUse ?? false,
       clock: on.clock,
       log: settings.log ?? silentLog,
       signal: settings.signal ?? new AbortController().signal,

@@ -109,6 +109,7 @@ async function* eventsOf(
       onBegin: (begun) => events.begin(begun),
       onProgress: (progress) => events.progress(progress),
       onWait: (reason) => events.waiting(reason),
+      agreeToForeignUse: async () => settings.acceptForeignUse ?? false,
       ifLocked: settings.ifLocked ?? "fail",
       onLocked: (message) => log.info({}, message),
       manifest: resolve(on.cwd, manifest),

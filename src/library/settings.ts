@@ -28,6 +28,7 @@ const ofManifests = z.strictObject({
   repair: flag,
   maxItems: count.optional(),
   job: text,
+  acceptForeignUse: flag,
   edition: text,
   fresh: flag,
   filter: texts,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { defined } from "../core/defined.js";
 import type { Problem } from "../core/problem.js";
-import type { EditionChoice } from "../job/run/job-of.js";
+import type { EditionChoice } from "../job/paid/job-of.js";
 import { publishProblem, type SheetOptions } from "../job/run/prepare.js";
 import type { Host } from "../machine.js";
 import { openManifest, type ReadOptions } from "../manifest/read.js";
@@ -31,6 +31,8 @@ export interface ReadSettings {
 export interface SheetSettings extends ReadSettings {
   /** The job that the manifest belongs to: its name, or that of its file, by default. */
   job?: string;
+  /** Buy though the key was charged for requests that this machine did not send. Default: false. */
+  acceptForeignUse?: boolean;
   /** Make everything again under this name, once. */
   edition?: string;
   /** Start a new edition, or continue the newest unfinished one. */

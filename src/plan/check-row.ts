@@ -26,6 +26,10 @@ export interface CheckedRow {
   gone: readonly MediaField[];
   /** Nothing speaks against the row as it is written but what the service lists now, and files that are not there. */
   isDoubtful: boolean;
+  /** Nothing speaks against the row as it is written but the same. */
+  isUsable: boolean;
+  /** The params of its item if that turns out to be paid for. */
+  ifPaid?: Row["params"];
   /** Its problem unless its item is paid for: that is known once the items of its inputs are. */
   unlessPaid?: Problem | undefined;
 }
@@ -56,6 +60,7 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
       problems: [{ place: cellPlace(row, "model"), ...words }, ...problems],
       without: none,
       gone,
+      isUsable,
       isDoubtful: isUsable,
     };
   }
@@ -71,6 +76,7 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
     problems: [...missing, ...problems, ...params.problems],
     without: params.without,
     gone,
+    isUsable,
     isDoubtful: isUsable && doubts > 0,
   };
 }

@@ -80,6 +80,8 @@ export class Items {
   private readonly identicalChildren = new Set<number>();
   /** The problems of items with links that are not paid for after all, by position. */
   private readonly unlessPaid = new Map<number, Problem>();
+  /** What items with links are if they are paid for so, by position. */
+  private readonly ifPaid = new Map<number, DraftItem["kind"]>();
   /**
    * Later occurrences that the job has and no row asks for, by the key of the first one. A row that is alone now may have
    * been one of several.
@@ -125,6 +127,11 @@ export class Items {
     this.unlessPaid.set(position, otherwise);
   }
 
+  /** An item with links that was made with these params, if that is paid for. */
+  expectMade(position: number, good: GoodRow, params: GoodRow["params"]): void {
+    this.ifPaid.set(position, this.scope.prices.of(good.model, params));
+  }
+
   /** Finishes an item with links. Returns why it cannot be made, or null. */
   finish(
     { position, number, repeat, id, item }: NonNullable<ReturnType<Draft["slotAt"]>>,
@@ -136,7 +143,11 @@ export class Items {
     }: { contents: NewItem["inputs"]; parents: readonly Parent[]; depth: number; placeOf(): Place },
   ): Problem | null {
     const { draft, scope } = this;
-    const same = requestOf({ ...item, contents });
+    const kind = this.ifPaid.get(position);
+    const asMade = kind && requestOf({ ...item, kind, contents });
+    const isMade = asMade !== undefined && isPaid(draft.knownOf(this.keyOf(asMade, 1)));
+    if (kind !== undefined && isMade) draft.remake(position, kind);
+    const same = isMade ? asMade : requestOf({ ...item, contents });
     const first = this.keyOf(same, 1);
     let record = null as ReturnType<Draft["recordAt"]>;
     const head = this.seen.put(first, position, (at) => {
@@ -183,13 +194,25 @@ export class Items {
 
   /** Whether all that the row asks for is paid for, beside what rows before it ask for. */
   arePaid(good: GoodRow): boolean {
+    return this.occurrencesOf(good).every((occurrence) =>
+      isPaid(this.draft.knownOf(this.keyOf(good, occurrence))),
+    );
+  }
+
+  /** What the row asks for beside what rows before it ask for. */
+  private occurrencesOf(good: GoodRow): number[] {
     const { repeat } = good.row;
     const head = this.seen.find(this.keyOf(good, 1));
     const before = head === null ? 0 : this.slotsOf(head) || (this.draft.recordAt(head)?.repeat ?? 1);
     const last = this.scope.duplicates === "keep" ? before + repeat : Math.max(before, repeat);
-    for (let occurrence = before + 1; occurrence <= last; occurrence++)
-      if (!isPaid(this.draft.knownOf(this.keyOf(good, occurrence)))) return false;
-    return true;
+    return Array.from({ length: Math.max(0, last - before) }, (_, index) => before + index + 1);
+  }
+
+  /** Whether something that the row asks for is paid for, beside what rows before it ask for. */
+  isPaidInPart(good: GoodRow): boolean {
+    return this.occurrencesOf(good).some((occurrence) =>
+      isPaid(this.draft.knownOf(this.keyOf(good, occurrence))),
+    );
   }
 
   /** Records an item that the job has already. Call it when all rows are in the draft. */

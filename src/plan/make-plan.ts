@@ -36,6 +36,8 @@ class Planning {
   /** Those that some model does not take. */
   readonly doubted = new Set<string>();
   readonly usedModels = new Set<string>();
+  /** The defaults that are left out, by model. */
+  readonly leftOut = new Map<string, Set<string>>();
   /** Some item uses the output of another one. */
   hasChains = false;
   private readonly draft: Draft;
@@ -58,6 +60,7 @@ class Planning {
 
   async add({ rows, problems }: Part): Promise<void> {
     await this.input.localInputs?.read(rows);
+    await this.paidRows.begin();
     const { models, said } = this;
     const localInputs = this.input.localInputs?.found;
     const against = { models, localInputs, repair: this.input.repair ?? false, said };
@@ -65,8 +68,17 @@ class Planning {
     for (const problem of problems) this.note(problem);
     for (const row of rows) {
       const checked = checkRow(row, against);
-      this.row(checked.isDoubtful ? await this.paidRows.asPaid(checked) : checked);
+      this.leave(checked);
+      this.row(await this.paidRows.asPaid(checked));
     }
+  }
+
+  /** Notes the defaults that the model does not take: it may take them one day. */
+  private leave({ row, model, without }: CheckedRow): void {
+    if (model === null || without.length === 0) return;
+    const keys = this.leftOut.get(row.model) ?? new Set();
+    this.leftOut.set(row.model, keys);
+    for (const { key } of without) keys.add(key);
   }
 
   private note(problem: Problem): void {
@@ -99,6 +111,8 @@ class Planning {
     );
     for (const item of checked.unlessPaid ? making.items.keys() : [])
       this.items.expectPaid(position + item, checked.unlessPaid as Problem);
+    if (checked.ifPaid !== undefined && isGood(checked) && making.items.length > 0)
+      this.items.expectMade(position, checked, checked.ifPaid);
     this.references.add(row, position, making.items.length);
   }
 
@@ -294,6 +308,7 @@ function concluded(
     selection,
     unselected: draft.unselected(),
     sheet: draft.sheet(manifest.columns),
+    leftOut: leftOut(planning.leftOut, input.leftOut ?? new Map()),
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),
     standings: totals.standings,
     models: modelCosts(sums, input),
@@ -303,6 +318,14 @@ function concluded(
     fit,
     files,
   };
+}
+
+/** What was left out once stays on record: items that were made so may still be there. */
+function leftOut(...all: NonNullable<PlanInput["leftOut"]>[]): Plan["leftOut"] {
+  const models = new Set(all.flatMap((each) => [...each.keys()]));
+  return Object.fromEntries(
+    [...models].map((model) => [model, [...new Set(all.flatMap((each) => [...(each.get(model) ?? [])]))]]),
+  );
 }
 
 /** How a row's request changed. */

@@ -2,18 +2,21 @@ import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
 import type { Draft } from "../core/ports/draft.js";
 import { hasReference } from "../core/reference.js";
+import type { Row } from "../manifest/shape/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./findings.js";
 import { type GoodRow, type Items, knownItem } from "./items.js";
+import { MadeParams } from "./made-params.js";
 import type { PlanInput } from "./plan.js";
 
 /**
- * Rows that are paid for stay as they are, whatever has gone since: the service may have withdrawn a model, a param or an
- * option, and somebody may have tidied away a local input file.
+ * Rows that are paid for stay as they are, whatever the catalogue says now: the service may have withdrawn or added a
+ * model, a param or an option, or renamed a category, and somebody may have tidied away a local input file.
  */
 export class PaidRows {
   /** The models of the job's items; null until the history is read. */
   private models: Map<string, Model> | null = null;
+  private made: MadeParams | null = null;
   private hasItems = false;
   private readonly kept = new Gathered();
 
@@ -23,28 +26,52 @@ export class PaidRows {
     private readonly items: Items,
   ) {}
 
-  /** A doubtful row as it was paid for; the same row if it was not. */
+  /** The row as it was paid for; the same row if it was not. */
   async asPaid(checked: CheckedRow): Promise<CheckedRow> {
+    const others = checked.isUsable ? (this.made?.of(checked) ?? []) : [];
+    const mayBeRenamed = checked.isUsable && checked.row.lateName !== undefined;
+    // Most rows have nothing that another catalogue could have changed.
+    if (!checked.isDoubtful && others.length === 0 && !mayBeRenamed) return checked;
     this.models ??= await this.readHistory();
     const { row } = checked;
-    const model = checked.model ?? this.models.get(row.model);
+    const before = this.models.get(row.model);
+    const model = checked.model ?? before;
     if (model === undefined || !this.hasItems) return checked;
-    if (hasReference(row.inputs)) return this.linkedAsPaid(checked, model);
+    const asBefore = { ...model, category: before?.category ?? model.category };
+    if (hasReference(row.inputs)) return this.linkedAsPaid(checked, asBefore, others);
     const contents = this.contentsBefore(checked);
     if (contents === null) return checked;
-    const asPaid: GoodRow = { ...checked, model, contents, problems: [], without: [] };
-    if (checked.problems.length === 0) {
-      if (this.items.arePaid(asPaid)) return asPaid;
-      if (this.items.isKnown(asPaid)) return checked;
-    }
-    for (const params of paramsBefore(checked)) {
-      const before = { ...asPaid, params };
-      if (!this.items.arePaid(before)) continue;
-      for (const { message } of checked.problems.slice(0, 1))
-        this.kept.add(`${message}, but its items are paid for and stay as they are`, row.number);
-      return before;
+    const asPaid: GoodRow = { ...checked, model: asBefore, contents, problems: [], without: [] };
+    const isWrong = checked.problems.length > 0;
+    if (!isWrong && this.items.arePaid(asPaid)) return asPaid;
+    for (const params of isWrong ? [checked.params, ...others] : others) {
+      const then = { ...asPaid, params };
+      // What cannot be made any more has to be paid for as a whole.
+      const isKept = isWrong ? this.items.arePaid(then) : this.items.isPaidInPart(then);
+      if (!isKept) continue;
+      this.kept.add(
+        `${this.whatChanged(checked, params)}, but its items are paid for and stay as they are`,
+        row.number,
+      );
+      return then;
     }
     return checked;
+  }
+
+  /** Why the row would be made in another way now. */
+  private whatChanged({ problems, model, row, params }: CheckedRow, before: Row["params"]): string {
+    const [problem] = problems;
+    if (problem !== undefined) return problem.message;
+    const added = Object.keys(params).filter((key) => before[key] === undefined);
+    const name = model?.model_key ?? row.model;
+    if (added.length === 0) return `the service lists the parameters of model ${name} in another way now`;
+    return `model ${name} takes ${added.map((key) => `"${key}"`).join(" and ")} now (to make them with it, write it into the rows)`;
+  }
+
+  /** Learns which params the job's items have. They are few, and cost far less to read than all items. */
+  async begin(): Promise<void> {
+    const { groups, leftOut = new Map() } = this.input;
+    this.made ??= new MadeParams((await groups?.()) ?? [], leftOut);
   }
 
   /** Reads the job's items, which most plans need only at their end. Returns their models, as if they were not listed. */
@@ -78,44 +105,24 @@ export class PaidRows {
     return this.kept.lines();
   }
 
-  /** A row with references may be paid for if the item of its id was made with the same params. */
-  private linkedAsPaid(checked: CheckedRow, model: Model): CheckedRow {
+  /**
+   * A row with references may be paid for if the item of its id was made with the same params. Whether it is, is known
+   * once the items of its inputs are.
+   */
+  private linkedAsPaid(checked: CheckedRow, model: Model, others: readonly Row["params"][]): CheckedRow {
     const { row, problems, gone } = checked;
     const [unlessPaid] = problems;
-    if (row.id === null || row.repeat > 1 || unlessPaid === undefined || gone.length > 0) return checked;
+    if (row.id === null || row.repeat > 1 || gone.length > 0) return checked;
     const made = this.draft.knownOfRow(row.id).map(priceGroup);
-    const params = paramsBefore(checked).find((some) =>
+    const params = [...(unlessPaid === undefined ? [] : [checked.params]), ...others].find((some) =>
       made.includes(priceGroup({ model: model.model_key, params: some })),
     );
     if (params === undefined) return checked;
+    if (unlessPaid === undefined) return { ...checked, ifPaid: params };
     return { ...checked, model, params, problems: [], without: [], unlessPaid };
   }
 }
 
 function withdrawnModel(key: string, category: string): Model {
   return { model_key: key, model_name: key, category, credits_cost: 0, input_type: "" };
-}
-
-/** A row of more such defaults is tried with all of them and with none. */
-const defaultsMax = 4;
-
-/** The params that may have been sent for the row: the model may have accepted any of its defaults then. */
-function paramsBefore({ row, model, params, without }: CheckedRow): CheckedRow["params"][] {
-  const doubtful = model === null ? row.defaultParams : without.map(({ key }) => key);
-  const certain =
-    model === null
-      ? Object.fromEntries(Object.entries(row.params).filter(([key]) => !doubtful.includes(key)))
-      : params;
-  const sent = doubtful.length > defaultsMax ? [doubtful, []] : subsets(doubtful);
-  return sent.map((keys) => ({
-    ...certain,
-    ...Object.fromEntries(keys.map((key) => [key, row.params[key] ?? ""])),
-  }));
-}
-
-/** The largest first. */
-function subsets([first, ...others]: readonly string[]): string[][] {
-  if (first === undefined) return [[]];
-  const rest = subsets(others);
-  return [...rest.map((some) => [first, ...some]), ...rest];
 }

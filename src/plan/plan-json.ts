@@ -12,6 +12,7 @@ export interface PlanDocument
     | "sheet"
     | "due"
     | "unselected"
+    | "leftOut"
     | "workflow"
     | "items"
     | "models"
@@ -64,7 +65,7 @@ export interface PlanDocument
 /** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
 export function planJson(plan: Plan, withGraph = false): PlanDocument {
   const { needed, within, inDoubt, balance, after, maxCredits, spent } = plan.money;
-  const { sheet: _sheet, due: _due, unselected, workflow, ...rest } = plan;
+  const { sheet: _sheet, due: _due, leftOut: _leftOut, unselected, workflow, ...rest } = plan;
   return {
     ...rest,
     ...(withGraph

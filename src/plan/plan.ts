@@ -27,6 +27,10 @@ export interface PlanInput {
   edition: string;
   /** The job's existing items, page by page, of any edition; other editions stay unchanged. They may be read twice. */
   existing: AsyncIterable<readonly Existing[]> | Iterable<readonly Existing[]>;
+  /** The price groups of the job's items of this edition. */
+  groups?: () => Promise<readonly string[]>;
+  /** The defaults that runs of the job have left out of requests, by model. */
+  leftOut?: ReadonlyMap<string, ReadonlySet<string>>;
   /** The service is the sandbox, whose generations take seconds. */
   sandbox: boolean;
   /** The rows' local files, if the service accepts them or they are published; without it, local paths are problems. */
@@ -117,6 +121,8 @@ export interface Plan extends Comparison {
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */
   unselected: Listing<string>;
+  /** Defaults that no request for a model has, because it does not take them, by model. */
+  leftOut: Readonly<Record<string, readonly string[]>>;
   /** Every row of the sheet with its items, for the export. */
   sheet: Sheet;
   /** Archived items in the selection whose files are gone. */
@@ -225,6 +231,7 @@ export type Finding = { message: string } & (
   | { kind: "archived_before" }
   | { kind: "paid_before" }
   | { kind: "others_run" }
+  | { kind: "foreign_use" }
 );
 
 /**

@@ -18,8 +18,10 @@ import { LineSplitter } from "../text/pieces.js";
 import type { Plan } from "./plan.js";
 
 /**
- * A plan in a file, and what has changed since it was saved. A run of it begins only when manifest, prices, limits and
- * balance are what they were, or off by no more than the tolerance; another account is never the same plan.
+ * A plan in a file, and what has changed since it was saved. A run of it begins only when it makes the same items for the
+ * same prices, and balance and day still cover them, or is off by no more than the tolerance; another account is never
+ * the same plan. What does not change what is made and paid, such as a balance that is smaller and large enough, is no
+ * drift.
  */
 const amount = z.number().refine((value) => creditsTold(value) !== null);
 
@@ -198,14 +200,13 @@ export function driftOf(saved: SavedPlan, plan: Plan, tolerance: number): Drift[
   ];
   // Every key contains the account, so nothing else can be compared.
   if (whose.length > 0) return whose;
-  const { rows, again, prices, spent } = itemDrift(saved.items, plan, tolerance);
+  const { rows, again, prices, spent, due } = itemDrift(saved.items, plan, tolerance);
   return [
     ...rows,
     ...again,
     ...prices,
-    ...limitDrift("requests a minute", saved.limits.minute, plan.requests.perMinute, tolerance),
-    ...limitDrift("requests a day", saved.limits.day, plan.requests.perDay, tolerance),
-    ...balanceDrift(saved, plan, spent, tolerance),
+    ...limitDrift(saved.limits.day, plan.requests, tolerance),
+    ...balanceDrift(saved, plan, { spent, due }, tolerance),
   ];
 }
 
@@ -221,6 +222,8 @@ interface ItemDrift {
   prices: Drift[];
   /** What this plan's own items have cost since. */
   spent: Credits;
+  /** What is still to be paid. */
+  due: Credits;
 }
 
 function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: number): ItemDrift {
@@ -231,7 +234,9 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
   let added = 0;
   let more = noCredits;
   let spent = before.planned;
+  let left = noCredits;
   for (const { key, model, rowNumber, rowId, price, due, standing } of items) {
+    if (due) left = plus(left, price);
     const old = before.find(key);
     if (old === undefined) {
       added++;
@@ -260,6 +265,7 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
     again: again.drift("items", over(more, before.planned, tolerance)),
     prices: [...prices.values()],
     spent,
+    due: left,
   };
 }
 
@@ -309,19 +315,33 @@ function fields(old: SavedItem, item: PlannedItem): string {
   return changed.length === 0 ? "its file or its order among identical rows" : changed.join(", ");
 }
 
-function limitDrift(what: string, was: number | null, is: number | null, tolerance: number): Drift[] {
-  if (is === null || (was !== null && is >= was)) return [];
-  const refused = was === null || over(was - is, was, tolerance);
-  return [{ message: `limit: ${was ?? "unlimited"} ${what} when planned, now ${is}`, refused }];
+/** A smaller limit only takes longer, unless the plan fitted into a day and does not any more. */
+function limitDrift(
+  was: number | null,
+  { atLeast, perDay: is }: Plan["requests"],
+  tolerance: number,
+): Drift[] {
+  if (is === null || atLeast <= is || (was !== null && atLeast > was)) return [];
+  const message = `limit: at least ${count(atLeast, "request")} needed, ${was ?? "unlimited"} a day when planned, now ${is}`;
+  return [{ message, refused: over(atLeast - is, is, tolerance) }];
 }
 
-/** The cost of this plan's own items is not drift: an interrupted run of it may continue. */
-function balanceDrift(saved: SavedPlan, { money }: Plan, spent: Credits, tolerance: number): Drift[] {
-  const { balance } = money;
-  if (saved.balance === null || balance === null) return [];
-  const expected = minus(credits(saved.balance), spent);
+/**
+ * A balance matters as far as the plan needs it: what it covered when the plan was saved, without what the plan's own
+ * items have cost since. So an interrupted run may continue.
+ */
+function balanceDrift(
+  saved: SavedPlan,
+  { money: { balance } }: Plan,
+  { spent, due }: Pick<ItemDrift, "spent" | "due">,
+  tolerance: number,
+): Drift[] {
+  if (saved.balance === null || balance === null || balance >= due) return [];
+  const before = credits(saved.balance);
+  const { planned } = saved.items;
+  const expected = minus(before < planned ? before : planned, spent);
   if (balance >= expected) return [];
-  const message = `balance: ${inCredits(expected)} expected, now ${showCredits(balance)}`;
+  const message = `balance: ${inCredits(expected)} needed, now ${showCredits(balance)}`;
   return [{ message, refused: over(minus(expected, balance), expected, tolerance) }];
 }
 

@@ -20,7 +20,7 @@ export function adoptionText(adoption: Adoption & { dryRun: boolean }, folder: s
     ...listed(refused, ({ rowId, from, reason }) => `${rowId}: ${seen(from)}: ${reason}`),
     ...(kept.length === 0
       ? []
-      : [`${count(kept.length, "file")} left alone: their rows are archived or were submitted`]),
+      : [`${count(kept.length, "file")} left alone: their rows are archived, submitted or skipped`]),
     ...listed(kept, seen),
     ...(unmatched.length === 0 ? [] : [`${count(unmatched.length, "file")} without a row of that name:`]),
     ...listed(unmatched, seen),

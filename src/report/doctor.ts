@@ -84,10 +84,16 @@ export function rebuiltText(facts: Rebuilt, style: TerminalStyle = plainStyle): 
     warn("missing", `${named("file", archive.missing)}: missing or changed; downloaded again if possible`);
   if (facts.orphans.length > 0)
     warn("orphans", `${named("task", facts.orphans)}: paid for, but their items are unknown`);
+  const { picks, approvals } = facts.decisions;
+  if (picks + approvals > 0)
+    lines.push([
+      "decisions",
+      `${count(picks, "pick")}, ${count(approvals, "approval or rejection", "approvals and rejections")}`,
+    ]);
   lines.push(
     [
       "not restored",
-      "rows never submitted, priorities, run caps and options, picks, approvals, decisions on held items: run the manifests again",
+      "rows never submitted, priorities, run caps and options, decisions on held items, and picks and approvals that the receipts do not have: run the manifests again",
     ],
     ["kept", facts.kept ?? "nothing; there was no database"],
   );

@@ -8,6 +8,7 @@ import {
   byHand,
   endText,
   isLost,
+  isStuck,
   type ScheduledCommand,
   type ScheduledRunEnd,
   scheduledCommand,
@@ -222,7 +223,7 @@ export class Daemon {
     if (!(await schedules.claim(name, dueAt, { state: "running", startedAt }))) return;
     const late = startedAt - dueAt > lateMs ? ", caught up" : "";
     log.info({ schedule: name }, `${name}: the scheduled run of ${localText(dueAt, zone)} starts${late}`);
-    this.start(schedule, { schedule: name, dueAt, run: null, losses: 0 });
+    this.start(schedule, { schedule: name, dueAt, run: null, losses: 0, note: null });
   }
 
   /** Continues waiting runs whose time has come, one for each schedule. */
@@ -246,7 +247,7 @@ export class Daemon {
 
   private start(
     schedule: Schedule,
-    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
+    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses" | "note">,
   ): void {
     const work = this.ports.launch(scheduledCommand(schedule, scheduledRun), schedule);
     this.processes.set(schedule.name, work);
@@ -265,7 +266,7 @@ export class Daemon {
 
   private async finish(
     schedule: Schedule,
-    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
+    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses" | "note">,
     end: ScheduledRunEnd,
   ): Promise<void> {
     const { clock, log, notify } = this.ports;
@@ -273,7 +274,7 @@ export class Daemon {
     const known = { ...came, run: end.run ?? scheduledRun.run };
     const losses = scheduledRun.losses + (isLost(end) ? 1 : 0);
     const isStopping = this.over.signal.aborted;
-    const again = againAt(end, { losses, now: clock.now(), isStopping });
+    const again = againAt(end, { losses, now: clock.now(), isStopping, before: scheduledRun });
     const ended: ScheduledRunChange =
       again === null
         ? { state: "ended", endedAt: clock.now(), resumeAt: null }
@@ -286,9 +287,15 @@ export class Daemon {
     }
     const { name, zone } = schedule;
     const due = localText(scheduledRun.dueAt, zone);
-    const next = again === null ? "" : `; continues at ${localText(again, zone)}`;
-    const message = `${name}: the scheduled run of ${due}: ${endText(end)}${next}`;
-    log[isLost(end) ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
+    const stuck = isStuck(end, scheduledRun);
+    const how = stuck ? "tried again" : "continues";
+    const next = again === null ? "" : `; ${how} at ${localText(again, zone)}`;
+    const what = stuck ? `run ${known.run} cannot be continued: ${endText(end)}` : endText(end);
+    const message = `${name}: the scheduled run of ${due}: ${what}${next}`;
+    log[isLost(end) || stuck ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
+    // The same reason is told once.
+    if (stuck && scheduledRun.note !== end.note)
+      notify(schedule, { event: "trouble", dueAt: scheduledRun.dueAt, message });
     // A process that exits normally sends its own notification; a killed one cannot.
     if (end.exit === null) notify(schedule, { event: "lost", dueAt: scheduledRun.dueAt, message });
   }

@@ -79,6 +79,7 @@ const carried = [
   "--work",
   "--no-work",
   "--if-locked",
+  "--accept-foreign-use",
   "--notify",
   "--notify-command",
   "--smtp-url",
@@ -113,7 +114,8 @@ export function scheduledCommand(
   // passed does not end the run.
   const end = scheduledEnd(schedule, scheduledRun.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
-  if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)], variables };
+  // Whoever added the schedule agreed to its runs, on whichever machine its daemon is now.
+  if (resumes) return { command: "resume", words: [...words, "--yes", String(scheduledRun.run)], variables };
   const edition = scheduledEdition(schedule, scheduledRun.dueAt);
   if (edition !== null) words.push(`--edition=${edition}`);
   return { command: "run", words: [...words, "--yes", "--", schedule.manifest], variables };
@@ -135,11 +137,32 @@ export function isLost({ exit }: ScheduledRunEnd): boolean {
   return exit === null || exit === exitCode("crash");
 }
 
+/** Time until a run that could not be continued is tried again (ms). */
+const stuckMs = 60 * 60_000;
+/** Exits of a process that could not continue a run, which is as unfinished as before. */
+const stuckExits: readonly number[] = (["usage", "key", "unreachable", "locked"] as const).map(exitCode);
+
+/** Whether a known run could not be continued: its process did not come so far that it had something to report. */
+export function isStuck({ run, exit }: ScheduledRunEnd, before: Pick<ScheduledRun, "run">): boolean {
+  return before.run !== null && run === null && exit !== null && stuckExits.includes(exit);
+}
+
+/** Whether a scheduled run waits because it could not be continued. */
+export function isWaitingStuck({ state, exit }: Pick<ScheduledRun, "state" | "exit">): boolean {
+  return state === "waiting" && exit !== null && stuckExits.includes(exit);
+}
+
 /** When the run continues without a person (UTC ms); null when it is over. */
 export function againAt(
   end: ScheduledRunEnd,
-  { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },
+  {
+    losses,
+    now,
+    isStopping,
+    before,
+  }: { losses: number; now: number; isStopping: boolean; before: Pick<ScheduledRun, "run"> },
 ): number | null {
+  if (isStuck(end, before)) return now + stuckMs;
   if (end.exit === exitCode("interrupted")) return isStopping ? now : null;
   if (isLost(end)) return losses < lossesMax ? now + lostMs : null;
   return end.resumeAt === null ? null : Math.max(end.resumeAt, now + lostMs);

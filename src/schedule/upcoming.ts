@@ -7,7 +7,7 @@ import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } fro
 import { textWidth } from "../text/terminal.js";
 import { iso, isoOrNull } from "../text/times.js";
 import { localText, nextDue, timeIn } from "./due.js";
-import { flagOf, scheduledEdition, scheduledEnd } from "./scheduled-run.js";
+import { flagOf, isWaitingStuck, scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 
 /** A setting of the scheduled run, and where it comes from. */
 interface ScheduleSetting {
@@ -185,7 +185,9 @@ export function schedulesTable(
     .join("\n\n");
 }
 
-function wentWell({ state, exit }: ScheduledRun): boolean {
+function wentWell(scheduledRun: ScheduledRun): boolean {
+  const { state, exit } = scheduledRun;
+  if (isWaitingStuck(scheduledRun)) return false;
   return state === "running" || state === "waiting" || (state === "ended" && exit === 0);
 }
 
@@ -193,6 +195,8 @@ function wentWell({ state, exit }: ScheduledRun): boolean {
 function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
   const due = localText(scheduledRun.dueAt, zone);
   const note = scheduledRun.note === null ? "" : `: ${scheduledRun.note}`;
+  if (isWaitingStuck(scheduledRun) && scheduledRun.resumeAt !== null)
+    return `${due}: run ${scheduledRun.run} cannot be continued${note} (exit ${scheduledRun.exit}); tried again at ${localText(scheduledRun.resumeAt, zone)}`;
   if (scheduledRun.state === "waiting" && scheduledRun.resumeAt !== null)
     return `${due}: continues at ${localText(scheduledRun.resumeAt, zone)}${note}`;
   if (scheduledRun.state !== "ended") return `${due}: ${scheduledRun.state}${note}`;

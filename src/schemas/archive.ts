@@ -81,7 +81,7 @@ export const adoption = z.strictObject({
   refused: z
     .array(z.strictObject({ rowId, from, reason: text("why, for people") }))
     .describe("files that are not what their row asks for"),
-  kept: z.array(z.string()).describe("files whose rows are archived or were submitted"),
+  kept: z.array(z.string()).describe("files whose rows are archived, submitted or skipped"),
   unmatched: z.array(z.string()).describe("files whose name matches no row, or more than one"),
   left: count("items still to be made"),
 });
@@ -131,6 +131,9 @@ export const rebuilt = z.strictObject({
     indexes: count("index files that were read"),
     missing: z.array(z.string()).describe("files that are missing or changed"),
   }),
+  decisions: z
+    .strictObject({ picks: z.int(), approvals: z.int() })
+    .describe("items that are picked, and those that are approved or rejected, as the receipts have it"),
   orphans: z.array(z.string()).describe("paid tasks whose items are unknown"),
   readable: count("items of the old database; null if it could not be read").nullable(),
   kept: text("where the old database is; null if there was none").nullable(),

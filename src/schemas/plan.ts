@@ -121,6 +121,7 @@ const finding = z.strictObject({
     "archived_before",
     "paid_before",
     "others_run",
+    "foreign_use",
   ]),
   message: text("one line for people"),
 });

@@ -49,6 +49,7 @@ test("each stop has the exit code of its reason", () => {
     unreachable: 4,
     unread: 4,
     collect: 0,
+    agreement: 10,
     credits: 7,
     cap: 6,
     keep: 6,

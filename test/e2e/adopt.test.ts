@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { indexOf } from "./archive.js";
 import { newPlace, run } from "./command.js";
 import { startSandbox } from "./sandbox.js";
+import { startService } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 
 test("files that were made elsewhere are taken for the rows that are called like them, and not paid", {
@@ -50,7 +51,7 @@ test("files that were made elsewhere are taken for the rows that are called like
 
   const again = await run(place, ["adopt", "stock", "new.csv"], { env });
   expect(again.stdout).toContain(
-    "2 files left alone: their rows are archived or were submitted\n- stock/a01.png\n- stock/cups/BLUE.png",
+    "2 files left alone: their rows are archived, submitted or skipped\n- stock/a01.png\n- stock/cups/BLUE.png",
   );
   expect(again.stdout).toContain("1 file without a row of that name:\n- stock/stranger.png");
 
@@ -91,4 +92,29 @@ test("files that were made elsewhere are taken for the rows that are called like
     code: 2,
     stderr: expect.stringContaining("expected a folder with media files"),
   });
+});
+
+test("a file is taken for a row whose run was cancelled before it was submitted, and not for one that was submitted", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(3, "plain-image"));
+  const command = (...args: string[]) => run(place, args, service);
+  expect((await command("run", "set.csv", "--yes", "--max-credits", "2")).code).toBe(6);
+  expect((await command("cancel")).code).toBe(0);
+  cpSync(join(place.folder, "outputs/set/a01.png"), join(place.folder, "stock/a02.png"));
+  cpSync(join(place.folder, "outputs/set/a01.png"), join(place.folder, "stock/a01.png"));
+  const end = await command("adopt", "stock", "set.csv");
+  expect(end, end.stderr).toMatchObject({ code: 0 });
+  expect(end.stdout).toContain("set: 1 file taken into the archive at no cost\n- a02:");
+  expect(end.stdout).toContain(
+    "1 file left alone: their rows are archived, submitted or skipped\n- stock/a01.png",
+  );
+  expect(end.stdout).toContain("1 item left to make");
+  service.script(({ what }) => (what === "POST generate" ? "cut" : "serve"));
+  await command("run", "set.csv", "--yes");
+  cpSync(join(place.folder, "outputs/set/a01.png"), join(place.folder, "stock/a03.png"));
+  const late = await command("adopt", "stock", "set.csv");
+  expect(late.stdout).toContain("3 files left alone: their rows are archived, submitted or skipped");
+  expect(late.stdout).toContain("0 items left to make");
+  expect(service.made.map(({ prompt }) => prompt)).toEqual(["a picture of a01"]);
 });

@@ -262,3 +262,19 @@ test("only archived items that wait can be decided about", async () => {
   expect(paid(service)).toHaveLength(4);
   expect(existsSync(join(place.folder, "outputs/set/cup-final.png"))).toBe(true);
 });
+
+test("a variant that was made before its step asked for approval can be approved once it does", async () => {
+  const [place, service] = await made();
+  const command = (...args: string[]) => run(place, args, service);
+  place.write("set.yaml", job.replace(", approve: true", "").replace(/ {2}- \{ name: final.*\n/, ""));
+  expect((await command("run", "set.yaml", "--yes")).code).toBe(0);
+  expect((await command("redo", "cup-draft", "--yes")).code).toBe(0);
+  place.write("set.yaml", job);
+  expect((await command("run", "set.yaml", "--yes")).code).toBe(10);
+  const approved = await command("approve", "cup-draft-v2");
+  expect(approved, approved.stderr).toMatchObject({
+    code: expect.toSatisfy((code) => [0, 10].includes(code)),
+  });
+  expect((await command("resume")).code).toBe(10);
+  expect(paid(service)).toEqual(["a cup", "a jar", "a cup", "a cup of 2"]);
+});

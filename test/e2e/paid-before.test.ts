@@ -42,13 +42,17 @@ describe.concurrent("P2: a sheet that was made in one workspace and is run in an
     expect(service.made).toHaveLength(2 * items);
   });
 
-  test("because a nearer one was made is refused; without the first one it is made", async () => {
+  test("because a nearer one was made is refused, also without the first one, or is made if agreed", async () => {
     const { service, place, command } = await made();
     expect((await command("one/jobs", "init")).code).toBe(0);
     expect(await command("one", "run", "jobs/set.csv", "--yes")).toMatchObject(refusal);
     expect(service.made).toHaveLength(items);
     rmSync(join(place.folder, "one/.bulkgen"), { recursive: true });
-    expect((await command("one", "run", "jobs/set.csv", "--yes")).code).toBe(0);
+    const gone = await command("one", "run", "jobs/set.csv", "--yes");
+    expect(gone.stderr).toMatch(
+      /3 of 3 items were paid for in the workspace \S+\/one \(.*\), which is not there any more, /,
+    );
+    expect((await command("one", "run", "jobs/set.csv", "--yes", "--job", "set")).code).toBe(0);
     expect(service.made).toHaveLength(2 * items);
   });
 });
@@ -184,7 +188,7 @@ describe.concurrent("P2: tasks at the service whose workspace", () => {
     expect(service.made).toHaveLength(items);
   });
 
-  test("was moved are collected there, and stand in no way where it was", async () => {
+  test("was moved are collected there, and are not paid for again where it was unless that is agreed", async () => {
     const { service, place, command, state } = await interrupted();
     const moved = join(place.folder, "moved");
     mkdirSync(moved);
@@ -193,7 +197,10 @@ describe.concurrent("P2: tasks at the service whose workspace", () => {
     const resumed = await command("resume", "--workspace", "moved");
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(items);
-    const anew = await command("run", "set.csv", "--yes");
+    expect((await command("run", "set.csv", "--yes")).stderr).toMatch(
+      /3 of 3 items were paid for in the workspace \S+\/moved .*--workspace \S+\/moved continues there/,
+    );
+    const anew = await command("run", "set.csv", "--yes", "--job", "set");
     expect(anew, anew.stderr).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(2 * items);
   });

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { newPlace, type Place, run, started } from "./command.js";
-import { startService } from "./service.js";
+import { type Scripted, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 const items = 4;
@@ -128,5 +129,39 @@ describe.concurrent("a run that ended at its cap", () => {
     expect(service.made).toHaveLength(2);
     const agreed = await run(place, [...words, "--yes"], service);
     expect(agreed, agreed.stderr).toMatchObject({ code: 0 });
+  });
+
+  test("is bought on whichever machine its schedule's daemon is; others only collect it without a yes", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(items, "plain-image"));
+    service.script(async ({ what }): Promise<Scripted> => {
+      if (what !== "GET task") return "serve";
+      running.interrupt();
+      await running.prints(/interrupted: /);
+      return { status: 500, json: { error: { code: "INTERNAL_ERROR", message: "busy" } } };
+    });
+    const running = started(
+      place,
+      ["run", "set.csv", "--yes", "--lanes", "1", "--max-credits", "4"],
+      service,
+    );
+    expect((await running.ended).code).toBe(130);
+    service.script(() => "serve");
+    begunElsewhere(place);
+    const files = () => place.files().filter((name) => name.endsWith(".png")).length;
+    const made = service.made.length;
+    const collected = await run(place, ["resume", "1", "--max-credits", "8"], service);
+    expect(collected, collected.stderr).toMatchObject({ code: 10 });
+    expect(collected.stderr.replace(/\s+/g, " ")).toContain("run 1 was begun by anna on studio-3");
+    expect([service.made.length, files()]).toEqual([made, made]);
+    const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags: [] };
+    const { command, words } = scheduledCommand(
+      { ...schedule, missed: "once", seenUntil: 0 },
+      { dueAt: 0, run: 1 },
+    );
+    const resumed = await run(place, [command, ...words, "--max-credits", "8"], service);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(files()).toBe(items);
   });
 });

@@ -151,17 +151,17 @@ describe.concurrent("a saved plan", () => {
     expect(taken.code).toBe(0);
   });
 
-  test("of another account, or with a smaller balance, submits nothing", async () => {
+  test("of another account, or with a balance that does not cover it any more, submits nothing", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2, "plain-image"));
     const service = await startService({ balance: 100 });
     const { env } = service;
     expect((await run(place, ["plan", "set.csv", "-o", "plan.json"], { env })).code).toBe(0);
-    service.script(({ what }) => (what === "GET me" ? { json: me(60, "11111111") } : "serve"));
-    const poorer = await run(place, ["run", "plan.json", "--yes"], { env });
+    service.script(({ what }) => (what === "GET me" ? { json: me(3, "11111111") } : "serve"));
+    const poorer = await run(place, ["run", "plan.json", "--yes", "--on-insufficient", "fit"], { env });
     expect(poorer).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("balance: 100 credits expected, now 60"),
+      stderr: expect.stringContaining("balance: 4 credits needed, now 3"),
     });
     service.script(({ what }) => (what === "GET me" ? { json: me(100, "22222222") } : "serve"));
     const otherKey = { ...env, BULKGEN_API_KEY: `svc_${"b".repeat(32)}` };
@@ -172,9 +172,12 @@ describe.concurrent("a saved plan", () => {
       stderr: expect.stringContaining("account: planned for 11111111-"),
     });
     expect(service.count("POST generate")).toBe(0);
+    service.script(({ what }) => (what === "GET me" ? { json: me(60, "11111111") } : "serve"));
+    const enough = await run(place, ["run", "plan.json", "--yes"], { env });
+    expect(enough, enough.stderr).toMatchObject({ code: 0 });
   });
 
-  test("whose prices or limits are worse now submits nothing; its own caps hold when it is run", async () => {
+  test("whose prices are worse now submits nothing; its own caps hold when it is run", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2, "plain-image"));
     const service = await startService({ balance: 100 });
@@ -189,7 +192,6 @@ describe.concurrent("a saved plan", () => {
     const refused = await run(place, words, service);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("price: plain-image was 2 credits, now 3");
-    expect(refused.stderr).toContain("limit: unlimited requests a minute when planned, now 30");
     expect(service.made).toEqual([]);
     service.script(() => "serve");
     const ended = await run(place, words, service);

@@ -78,21 +78,27 @@ describe.concurrent("P2: a run that its user left with tasks at the service", ()
     const resumed = await as(adaAgain, ...begin);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
     expect([(await status(1))?.counts.archived, sandbox.madeSoFar().length]).toEqual([items, items]);
-    // What is finished keeps nobody from making the sheet on their own account, and they are told that they pay again.
+    // What is finished is not made on another account before its user agrees.
     const paysAgain =
-      /Run 1 of set was made as user (\S+) at \S+, and this key is of user (?!\1)\S+ at .* paid for again here/;
+      /Run 1 of set was made as user (\S+) at \S+, and this key is of user (?!\1)\S+ at \S+: what was made there would be made and paid for again: 3 of 3 items, for 3 credits\. Set a key and an address of that user; or add --job set to pay again/;
     expect((await as(ben, "plan", "set.csv")).stdout.replace(/\s+/g, " ")).toMatch(paysAgain);
-    const own = await as(ben, ...begin);
+    expect(await as(ben, ...begin)).toMatchObject({ code: 2, stderr: expect.stringMatching(paysAgain) });
+    place.write("renamed.csv", sheet(items));
+    expect(await as(ben, "run", "renamed.csv", "--yes")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("made and paid for again: 3 of 3 items"),
+    });
+    const own = await as(ben, ...begin, "--job", "set");
     expect(own, own.stderr).toMatchObject({ code: 0 });
-    expect(own.stderr.replace(/\s+/g, " ")).toMatch(paysAgain);
-    expect((await as(ben, "plan", "set.csv")).stdout).not.toContain("paid for again here");
+    expect(own.stderr.replace(/\s+/g, " ")).toContain("what was made there is made and paid for again");
+    expect((await as(ben, "plan", "set.csv")).stdout).not.toContain("paid for again");
     expect([await runs(), sandbox.madeSoFar().length]).toEqual([2, 2 * items]);
   });
 
   test.each([
     { way: "another edition", before: [], flags: ["--edition", "ben"] },
     { way: "a workspace of its own", before: [], flags: ["--workspace", "ben"] },
-    { way: "after it was cancelled", before: ["cancel", "1"], flags: [] },
+    { way: "after it was cancelled", before: ["cancel", "1"], flags: ["--job", "set"] },
   ])("lets another user make the sheet in $way, and is collected all the same", async ({ before, flags }) => {
     const { sandbox, place, ada, ben, as, status, tasksAsked } = await interrupted();
     mkdirSync(join(place.folder, "ben"));
@@ -122,6 +128,14 @@ test("P2: another address of the same service pays for nothing again before its 
       /Run 1 of set was made by the same user at \S+127\.0\.0\.1\S+, and the address is \S+localhost\S+ now: .*BULKGEN_BASE_URL.*--job set/,
     ),
   });
+  place.write("renamed.csv", sheet(items));
+  for (const words of [["run", "renamed.csv", "--yes"], begin])
+    expect(await as(moved, ...words)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /made and paid for again: 3 of 3 items, for 3 credits.*account --same-service http:\/\/127\.0\.0\.1/,
+      ),
+    });
   expect(sandbox.madeSoFar()).toHaveLength(items);
   place.write("set.csv", sheet(items + 1));
   expect((await as(ada, ...begin)).code).toBe(0);
@@ -139,7 +153,8 @@ test("P6: an item that is held for one user is left to them by another user's ru
   expect((await as(ada, ...begin)).code).toBe(10);
   const [lost] = sandbox.madeSoFar();
   isLost = false;
-  const own = await as(ben, ...begin);
+  expect((await as(ben, ...begin)).code).toBe(2);
+  const own = await as(ben, ...begin, "--job", "set");
   expect(own, own.stderr).toMatchObject({ code: 0 });
   expect((await status(1))?.counts.held).toBe(1);
   const theirs = await as(ben, "resolve", "1:a01", "--resubmit", "--yes");

@@ -192,10 +192,14 @@ describe.concurrent("a move is refused, and changes nothing,", () => {
   test("where the account has paid requests in both places that the other does not know", async () => {
     const { service, place, url } = await halfDone();
     await moves(toServer(place, url));
-    place.write("../other/new.csv", sheet(1, "plain-image"));
+    place.write("../other/set.csv", sheet(1, "plain-image"));
+    place.write("../other/new.csv", sheet(1, "plain-image").replaceAll("picture", "drawing"));
     const other = join(place.root, "other");
     const ended = await run(place, ["run", "new.csv", "--yes"], { ...service, cwd: other });
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    // What was paid for before the move is known here all the same.
+    const again = await run(place, ["run", "set.csv", "--yes"], { ...service, cwd: other });
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("paid again here")]);
     const refused = await toFiles(place, url);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("XDG_STATE_HOME")]);
     expect((await run(place, ["status"], inDatabase(service, url))).code).toBe(0);

@@ -128,9 +128,10 @@ describe("a workspace on PostgreSQL", () => {
     const before = (await openAt(url)).accounts;
     const { id } = await before.accountOf("https://service.example", "f1");
     await before.charged(id, '["paint",[]]', credits(3));
-    await postgres.query(url, "DROP TABLE list_prices");
     await postgres.query(url, "DELETE FROM transitions WHERE event = 'given_up'");
     await postgres.query(url, "ALTER TABLE items DROP COLUMN accepts");
+    await postgres.query(url, "DROP TABLE list_prices, workspaces, same_services, foreign_known");
+    await postgres.query(url, "ALTER TABLE keys DROP COLUMN foreign_credits");
     await postgres.query(url, "UPDATE schema_version SET version = 1");
     const { accounts } = await openAt(url);
     for (const price of [2, 4]) {

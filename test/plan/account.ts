@@ -1,4 +1,5 @@
 import type { Me, Model } from "../../src/api/records.js";
+import { priceGroup } from "../../src/core/identity.js";
 import type { ItemState } from "../../src/core/item.js";
 import { noCredits } from "../../src/core/money.js";
 import { openManifest } from "../../src/manifest/read.js";
@@ -83,7 +84,10 @@ export async function plan(manifest: Manifest, change: Change = {}) {
       edition: "",
       now: Date.UTC(2026, 10, 20),
     };
-    const made = begun && (await makePlan({ ...input, ...change, existing: [change.existing ?? []] }, begun));
+    const existing = change.existing ?? [];
+    const groups = async () =>
+      existing.filter(({ edition }) => edition === (change.edition ?? "")).map(priceGroup);
+    const made = begun && (await makePlan({ ...input, groups, ...change, existing: [existing] }, begun));
     return whole(made ?? { ...nothing(manifest), problems: draft.problems() });
   } finally {
     draft.close();
@@ -130,6 +134,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
     renamed: [],
     restored: [],
     unselected: [],
+    leftOut: {},
     missing: [],
     models: [],
     selection: null,

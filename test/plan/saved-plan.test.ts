@@ -97,24 +97,21 @@ describe("a saved plan", () => {
       ["price: plain-image was 4 credits, now 5"],
     ],
     [
-      "smaller limits",
+      "a day that is too short",
       {
         requests: {
           atLeast: 8,
           plan: "Starter",
           perMinute: 30,
-          perDay: 1_000,
+          perDay: 7,
           lanes: 1,
           forecast,
           finishAt,
         },
       },
-      [
-        "limit: 60 requests a minute when planned, now 30",
-        "limit: 10000 requests a day when planned, now 1000",
-      ],
+      ["limit: at least 8 requests needed, 10000 a day when planned, now 7"],
     ],
-    ["a smaller balance", { balance: 90 }, ["balance: 100 credits expected, now 90"]],
+    ["a balance that is too small", { balance: 15 }, ["balance: 16 credits needed, now 15"]],
     ["another account", { user: "bob" }, ["account: planned for ada, now bob"]],
     ["another service", { origin: "https://b" }, ["service: planned for https://a.example, now https://b"]],
     ["another edition", { edition: "#2" }, ["edition: planned for the first, now #2"]],
@@ -123,9 +120,9 @@ describe("a saved plan", () => {
   });
 
   test("accepts as much drift as the tolerance allows, and reports it", () => {
-    expect(refused(plan({ balance: 90 }), 9.9)).toHaveLength(1);
-    expect(refused(plan({ balance: 90 }), 10)).toEqual([]);
-    expect(driftOf(saved, plan({ balance: 90 }), 10)).toHaveLength(1);
+    expect(refused(plan({ balance: 12 }), 24)).toHaveLength(1);
+    expect(refused(plan({ balance: 12 }), 25)).toEqual([]);
+    expect(driftOf(saved, plan({ balance: 12 }), 25)).toHaveLength(1);
     expect(refused(plan({ user: "bob" }), 100)).toHaveLength(1);
     expect(refused(plan({ items: four.slice(1) }), 25)).toEqual([]);
     expect(refused(plan({ items: four.slice(1) }), 24)).toHaveLength(1);
@@ -133,16 +130,18 @@ describe("a saved plan", () => {
 
   test("continues after a crash: what its own items cost is no drift", () => {
     const items = four.map((each, index) => ({ ...each, due: index > 1 }));
-    expect(refused(plan({ items, balance: 92 }))).toEqual([]);
-    expect(refused(plan({ items, balance: 91 }))).toHaveLength(1);
+    expect(refused(plan({ items, balance: 8 }))).toEqual([]);
+    expect(refused(plan({ items, balance: 7 }))).toEqual(["balance: 8 credits needed, now 7"]);
   });
 
-  test("expects back what failed items of its own would have cost", () => {
+  test("needs what failed items of its own cost once they are submitted again", () => {
     const items = four.map(({ rowId }) =>
       item(rowId, { due: false, standing: rowId === "bowl" ? "failed" : "archived" }),
     );
-    expect(refused(plan({ items, balance: 88 }))).toEqual([]);
-    expect(refused(plan({ items, balance: 84 }))).toEqual(["balance: 88 credits expected, now 84"]);
+    expect(refused(plan({ items, balance: 0 }))).toEqual([]);
+    const again = items.map((each) => ({ ...each, due: each.standing === "failed" }));
+    expect(refused(plan({ items: again, balance: 4 }))).toEqual([]);
+    expect(refused(plan({ items: again, balance: 3 }))).toEqual(["balance: 4 credits needed, now 3"]);
   });
 
   test("tells which items are due again, and takes them as its credits allow", () => {
@@ -194,18 +193,32 @@ describe("what has changed since a plan was saved", () => {
     ]);
   });
 
-  test("is a limit that came, and none that went or grew", () => {
+  test("is not what changes neither what is made nor what it costs", () => {
+    const before = plan({ balance: 1_000_000 });
+    expect(since(before, plan({ balance: 980_000 }))).toEqual([]);
+    expect(since(before, plan({ balance: 16 }))).toEqual([]);
+    const moved = four
+      .toReversed()
+      .map((each, order) => ({ ...each, order, rowNumber: order + 2, position: order }));
+    expect(since(before, plan({ items: moved }))).toEqual([]);
+    const later = { ...plan().requests, forecast: { ...forecast, requests: 99, ms: 9e6 }, finishAt: 1 };
+    expect(since(before, plan({ requests: later }))).toEqual([]);
+    // What it did not cover when it was planned is not missing now.
+    expect(since(plan({ balance: 10 }), plan({ balance: 10 }))).toEqual([]);
+    expect(since(plan({ balance: 10 }), plan({ balance: 9 }))).toEqual(["balance: 10 credits needed, now 9"]);
+  });
+
+  test("is a limit that makes a day too short for it, and no other", () => {
     const limited = (perMinute: number | null, perDay: number | null = 10_000) =>
       plan({ requests: { atLeast: 8, plan: "Pro", perMinute, perDay, lanes: 1, forecast, finishAt } });
-    expect(since(limited(null, null), limited(60, 100), 99)).toEqual([
-      "limit: unlimited requests a minute when planned, now 60",
-      "limit: unlimited requests a day when planned, now 100",
+    expect(since(limited(null, null), limited(60, 4), 99)).toEqual([
+      "limit: at least 8 requests needed, unlimited a day when planned, now 4",
     ]);
-    expect(driftOf(reread(limited(null)), limited(60), 100)).toMatchObject([{ refused: true }]);
-    expect(since(limited(60), limited(null))).toEqual([]);
-    expect(since(limited(60), limited(61))).toEqual([]);
-    expect(driftOf(reread(limited(60)), limited(30), 50)).toMatchObject([{ refused: false }]);
-    expect(driftOf(reread(limited(60)), limited(29), 50)).toMatchObject([{ refused: true }]);
+    expect(since(limited(null, null), limited(60, 8))).toEqual([]);
+    expect(since(limited(60), limited(1))).toEqual([]);
+    expect(since(limited(60, 7), limited(60, 5))).toEqual([]);
+    expect(driftOf(reread(limited(60)), limited(60, 4), 100)).toMatchObject([{ refused: false }]);
+    expect(driftOf(reread(limited(60)), limited(60, 4), 99)).toMatchObject([{ refused: true }]);
   });
 
   test("is a price of items that are still to be paid, told once for each model and price", () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
 import { byHand, type ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
+import { schedulesTable } from "../../src/schedule/upcoming.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -129,10 +130,57 @@ describe("a scheduled run", () => {
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "waiting", resumeAt: due + 5 * hour, run: 7 }]);
     await passes(5 * hour);
-    expect(began[1]?.command).toBe("resume --sandbox --if-locked=wait --until=2026-11-21T08:00:00.000Z 7");
+    expect(began[1]?.command).toBe(
+      "resume --sandbox --if-locked=wait --until=2026-11-21T08:00:00.000Z --yes 7",
+    );
     began[1]?.end(fine);
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0 }]);
+  });
+
+  test.each([2, 3, 4, 9])(
+    "that cannot be continued (exit %s) has not ended: it is tried again, and said once",
+    async (exit) => {
+      await add();
+      start();
+      await passes(due - evening);
+      began[0]?.end({ ...fine, exit: 8, resumeAt: due + hour });
+      const refused = { ...fine, exit, run: null, archived: null, failed: null, held: null, note: "no key" };
+      for (const tries of [1, 2]) {
+        await passes(hour);
+        began[tries]?.end(refused);
+        await settle();
+        expect(await scheduledRuns()).toMatchObject([{ state: "waiting", run: 7, exit, note: "no key" }]);
+      }
+      expect(notifications).toMatchObject([
+        { event: "trouble", message: expect.stringContaining("run 7 cannot be continued: no key") },
+      ]);
+      await passes(hour);
+      began[3]?.end({ ...refused, note: "another reason" });
+      await settle();
+      expect(notifications).toHaveLength(2);
+      const [scheduledRun] = await schedules.scheduledRuns("nightly", 1);
+      const [schedule] = await schedules.all();
+      if (scheduledRun === undefined || schedule === undefined) throw new Error("nothing is scheduled");
+      const told = schedulesTable([{ schedule, settings: [], scheduledRuns: [scheduledRun] }], clock);
+      expect(told).toContain(`run 7 cannot be continued: another reason (exit ${exit}); tried again at `);
+      await passes(hour);
+      expect(began[4]?.command).toBe("resume --if-locked=wait --yes 7");
+      began[4]?.end(fine);
+      await settle();
+      expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0 }]);
+    },
+  );
+
+  test("that nobody has to continue any more has ended", async () => {
+    await add();
+    start();
+    await passes(due - evening);
+    began[0]?.end({ ...fine, exit: 8, resumeAt: due + hour });
+    await passes(hour);
+    began[1]?.end({ ...fine, run: null, note: "nothing to resume" });
+    await settle();
+    expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0, run: 7 }]);
   });
 
   test("whose process was lost continues once; lost again, it is over; each loss sends a notification", async () => {
@@ -224,7 +272,7 @@ describe("a daemon", () => {
     await schedules.claim("nightly", evening - hour, { state: "running", startedAt: evening - hour, run: 3 });
     start();
     await settle();
-    expect(began.map(({ command }) => command)).toEqual(["resume --if-locked=wait 3"]);
+    expect(began.map(({ command }) => command)).toEqual(["resume --if-locked=wait --yes 3"]);
   });
 
   test("leaves a run alone that a person has started by hand, and that may be in progress", async () => {
@@ -252,7 +300,7 @@ describe("a daemon", () => {
     expect(await scheduledRuns()).toMatchObject([{ state: "waiting", run: 7 }]);
     start();
     await settle();
-    expect(began[1]?.command).toBe("resume --if-locked=wait 7");
+    expect(began[1]?.command).toBe("resume --if-locked=wait --yes 7");
   });
 
   test("begins nothing of a schedule that was removed, also not under the same name again", async () => {

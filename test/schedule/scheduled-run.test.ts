@@ -8,16 +8,19 @@ import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
 
 test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
-  const { gallery } = resumeFlags;
-  const taken = Object.entries<FlagDefinition>({ ...carryFlags, ...serviceFlags, gallery }).flatMap(
-    ([attribute, { negatable = false }]) => {
-      const name = nameOf(attribute);
-      return negatable ? [`--${name}`, `--no-${name}`] : [`--${name}`];
-    },
-  );
+  const { gallery, acceptForeignUse } = resumeFlags;
+  const taken = Object.entries<FlagDefinition>({
+    ...carryFlags,
+    ...serviceFlags,
+    gallery,
+    acceptForeignUse,
+  }).flatMap(([attribute, { negatable = false }]) => {
+    const name = nameOf(attribute);
+    return negatable ? [`--${name}`, `--no-${name}`] : [`--${name}`];
+  });
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };
   const { words } = scheduledCommand({ ...schedule, missed: "once", seenUntil: 0 }, { dueAt: 0, run: 7 });
-  expect(words.toSorted()).toEqual(["7", ...carried.map((name) => `${name}=1`)].toSorted());
+  expect(words.toSorted()).toEqual(["7", "--yes", ...carried.map((name) => `${name}=1`)].toSorted());
 });

@@ -9,7 +9,7 @@ import { type Asked, type Passed, type Scripted, type ScriptedService, startProx
 import { cheapModel } from "../e2e/sheet.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { editor, failure, isCharged, isTwofold } from "./sheets.js";
-import { type Catalogue, days, type Key, kills, type Trouble } from "./story.js";
+import { type Address, type Catalogue, days, type Key, kills, type Trouble } from "./story.js";
 
 /** Where commands are run. */
 interface Place {
@@ -40,6 +40,8 @@ export class Commands {
   catalogue: Catalogue = "usual";
   private key: Key = "first";
   private readonly keys = new Map<Key, string>();
+  address: Address = "127.0.0.1";
+  private readonly addresses = new Set<Address>(["127.0.0.1"]);
   private trouble = noTrouble;
   private meanwhile: Meanwhile | undefined;
   /** Of the command that runs. */
@@ -89,6 +91,16 @@ export class Commands {
     return folder;
   }
 
+  /** A copy of what this machine knows of the account is kept, or brought back. */
+  copiesSharedState(way: "keep" | "bring back"): void {
+    const [own, kept] = [this.newFolder("state"), join(this.home.root, "kept state")];
+    const [from, to] = way === "keep" ? [own, kept] : [kept, own];
+    if (!existsSync(from)) return;
+    rmSync(to, { recursive: true, force: true });
+    // By another process: closing a database's file here would drop its locks.
+    execFileSync("cp", ["-a", from, to]);
+  }
+
   losesSharedState(): void {
     rmSync(this.newFolder("state"), { recursive: true });
   }
@@ -105,14 +117,27 @@ export class Commands {
     this.keys.set(key, made["BULKGEN_API_KEY"] ?? "");
   }
 
-  /** With each key that was ever used, in turn. */
+  /** Whether only one key was ever used, at one address. */
+  get hasOneKey(): boolean {
+    return this.keys.size === 1 && this.addresses.size === 1;
+  }
+
+  goTo(address: Address): void {
+    this.address = address;
+    this.addresses.add(address);
+  }
+
+  /** With each key that was ever used, at each address, in turn. */
   async withEachKey(act: () => Promise<void>): Promise<void> {
-    const last = this.key;
-    for (const key of this.keys.keys()) {
-      await this.use(key);
-      await act();
-    }
-    await this.use(last);
+    const last = [this.key, this.address] as const;
+    for (const key of this.keys.keys())
+      for (const address of this.addresses) {
+        await this.use(key);
+        this.address = address;
+        await act();
+      }
+    await this.use(last[0]);
+    this.address = last[1];
   }
 
   /** What the command and the order meanwhile have printed. */
@@ -149,8 +174,10 @@ export class Commands {
     const env = {
       ...this.env,
       ...this.service.env,
+      BULKGEN_BASE_URL: this.service.url.replace("127.0.0.1", this.address),
       BULKGEN_API_KEY: this.keys.get(this.key) ?? "",
       BULKGEN_PUBLISH: "s3://inputs/photos",
+      BULKGEN_PARAM: "mood=calm",
       ...(database === null ? {} : { BULKGEN_DATABASE_URL: database }),
     };
     return started(this.home, args, { env, cwd: folder });
@@ -197,12 +224,20 @@ export class Commands {
   /** The models that the service lists. */
   private offers({ status, text }: Passed): Passed {
     if (status !== 200) return { status, text };
-    const list = JSON.parse(text) as { models: { model_key: string; credits_cost: number }[] };
+    const list = JSON.parse(text) as {
+      models: { model_key: string; credits_cost: number; parameters?: object[] }[];
+    };
     const models = list.models
       .filter(({ model_key: key }) => key !== this.withdrawn)
       .map((model) => {
-        const isDearer = this.catalogue === "dearer" && model.model_key === cheapModel;
-        return isDearer ? { ...model, credits_cost: model.credits_cost * 3 } : model;
+        const isCheap = model.model_key === cheapModel;
+        const isDearer = this.catalogue === "dearer" && isCheap;
+        const hasMood = model.model_key === editor || (isCheap && this.catalogue === "with a mood");
+        return {
+          ...model,
+          ...(isDearer ? { credits_cost: model.credits_cost * 3 } : {}),
+          ...(hasMood ? { parameters: [...(model.parameters ?? []), mood] } : {}),
+        };
       });
     return { status, text: JSON.stringify({ ...list, models }) };
   }
@@ -246,6 +281,8 @@ export class Commands {
     const { kind, nth } = this.trouble;
     const { model } = JSON.parse(asked.body) as { model: string };
     if (model === this.withdrawn) return { status: 400, json: noModel };
+    // The sandbox has no such param.
+    asked.body = asked.body.replace(/"mood":"calm",?/, "");
     if (this.paidRequests++ !== nth) return "serve";
     if (kind === "killed before it pays") return this.dies();
     if (kind === "killed after it has paid") {
@@ -272,6 +309,7 @@ function isKill({ kind }: Trouble): boolean {
   return kind in kills;
 }
 
+const mood = { key: "mood", label: "Mood", type: "text", options: [], default: "" };
 const noModel = { error: { code: "INVALID_MODEL", message: "There is no such model." } };
 const forgotten = { error: { code: "TASK_NOT_FOUND", message: "There is no such task." } };
 

@@ -1,5 +1,6 @@
 import { cpSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { openSqlite } from "../../src/sqlite.js";
 import { Files } from "./files.js";
 import { type Row, Sheets } from "./sheets.js";
 
@@ -30,7 +31,6 @@ export class Desk {
   stateWasLost = false;
   hasTwoFolders = false;
   hasBucketAlone = false;
-  hasMoved = false;
   hasHarmed = false;
   hasRejected = false;
   hasAdopted = false;
@@ -79,28 +79,45 @@ export class Desk {
 
   /** The whole folder gets another name. */
   moves(): void {
-    if (this.stateWasLost) return;
     const to = this.folder === this.home ? `${this.folder} and there` : this.home;
     renameSync(this.folder, to);
     this.folder = to;
-    this.hasMoved = true;
   }
 
   losesState(): void {
-    // Nobody knows any more of a folder that had another name.
-    if (this.hasTwoFolders || this.hasMoved) return;
+    if (this.hasTwoFolders) return;
     this.stateWasLost ||= this.database === null;
     rmSync(this.state, { recursive: true, force: true });
   }
 
   backsUp(): void {
     copy(this.state, this.backup);
+    copy(this.outputs, `${this.backup} of outputs`);
   }
 
-  restores(): void {
-    if (this.hasMoved) return;
-    this.stateWasLost ||= existsSync(this.backup);
+  /** Whether there is a copy. */
+  get hasBackup(): boolean {
+    return existsSync(this.backup);
+  }
+
+  restores(isWhole: boolean): void {
+    this.stateWasLost ||= this.hasBackup;
     copy(this.backup, this.state);
+    if (!isWhole || !this.hasBackup) return;
+    rmSync(this.outputs, { recursive: true, force: true });
+    copy(`${this.backup} of outputs`, this.outputs);
+  }
+
+  /** The runs were begun on a machine of another name: the folder is on this one now. */
+  comesFromElsewhere(): void {
+    if (this.database !== null || !existsSync(join(this.state, "state.db"))) return;
+    const db = openSqlite(join(this.state, "state.db"));
+    db.exec("UPDATE runs SET options = json_set(options, '$.beganBy.host', 'another machine')");
+    db.close();
+  }
+
+  private get outputs(): string {
+    return join(this.folder, "outputs");
   }
 
   private get state(): string {

@@ -24,6 +24,8 @@ export type Deed =
   | { do: "verify"; flags: VerifyFlags }
   | { do: "lose state" }
   | { do: "move" }
+  | { do: "go to another machine" }
+  | { do: "use address"; address: Address }
   | { do: "go to the other folder" }
   | { do: "fetch a sheet"; sheet: number; how: "copy" | "move" }
   | { do: "lose shared state" }
@@ -32,7 +34,7 @@ export type Deed =
   | { do: "wait"; time: Time }
   | { do: "migrate" }
   | { do: "back up" }
-  | { do: "restore" }
+  | { do: "restore"; what: Restored }
   | { do: "rebuild" };
 
 export type Edit =
@@ -59,11 +61,29 @@ export type Reviewing = (typeof reviewing)[number];
 
 export type Harm = "lose" | "truncate" | "change a byte of";
 
+/**
+ * What a copy brings back: the state of a folder, or that of the machine, which all folders share, or both of them with
+ * the outputs.
+ */
+export type Restored = "state" | "shared state" | "everything";
+
+/** The service has two addresses. */
+export type Address = "127.0.0.1" | "localhost";
+
 /** Of one person, or of another one. */
 export type Key = "first" | "second" | "another user's";
 
-/** What the service offers from now on: the usual models, or one less, or the cheap one at a higher list price. */
-export const catalogues = ["usual", "without the cheap model", "without the editor", "dearer"] as const;
+/**
+ * What the service offers from now on: the usual models, or one less, or the cheap one at a higher list price or with a
+ * param that the other one always has, and that all commands name.
+ */
+export const catalogues = [
+  "usual",
+  "without the cheap model",
+  "without the editor",
+  "dearer",
+  "with a mood",
+] as const;
 export type Catalogue = (typeof catalogues)[number];
 
 /** How long nothing is done (ms). The service keeps files for a week, and tasks for a month. */
@@ -314,7 +334,15 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: deed("lose state") },
-  { weight: 1, arbitrary: deed("move") },
+  { weight: 2, arbitrary: deed("move") },
+  { weight: 1, arbitrary: deed("go to another machine") },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("use address" as const),
+      address: fc.constantFrom<Address>("127.0.0.1", "localhost"),
+    }),
+  },
   { weight: 3, arbitrary: deed("go to the other folder") },
   {
     weight: 2,
@@ -346,8 +374,14 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
       how: fc.constantFrom<Catalogue>("usual", ...catalogues),
     }),
   },
-  { weight: 1, arbitrary: deed("back up") },
-  { weight: 1, arbitrary: deed("restore") },
+  { weight: 2, arbitrary: deed("back up") },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("restore" as const),
+      what: fc.constantFrom<Restored>("state", "shared state", "everything"),
+    }),
+  },
   { weight: 1, arbitrary: deed("rebuild") },
 );
 

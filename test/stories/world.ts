@@ -10,10 +10,12 @@ import { Desk, type Planned } from "./desk.js";
 import { checkBooks, checkCollected, checkFiles } from "./ending.js";
 import { askedOf, isCharged, isFree, itemsMax, promptOf } from "./sheets.js";
 import {
+  type Address,
   bucket,
   type Deed,
   days,
   orders,
+  type Restored,
   type SecondRun,
   secondRuns,
   type Trouble,
@@ -27,10 +29,12 @@ export class World {
   private readonly desks: readonly [Desk, Desk];
   private desk: Desk;
   private sharedStateWasLost = false;
+  private sharedStateIsOlder = false;
+  private keysAtBackup = false;
   private hasNewPrices = false;
   private readonly agreed = new Agreement();
   /** In whose folder and for which user each task was paid for. */
-  private readonly payers: { desk: Desk; user: string; called: string }[] = [];
+  private readonly payers: { desk: Desk; user: string; address: Address; called: string }[] = [];
   /** Tasks whose files the service no longer had when somebody came to collect them. */
   private readonly tooLate = new Set<string>();
   /** Tasks that nobody knew of any more. */
@@ -108,6 +112,10 @@ export class World {
         return this.forgets();
       case "move":
         return this.desk.moves();
+      case "go to another machine":
+        return this.desk.comesFromElsewhere();
+      case "use address":
+        return this.commands.goTo(deed.address);
       case "migrate":
         return this.migrates();
       case "catalogue":
@@ -117,10 +125,11 @@ export class World {
       case "wait":
         return this.waits(times[deed.time]);
       case "back up":
+        this.keysAtBackup = this.commands.hasOneKey;
+        this.commands.copiesSharedState("keep");
         return this.desk.backsUp();
       case "restore":
-        this.desk.restores();
-        return this.forgets();
+        return this.restores(deed.what);
       case "go to the other folder":
         this.desk = this.otherDesk;
         return;
@@ -181,6 +190,22 @@ export class World {
       // Without the history, a task counts for two weeks.
       if (payer?.desk.stateWasLost) this.agreed.toMore(payer.called, 1);
     }
+  }
+
+  /** A copy comes back. What was bought since is known to the folder, to the machine, or to the key's counters alone. */
+  private restores(what: Restored): void {
+    if (!this.desk.hasBackup) return;
+    if (what === "state") {
+      this.desk.restores(false);
+      this.forgets();
+      return;
+    }
+    const isClear = this.commands.unanswered.size === 0 && this.made().every(isCharged);
+    // Neither can be told from what other keys, lost answers and returned credits have done to the counters.
+    if (what === "everything" && !(isClear && this.keysAtBackup && this.commands.hasOneKey)) return;
+    this.commands.copiesSharedState("bring back");
+    this.sharedStateIsOlder = true;
+    if (what === "everything") this.desk.restores(true);
   }
 
   /** With a folder's state and the account's both lost, only the archive says what was paid for. */
@@ -441,7 +466,9 @@ export class World {
     const called = this.called(job, desk);
     this.agreed.made(called);
     expect(this.paidInBoth(task, { desk, called }), said).toBe(false);
-    this.payers.push({ desk, user: this.commands.user, called });
+    expect(this.paidAsOther(task, { desk, called }), said).toBe(false);
+    const { user, address } = this.commands;
+    this.payers.push({ desk, user, address, called });
   }
 
   private command(args: readonly string[], how: Parameters<Commands["run"]>[2] = {}) {
@@ -452,16 +479,28 @@ export class World {
   private paidInBoth(task: MadeTask, { desk: payer, called: job }: { desk: Desk; called: string }): boolean {
     const isKnown =
       !this.sharedStateWasLost &&
-      this.desks.every(
-        ({ hasMoved, stateWasLost, database }) => !hasMoved && !stateWasLost && database === null,
-      );
+      !this.sharedStateIsOlder &&
+      this.desks.every(({ stateWasLost, lastDatabase }) => !stateWasLost && lastDatabase === null);
     if (!isKnown || this.madeHereToo.has(job)) return false;
     const made = this.made();
-    const there = this.payers.flatMap(({ desk, user, called }, at) => {
-      const isOurs = desk !== payer && user === this.commands.user && !this.madeHereToo.has(called);
+    const there = this.payers.flatMap(({ desk, user, address, called }, at) => {
+      const isUser = user === this.commands.user && address === this.commands.address;
+      const isOurs = desk !== payer && isUser && !this.madeHereToo.has(called);
       return isOurs && !this.commands.unanswered.has(at) && isRecent(made[at]) ? [made[at]?.prompt] : [];
     });
     return task.prompt.startsWith("picture") && isCharged(task) && there.includes(task.prompt);
+  }
+
+  /** Whether another user, or this one at another address, has it in this folder, and nobody had said to make it again. */
+  private paidAsOther(task: MadeTask, { desk: payer, called: job }: { desk: Desk; called: string }): boolean {
+    if (payer.stateWasLost || this.madeHereToo.has(job)) return false;
+    const made = this.made();
+    const others = this.payers.flatMap(({ desk, user, address, called }, at) => {
+      const isOther = user !== this.commands.user || address !== this.commands.address;
+      const counts = desk === payer && isOther && !this.madeHereToo.has(called);
+      return counts && !this.commands.unanswered.has(at) && isPaid(made[at]) ? [made[at]?.prompt] : [];
+    });
+    return task.prompt.startsWith("picture") && isCharged(task) && others.includes(task.prompt);
   }
 
   private agreesToMake(job: string): void {
@@ -495,6 +534,10 @@ export class World {
 interface Told {
   run: number;
   job: string;
+}
+
+function isPaid(task: MadeTask | undefined): boolean {
+  return task !== undefined && isCharged(task);
 }
 
 /** What another folder has paid for counts for a month. */

@@ -43,7 +43,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   store: ["draft", ".", "workspace", "accounts", "browse", "postgres"],
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
-  job: ["workspace", "state-folder", "orders", "run", "rebuild", "doctor", "archive"],
+  job: ["workspace", "state-folder", "paid", "orders", "run", "rebuild", "doctor", "archive"],
   report: [".", "gallery"],
   dashboard: [".", "page"],
   cli: ["flags", "settings", "output", "commands", "."],

@@ -2,22 +2,52 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { OpenAccount } from "../../job/workspace/account.js";
+import { checkedAddress } from "../../job/workspace/connection.js";
 import { accountJson, accountText, modelsTable } from "../../report/account.js";
-import type { ModelsFlags } from "../flags/setup.js";
-import type { SharedFlags } from "../flags/shared.js";
+import { count } from "../../text/amounts.js";
+import type { AccountFlags, ModelsFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { withAccount } from "../settings/connect.js";
 import { namingFile } from "../settings/file-trouble.js";
 import type { Call } from "./call.js";
 
-export async function account({ flags, machine }: Call<SharedFlags>): Promise<undefined> {
+export async function account({ flags, machine }: Call<AccountFlags>): Promise<undefined> {
   const log = await openLog(flags, machine);
+  if (flags.sameService !== undefined)
+    await withAccount({ flags, machine, log }, async (open) => {
+      machine.stderr.write(`${await joinedServices(open, flags.sameService ?? "")}\n`);
+    });
   const facts = await withAccount({ flags, machine, log }, async (open) => ({
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
   }));
   print(flags, machine, "account", accountJson(facts), (style) => accountText(facts, style));
+}
+
+/** Says that the service has moved from an address of before, and what came of it. Throws EarlyExit. */
+async function joinedServices({ accounts, baseUrl, identify }: OpenAccount, before: string): Promise<string> {
+  const { origin: named } = checkedAddress(before);
+  const origin = await accounts.serviceAt(named);
+  const address = checkedAddress(baseUrl).origin;
+  if (origin === address)
+    throw new EarlyExit(
+      "usage",
+      `--same-service: expected the address of before, got the present one, ${address}. Nothing was changed.`,
+    );
+  const user = (await identify()).me.user.id;
+  const paid = await accounts.sameService({ address, origin, user });
+  if (paid === null)
+    throw new EarlyExit(
+      "usage",
+      `--same-service: expected an address at which user ${user} has used bulkgen on this machine, got ${origin}. Nothing was changed.`,
+    );
+  const others =
+    paid === 0
+      ? ""
+      : `; ${count(paid, "request was", "requests were")} paid for at ${address} as at another service, and those items do not count`;
+  return `the service at ${address} is the one of ${origin} from now on: its runs continue here, and what was made there is made${others}`;
 }
 
 export async function models({

@@ -15,7 +15,7 @@ import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import type { DoctorFlags } from "../flags/setup.js";
 import type { ServiceSetting } from "../flags/shared.js";
-import { confirmed } from "../output/consent.js";
+import { confirmed } from "../output/confirm.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { connect } from "../settings/connect.js";

@@ -10,7 +10,7 @@ import { shownPath } from "../../report/problem-text.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { localTime } from "../../text/times.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
-import { answerTo } from "../output/consent.js";
+import { answerTo } from "../output/confirm.js";
 import { print } from "../output/print.js";
 import { fromHere, workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -31,10 +31,11 @@ async function orderRun(
     signal: interrupt,
     onSlow: onSlow(flags, machine),
   };
-  const wanted: WantedOrder = async (store, lockOwner) => ({
-    run: await runMeant(store, number, lockOwner),
-    order: { do: what },
-  });
+  const wanted: WantedOrder = async (store, lockOwner) => {
+    // It has only begun: its run is the one that is meant.
+    if (number === undefined && lockOwner?.run === null) return null;
+    return { run: await runMeant(store, number, lockOwner), order: { do: what } };
+  };
   showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);
 }
 

@@ -50,6 +50,7 @@ export async function plan({
     ...sheetOptions(flags, machine),
     run: runOptions(flags),
     publish: publishSettings(flags),
+    agreeToForeignUse: async () => flags.acceptForeignUse ?? false,
     clock: machine.clock,
     log: await openLog(flags, machine),
     signal: machine.interrupt(),

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { defined } from "../../core/defined.js";
-import type { EditionChoice } from "../../job/run/job-of.js";
+import type { EditionChoice } from "../../job/paid/job-of.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
 import type { Machine } from "../../machine.js";
 import type { ReadOptions } from "../../manifest/read.js";

@@ -188,12 +188,6 @@ const { onInsufficient, onDailyLimit, maxFailures, retries, until, maxDuration, 
 export const resumeFlags = {
   yes: yesFlag,
   maxPrice: maxPriceFlag,
-  acceptForeignUse: toggle(
-    "continue though the key was charged for requests that this machine did not send",
-    {
-      inFiles: "never",
-    },
-  ),
   ...serviceFlags,
   ...asChanges({
     maxCredits,

@@ -36,6 +36,17 @@ export const modelsFlags = {
 };
 export type ModelsFlags = FlagsOf<typeof modelsFlags> & SharedFlags;
 
+export const accountFlags = {
+  sameService: option(
+    "<url>",
+    "the service has moved for good: it is the one that was at this address",
+    anyText,
+    { conflicts: ["sandbox"], inFiles: "never" },
+  ),
+  ...serviceFlags,
+};
+export type AccountFlags = FlagsOf<typeof accountFlags> & SharedFlags;
+
 export const doctorFlags = {
   out: option("<folder>", "output folder to check (default: outputs in the workspace)", pathName, {
     isPath: true,

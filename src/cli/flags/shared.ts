@@ -146,8 +146,11 @@ export function publishSettings(flags: PublishFlags & Pick<SharedFlags, "ofFiles
 /** Flags of every command that continues a run. */
 export const carryFlags = { ...whileItRuns, ...publishFlags };
 
-/** The cap of the account, not of one run: its current value applies to runs that started earlier too. */
+/** What holds for everything that is bought with the account, not for one run: also for runs that started earlier. */
 export const dailyCapFlags = grouped("Spending:", {
+  acceptForeignUse: toggle("buy though the key was charged for requests that this machine did not send", {
+    inFiles: "never",
+  }),
   maxCreditsPerDay: option(
     "<n>",
     "spend at most this many credits from midnight to midnight, over all runs of the account",

@@ -9,6 +9,7 @@ import { jsonText } from "../../text/terminal.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
+import { agreesToForeignUse } from "./confirm.js";
 import type { Display } from "./display.js";
 import type { LiveGallery } from "./live-gallery.js";
 import { openLog } from "./log.js";
@@ -61,6 +62,7 @@ export async function jobOptions(
     unreachableMs: flags.unreachableWait,
     ...(flags.work === false ? { work: false } : {}),
     ...dailyOf(flags),
+    agreeToForeignUse: (what) => agreesToForeignUse(what, flags, { machine, interrupt, display }),
     async onBegin(run) {
       const { id, jobName, options } = run;
       const news = () => openNews(workspace, id, clock);

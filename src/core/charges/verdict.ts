@@ -18,6 +18,7 @@ import {
   candidates,
   clarity,
   elapsed,
+  foreignCredits,
   foreignRequests,
   type Hypothesis,
   isAwaited,
@@ -213,6 +214,8 @@ export interface Judgement extends LearnedCounting {
   verdicts: ({ entry: number } & ChargeFinding)[];
   /** The new baseline; null keeps the present one. */
   baseline: number | null;
+  /** What the key was charged for requests from elsewhere before the new baseline, if that is more than nothing. */
+  foreign?: Credits;
   /** Unknown POSTs without a verdict. */
   unsettled: number;
   /** When another reading could settle something (UTC ms by this machine); null if none could. */
@@ -242,7 +245,8 @@ export function reconcile(evidence: ChargeEvidence): Judgement {
   }
   // If several cannot be distinguished, none can be judged: the next baseline contains what each may have cost.
   const hopeless = why ?? judged[0]?.evidence;
-  if (hopeless !== undefined) return leaveToPerson(facts, open, hopeless);
+  if (hopeless !== undefined)
+    return { ...leaveToPerson(facts, open, hopeless), foreign: foreignCredits(evidence) };
   const last = facts.readings.findLast(
     (reading) => clarity(facts, reading) === "clear" && !isBetween(facts, reading),
   );

@@ -61,6 +61,8 @@ export interface RunOptions {
   sheetFlags?: readonly (readonly string[])[];
   /** The run was rebuilt: its own options are lost, and it submits nothing until it gets a cap. */
   rebuilt?: true;
+  /** Defaults of the manifest that were left out of requests for a model, which did not take them then, by model. */
+  leftOut?: Readonly<Record<string, readonly string[]>>;
   /** Who began the run, and on which machine; the schedule and its due time (ISO 8601) if a schedule did. */
   beganBy?: { user: string; host: string; schedule?: string; due?: string };
 }

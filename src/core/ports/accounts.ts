@@ -10,7 +10,7 @@ import type { BalanceMark, Counters, SpendLog, SpendLogOwner, TakenCredits } fro
  * The port to what workspaces and processes on this machine share: which key belongs to which account, and the
  * account's request ledger. Every method is one transaction.
  */
-export interface Accounts {
+export interface Accounts extends PlacesPort {
   /** The account of a key; a new unnamed account if the key was never seen before. */
   accountOf(origin: string, keyFingerprint: string): Promise<Account>;
   /**
@@ -79,6 +79,29 @@ export interface Accounts {
     models: readonly string[],
   ): Promise<{ model: string; group: string; ms: number }[]>;
   close(): Promise<void>;
+}
+
+/** Where workspaces and services are now. */
+export interface PlacesPort {
+  /** A workspace is used in this place, from which other workspaces can name it. */
+  usedIn(workspace: LoggedWorkspace): Promise<void>;
+  /** The name of the service at an address: the address, unless a person has said that it is the same as an earlier one. */
+  serviceAt(address: string): Promise<string>;
+  /**
+   * The service at `address` is the one that this user knows by `origin`, and has moved. Returns how many paid requests
+   * were sent to the new address as to another service; null, and nothing is changed, if the user is not known there.
+   */
+  sameService(move: { address: string; origin: string; user: string }): Promise<number | null>;
+}
+
+/** A workspace as the spend log knows it. */
+export interface LoggedWorkspace {
+  /** Its id, which moves with it; the schema of its database; or its state file, while it has no id. */
+  name: string;
+  /** Its state file, or the schema of its database. */
+  state: string;
+  /** Its folder. */
+  root: string;
 }
 
 /** Who calls the service: an account, with one of its keys. */

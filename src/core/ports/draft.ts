@@ -46,6 +46,8 @@ export interface Draft {
   linksOf(child: number): ResolvedLink[];
   /** Null if nothing is made of the row. */
   slotAt(position: number): (DraftSlot & { number: number; repeat: number }) | null;
+  /** The item at that position is of another kind. */
+  remake(position: number, kind: ItemKind): void;
   /** An item with links is known once the keys of its parents are. */
   finish(
     position: number,

@@ -32,16 +32,23 @@ export interface SpendLog {
    * reading. With many paid requests all writers wait for long.
    */
   judgeAlone(settings: ReconcileSettings): Promise<{ evidence: ChargeEvidence; judgement: Judgement } | null>;
+  /**
+   * What the key was charged for requests that this machine did not send, since this workspace last bought with it
+   * (`since`, UTC ms): the least that the counters show.
+   */
+  foreign(settings: ReconcileSettings): Promise<{ credits: Credits; since: number }>;
+  /** This workspace buys, and knows of what was charged elsewhere until now. */
+  knowForeign(settings: ReconcileSettings): Promise<void>;
   /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
-  /** Another workspace whose request made this task, with any key of the service; null if none is recorded. */
+  /** The folder of another workspace whose request made this task, with any key of the service; null if none is recorded. */
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
   open(): Promise<OpenEntry[]>;
   /**
-   * Entries of this workspace, sent at `since` (UTC ms) or later with any key of the service, that were or may have
-   * been charged and whose end is not recorded: no answer yet, no answer at all, or the task is still open. Oldest
-   * first.
+   * Entries of this workspace, and of any that was in its place before, sent at `since` (UTC ms) or later with any key
+   * of the service, that were or may have been charged and whose end is not recorded: no answer yet, no answer at all,
+   * or the task is still open. Oldest first.
    */
   unended(since: number): Promise<PaidAttempt[]>;
   /**
@@ -50,10 +57,10 @@ export interface SpendLog {
    */
   newestPaid(since: number): Promise<Omit<PaidAttempt, "intendedAt" | "answered"> | null>;
   /**
-   * What other workspaces have paid for, or may have, since then (UTC ms) with any key of the service. Page by page: it
-   * may be more than fits into memory.
+   * What other workspaces have paid for, or may have, since then (UTC ms) with any key of the service; with `own`, what
+   * this one has paid for as well. Page by page: it may be more than fits into memory.
    */
-  paidElsewhere(since: number): AsyncIterable<readonly PaidElsewhere[]>;
+  paidElsewhere(since: number, own?: boolean): AsyncIterable<readonly PaidElsewhere[]>;
 }
 
 export interface PaidElsewhere {
@@ -61,8 +68,9 @@ export interface PaidElsewhere {
   itemKey: string;
   /** By the service's clock as far as it was known (UTC ms). */
   sentAt: number;
-  /** The path of that workspace's state file. */
+  /** The name of that workspace, and the folder in which it was last used. */
   workspace: string;
+  root: string;
   /** It has no answer, and may have been charged. */
   isInDoubt: boolean;
 }
@@ -89,7 +97,7 @@ export interface SpendLogOwner {
   origin: string;
   /** Of the key. */
   fingerprint: string;
-  /** The path of the workspace's state file. */
+  /** The name of the workspace. */
   workspace: string;
 }
 

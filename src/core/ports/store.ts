@@ -29,6 +29,10 @@ export interface Store extends Orders {
    * than fit into memory.
    */
   history(jobName: string): AsyncIterable<readonly Item[]>;
+  /** Variants that a person has ordered and agreed to pay for, and that are not submitted yet. */
+  ordered(jobName: string, edition: string): Promise<OrderedVariant[]>;
+  /** The price groups of the job's items of an edition. */
+  priceGroups(jobName: string, edition: string): Promise<string[]>;
   /** Items of the job that have files in the archive or no row any more; or only the items without a row. */
   toArrange(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**
@@ -400,6 +404,14 @@ export interface NewItem {
   cells: readonly (readonly [column: string, text: string])[];
   /** The price that was planned for it. */
   price: Credits;
+}
+
+/** A variant that a redo has added. */
+export interface OrderedVariant {
+  rowId: string;
+  price: Credits;
+  /** The key of the item of its row; null if the job does not have it any more. */
+  of: string | null;
 }
 
 export interface Item extends NewItem {

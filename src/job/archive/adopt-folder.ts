@@ -16,9 +16,9 @@ import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { count } from "../../text/amounts.js";
+import { unfinishedOf } from "../paid/owner.js";
 import { manifestProblems, mustBeManifest, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
-import { unfinishedOf } from "../run/run-owner.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {
@@ -34,7 +34,7 @@ export interface Adoption {
   taken: { rowId: string; from: string; file: string | null }[];
   /** Files that are not what their row asks for. */
   refused: { rowId: string; from: string; reason: string }[];
-  /** Files whose rows are archived or were submitted. */
+  /** Files whose rows are archived, submitted or skipped. */
   kept: string[];
   /** Files whose name matches no row, or more than one. */
   unmatched: string[];
@@ -42,9 +42,12 @@ export interface Adoption {
   left: number;
 }
 
-/** Whether an item is not paid for yet. An item already at the service is not replaced by a file. */
-function isOpen({ standing }: PlannedItem): boolean {
-  return ["new", "planned", "blocked", "failed"].includes(standing);
+/**
+ * Whether an item is not paid for yet, whatever became of its run. An item already at the service is not replaced by a
+ * file.
+ */
+function isOpen({ standing, due }: PlannedItem): boolean {
+  return due ? standing !== "archived" : standing === "failed";
 }
 
 /**

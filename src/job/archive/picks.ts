@@ -1,7 +1,10 @@
+import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
+import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
+import { openReceipts } from "../../run/receipts/receipts.js";
 import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "../orders/item-named.js";
 import { type ItemName, placed } from "../orders/review.js";
@@ -56,12 +59,15 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     for (const other of undo || also ? [] : before.filter(({ id }) => !named.has(id)))
       others.set(rowInWorkspace(other), [...(others.get(rowInWorkspace(other)) ?? []), other]);
     const replaced = (item: Item) => others.get(rowInWorkspace(item)) ?? [];
-    const ids = items.map(({ id }) => id);
-    await store.pick(
-      undo
-        ? { picked: [], unpicked: ids }
-        : { picked: ids, unpicked: items.flatMap(replaced).map(({ id }) => id) },
-    );
+    const [picked, unpicked] = undo ? [[], items] : [items, items.flatMap(replaced)];
+    await store.pick({ picked: picked.map(({ id }) => id), unpicked: unpicked.map(({ id }) => id) });
+    const runs = await store.runs();
+    const decided = (some: readonly Item[], decision: RecordedDecision["decision"]) =>
+      some.map((item) => ({ job: jobNameOf(item, runs), key: item.key, decision }));
+    await openReceipts(nodeDisk, workspace, () => clock.now()).decided([
+      ...decided(unpicked, "unpicked"),
+      ...decided(picked, "picked"),
+    ]);
     return items.map((item) => ({
       rowId: item.rowId,
       before: had.has(item.id),

@@ -19,7 +19,7 @@ import {
 } from "../workspace/history.js";
 import { claimedBy, readIdentity } from "../workspace/identity.js";
 import { archiveBucket, bucketNamed } from "../workspace/outputs-place.js";
-import { isReadOnly, openSharedData, stateName, withStore } from "../workspace/state.js";
+import { isReadOnly, loggedWorkspace, openSharedData, withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 
 export interface Check {
@@ -205,7 +205,11 @@ async function forgottenBy(workspace: Workspace, store: Store, clock: Clock): Pr
   if (accounts === null) return null;
   try {
     // The newest payment of a workspace does not depend on the key.
-    const spendLog = accounts.spendLog({ origin: "", fingerprint: "", workspace: stateName(workspace) });
+    const spendLog = accounts.spendLog({
+      origin: "",
+      fingerprint: "",
+      workspace: loggedWorkspace(workspace).name,
+    });
     return await forgottenPayment(workspace, store, spendLog).catch(() => null);
   } finally {
     await accounts.close();

@@ -44,7 +44,7 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
   const accounts = await openSharedData(options.place, options.clock);
   try {
     const { origin, key } = options.connection;
-    const account = await accounts.accountOf(origin, fingerprint(key));
+    const account = await accounts.accountOf(await accounts.serviceAt(origin), fingerprint(key));
     const caller = { accountId: account.id, fingerprint: fingerprint(key) };
     const slot = await accounts.reserve(caller, "me");
     if (!slot.ticket) {

@@ -6,6 +6,7 @@ import { type Credits, inCredits, showCredits, sumOf } from "../../core/money.js
 import type { ItemOrder, OrderOutcome, RunOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Changes, Item, NewItem, Run, Store, TransactionPart } from "../../core/ports/store.js";
+import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
 import { someOf } from "../../text/reasons.js";
 import { terminalText } from "../../text/terminal.js";
@@ -69,7 +70,8 @@ function* cancel(changes: Changes, { clock, atWork }: RunOrderContext, run: Run)
     : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which ${owed === 1 ? "is" : "are"} or may be paid for`;
 }
 
-const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
+/** States of items that are paid for, or may be, and are not collected yet. */
+export const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
 
 /** An interrupted process leaves its run without a recorded end. */
 function* closed(changes: Changes, clock: Clock, { id, endedAt }: Run): TransactionPart<void> {
@@ -100,6 +102,8 @@ export interface AppliedOrder {
   done: string;
   /** The runs that still have to continue with the items: theirs, or the one started for them. */
   runs: readonly Run[];
+  /** What a person has decided about items by it, for the receipts. */
+  decisions?: readonly RecordedDecision[];
 }
 
 /**
@@ -142,8 +146,21 @@ async function decide(
       released.length === 0
         ? ""
         : `, and ${count(released.length, "item that waited", "items that waited")} can be made`;
-    return { done: `${named} ${approval}${next}`, runs: runs.filter(({ id }) => released.includes(id)) };
+    return {
+      done: `${named} ${approval}${next}`,
+      runs: runs.filter(({ id }) => released.includes(id)),
+      decisions: items.map((item) => decisionOn(item, runs, approval)),
+    };
   };
+}
+
+function decisionOn(
+  { jobId, key }: Item,
+  runs: readonly Run[],
+  decision: RecordedDecision["decision"],
+): RecordedDecision {
+  const job = runs.find((run) => run.jobId === jobId)?.jobName ?? "";
+  return { job, key, decision };
 }
 
 /** Reopens a cancelled run for these items; its other items are still not submitted. */
@@ -170,6 +187,7 @@ async function redo(
         "rejected",
       );
     return {
+      decisions: rejects ? items.map((item) => decisionOn(item, [run], "rejected")) : [],
       runs: [yield* addVariants(changes, run, variants)],
       done: `${someOf(variants.map(({ rowId }) => rowId))} ${variants.length === 1 ? "is" : "are"} planned`,
     };

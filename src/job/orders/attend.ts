@@ -11,7 +11,7 @@ import type { Changes, Run, Store, TransactionPart } from "../../core/ports/stor
 import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
 import { resumeCommand } from "../workspace/find-run.js";
-import { applyRunOrder, checkedOrder, leaveOpen } from "./apply.js";
+import { type AppliedOrder, applyRunOrder, checkedOrder, leaveOpen } from "./apply.js";
 import { type Facts, OrderFacts, type ServiceLookup } from "./facts.js";
 
 /** Milliseconds between two checks for orders: they are applied within a second. */
@@ -120,15 +120,31 @@ class OrderRound {
     const charges = await accounts.highestCharges(accountId);
     const apply = await checkedOrder({ store, spendLog, facts, charges }, run, order);
     const handOn = this.handOn.bind(this);
+    let decided: AppliedOrder["decisions"] = [];
     const outcome = await this.carryOut(given, function* (changes) {
-      const { done, runs } = yield* apply(changes);
+      const { done, runs, decisions } = yield* apply(changes);
+      decided = decisions;
       const said = [done];
       for (const each of runs) said.push(yield* handOn(changes, each, order));
       return { kind: "done", message: said.join("; ") };
     });
+    if (outcome !== null) await this.record(decided ?? []);
     // A person wants another try, so earlier failures of the model do not count.
     if (outcome !== null && "agreed" in order)
       for (const id of order.items) session.gate.breaker.forget((await store.item(id)).model);
+  }
+
+  /** The database has what was decided; a disk that refuses the receipts does not end the run. */
+  private async record(decided: NonNullable<AppliedOrder["decisions"]>): Promise<void> {
+    const { receipts, log } = this.session.ports;
+    await receipts
+      .decided(decided)
+      .catch((error: unknown) =>
+        log.warn(
+          { error: String(error) },
+          "a decision could not be added to the receipts, only to the database",
+        ),
+      );
   }
 
   /**

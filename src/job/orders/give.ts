@@ -1,8 +1,10 @@
+import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { openReceipts } from "../../run/receipts/receipts.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { capNeeded } from "../workspace/left-to-do.js";
@@ -10,7 +12,7 @@ import { type LockOwner, lockOwnerOf, takeWorkspaceLock, type WorkspaceLock } fr
 import type { WorkspaceSession } from "../workspace/open.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./apply.js";
+import { type AppliedOrder, applyRunOrder, checkedOrder, leaveOpen, pricesNow } from "./apply.js";
 import { factsFor, needsFacts } from "./facts.js";
 import { agreedTo, type FindItems, type ItemRequest, type PriceConsent, plannedRest } from "./request.js";
 
@@ -22,8 +24,14 @@ export interface GiveOptions {
   onSlow(message: string): void;
 }
 
-/** Finds the run and the order for it; called again if the running process ends in the meantime. */
-export type WantedOrder = (store: Store, lockOwner: LockOwner | null) => Promise<{ run: Run; order: Order }>;
+/**
+ * Finds the run and the order for it; called again if the running process ends in the meantime, and after a while if it
+ * returns null: the process that has the lock has not begun its run.
+ */
+export type WantedOrder = (
+  store: Store,
+  lockOwner: LockOwner | null,
+) => Promise<{ run: Run; order: Order } | null>;
 
 export interface Carried extends OrderOutcome {
   run: Run;
@@ -50,9 +58,12 @@ export async function giveOrder<Here>(
 ): Promise<Here | Carried> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     const carried = (await here()) ?? (await handedOver(options, wanted));
     if (carried) return carried;
+    if (options.signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was changed");
+    if (tries === slowReads)
+      options.onSlow("another command is about to begin a run; press Ctrl-C not to wait for it");
     await clock.sleep(pollMs, options.signal);
   }
 }
@@ -68,8 +79,8 @@ export async function carriedOutHere(
   try {
     const store = await lock.openStore();
     try {
-      const { run, order } = await wanted(store, null);
-      return { ...(await outcomeHere(store, clock, run, order)), run, order, by: null };
+      const { run, order } = (await wanted(store, null)) ?? noOrder();
+      return { ...(await outcomeHere(store, workspace, clock, { run, order })), run, order, by: null };
     } finally {
       await store.close();
     }
@@ -78,18 +89,31 @@ export async function carriedOutHere(
   }
 }
 
-async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
+function noOrder(): never {
+  throw new Error("an order that waits although nobody has the workspace");
+}
+
+async function outcomeHere(
+  store: Store,
+  workspace: Workspace,
+  clock: Clock,
+  { run, order }: { run: Run; order: Order },
+): Promise<OrderOutcome> {
   if (isRunOrder(order))
     return store.together((changes) => applyRunOrder(changes, { clock, atWork: null }, run, order));
   const work = { store, spendLog: null, facts: {}, charges: new Map() };
   const apply = await checkedOrder(work, run, order);
-  return store.together(function* (changes) {
-    const { done, runs } = yield* apply(changes);
-    if (runs.length === 0) return { kind: "done", message: done };
+  let decided: AppliedOrder["decisions"] = [];
+  const outcome = await store.together(function* (changes) {
+    const { done, runs, decisions } = yield* apply(changes);
+    decided = decisions;
+    if (runs.length === 0) return { kind: "done" as const, message: done };
     for (const each of runs) yield* leaveOpen(changes, clock.now(), each);
     const commands = runs.map((each) => `\`${resumeCommand(each, false)}\``);
-    return { kind: "done", message: `${done}: ${commands.join(" and ")}` };
+    return { kind: "done" as const, message: `${done}: ${commands.join(" and ")}` };
   });
+  await openReceipts(nodeDisk, workspace, () => clock.now()).decided(decided ?? []);
+  return outcome;
 }
 
 /** Null when the running process ended without applying it. */
@@ -97,7 +121,9 @@ async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Ca
   const { workspace, clock, signal, onSlow } = options;
   return withStore(workspace, clock, async (store) => {
     const by = await lockOwnerOf(workspace);
-    const { run, order } = await wanted(store, by);
+    const meant = await wanted(store, by);
+    if (meant === null) return null;
+    const { run, order } = meant;
     const id = await store.give(run.id, order);
     for (let reads = 1; ; reads++) {
       const outcome = await store.outcomeOf(id);
@@ -122,21 +148,24 @@ export function continuationOf(findItems: FindItems, consent: PriceConsent): Con
       wanted = await findItems(store);
       return wanted.run;
     },
-    async change({ store, account }, _, now) {
+    async change({ store, account, workspace }, _, now, { refused }) {
       if (!wanted) throw new Error("an order that was never found");
       const { run, order, offered, note = null } = wanted;
+      if (refused !== null && "agreed" in order)
+        throw new EarlyExit("usage", `${refused}. Nothing was changed.`);
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
       const priced = { order, offered: pricesNow(offered, facts, charges), note };
       const agreed = await agreedTo(priced, consent, await plannedRest(store, run, order));
       const work = { store, spendLog: account.spendLog, facts, charges };
       const apply = await checkedOrder(work, run, agreed);
-      const runs = await store.together(function* (changes) {
+      const { runs, decisions = [] } = await store.together(function* (changes) {
         const applied = yield* apply(changes);
         // If this process ends before it continues the run, `resume` does.
         for (const each of applied.runs) yield* leaveOpen(changes, now, each);
-        return applied.runs;
+        return applied;
       });
+      await openReceipts(nodeDisk, workspace, () => now).decided(decisions);
       const own = await coveringOrder(store, runs[0] ?? run, now);
       return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },
@@ -154,6 +183,12 @@ async function coveringOrder(store: Store, run: Run, now: number): Promise<Run> 
   return { ...run, options };
 }
 
+/** Whether anything may be bought: if not, only what is paid for is collected. */
+export interface Buying {
+  /** Why a person has to agree first; null if nothing speaks against buying. */
+  refused: string | null;
+}
+
 /** What resume, retry and redo have in common: they continue an existing run and read no manifest. */
 export interface Continuation {
   /**
@@ -165,5 +200,5 @@ export interface Continuation {
    * Makes changes before the run continues, with the workspace locked and the account known; returns the run to
    * continue.
    */
-  change?(opened: WorkspaceSession, run: Run, now: number): Promise<Run>;
+  change?(opened: WorkspaceSession, run: Run, now: number, buying: Buying): Promise<Run>;
 }

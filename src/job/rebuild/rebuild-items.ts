@@ -19,6 +19,7 @@ import {
   type KnownAttempt,
   KnownAttempts,
   lineIn,
+  type RecordedDecision,
 } from "../../run/receipts/receipt-lines.js";
 import { toldPath } from "../../store/workspace/own-paths.js";
 import { sha256Of } from "../../text/pieces.js";
@@ -28,6 +29,8 @@ import type { Workspace } from "../workspace/workspace.js";
 export interface ReceiptHistory {
   /** In the order of submission, with absolute paths. */
   attempts: readonly KnownAttempt[];
+  /** What people have decided, in their order. */
+  decisions: readonly RecordedDecision[];
   lines: number;
   /** Numbers of the unreadable lines, from 1. */
   unreadable: readonly number[];
@@ -39,6 +42,7 @@ export function readReceiptHistory({
   receiptsFile,
 }: Pick<Workspace, "root" | "receiptsFile">): ReceiptHistory {
   const attempts = new KnownAttempts();
+  const decisions: RecordedDecision[] = [];
   const unreadable: number[] = [];
   let [lines, number] = [0, 0];
   for (const row of existsSync(receiptsFile) ? fileLines(receiptsFile) : []) {
@@ -47,9 +51,10 @@ export function readReceiptHistory({
     lines++;
     const line = lineIn(row);
     if (line === null) unreadable.push(number);
+    else if (line.type === "decision") decisions.push(line);
     else attempts.note(line.type === "intent" ? withPaths(line, root) : line);
   }
-  return { attempts: attempts.all, lines, unreadable };
+  return { attempts: attempts.all, decisions, lines, unreadable };
 }
 
 function withPaths(intent: IntentLine, root: string): IntentLine {
@@ -157,6 +162,14 @@ export interface FoundItem {
   outputs: readonly ArchivedLine[];
   /** Tasks that had outputs, of which the files may be gone. */
   made: ReadonlySet<string>;
+  /** What people have decided about it. */
+  decided: Decided;
+}
+
+/** Null if nobody has decided. */
+export interface Decided {
+  approval: "approved" | "rejected" | null;
+  picked: boolean;
 }
 
 export interface FoundItems {
@@ -182,9 +195,28 @@ export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): Fo
     const isNewest = line.task !== "" && outputs.every(({ task }) => task === line.task);
     if (attempts.size === 0 && isNewest) outputs.push(line);
   }
-  const items = gathering.all.flatMap((gathered, index) => foundIn(gathered, index + 1) ?? []);
+  const decided = decidedIn(receipts.decisions);
+  const items = gathering.all.flatMap((gathered, index) => foundIn(gathered, index + 1, decided) ?? []);
   const known = new Set(items.flatMap(({ attempts }) => tasksOf([...attempts.values()])));
   return { items, orphans: tasksOf(receipts.attempts).filter((task) => !known.has(task)) };
+}
+
+/** The last decisions about each item. The folder of a job has its name as a file can have it. */
+function decidedIn(decisions: readonly RecordedDecision[]): Map<string, Decided> {
+  const found = new Map<string, Decided>();
+  for (const { job, key, decision } of decisions) {
+    const name = decidedName(job, key);
+    const { approval, picked } = found.get(name) ?? nothingDecided;
+    const isPick = decision === "picked" || decision === "unpicked";
+    found.set(name, isPick ? { approval, picked: decision === "picked" } : { approval: decision, picked });
+  }
+  return found;
+}
+
+const nothingDecided: Decided = { approval: null, picked: false };
+
+function decidedName(job: string, key: string): string {
+  return `${key} ${safeName(job)}`;
 }
 
 /** The receipts and files of one item. A job has one item of a key. */
@@ -232,11 +264,16 @@ class Gathering {
 }
 
 /** Null for an item without any intent or file. */
-function foundIn({ job, attempts, outputs, made }: Gathered, position: number): FoundItem | null {
+function foundIn(
+  { job, key, attempts, outputs, made }: Gathered,
+  position: number,
+  decisions: ReadonlyMap<string, Decided>,
+): FoundItem | null {
+  const decided = decisions.get(decidedName(job, key)) ?? nothingDecided;
   const intent = [...attempts.values()].findLast((attempt) => attempt.intent)?.intent ?? null;
   const [line] = outputs;
-  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs, made };
-  return line ? { job, item: fromLine(line, position), intent, attempts, outputs, made } : null;
+  if (intent) return { job, item: fromIntent(intent, position), intent, attempts, outputs, made, decided };
+  return line ? { job, item: fromLine(line, position), intent, attempts, outputs, made, decided } : null;
 }
 
 function fromIntent(intent: IntentLine, position: number): NewItem {
@@ -261,6 +298,7 @@ function fromIntent(intent: IntentLine, position: number): NewItem {
     rowId: intent.row,
     name: intent.name,
     category: intent.category,
+    ...(intent.approve ? { approve: true as const } : {}),
     price: credits(intent.price),
   };
 }

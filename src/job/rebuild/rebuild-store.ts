@@ -210,6 +210,7 @@ async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<
     events,
     note: lines.length === 0 ? (last?.message ?? null) : task ? null : "made elsewhere",
     failureKind: lines.length === 0 ? failureKind : null,
+    ...found.decided,
   };
 }
 

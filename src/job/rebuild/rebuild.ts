@@ -155,6 +155,10 @@ async function factsOf(
       counts: await store.countAll(),
       owing,
       orphans,
+      decisions: {
+        picks: items.filter(({ decided }) => decided.picked).length,
+        approvals: items.filter(({ decided }) => decided.approval !== null).length,
+      },
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
       archive: {
         indexes: archive.indexes,
@@ -174,6 +178,8 @@ export interface Rebuilt {
   owing: readonly number[];
   receipts: { lines: number; unreadable: readonly number[] };
   archive: { indexes: number; missing: readonly string[] };
+  /** How many items are picked, and how many approved or rejected, as the receipts have it. */
+  decisions: { picks: number; approvals: number };
   /** Paid tasks whose requests can no longer be read. */
   orphans: readonly string[];
   /** Items of the old database; null if it could not be read. */

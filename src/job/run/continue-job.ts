@@ -1,20 +1,23 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, inCredits } from "../../core/money.js";
+import { inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
+import { paidFor } from "../orders/apply.js";
 import type { Continuation } from "../orders/give.js";
+import { plannedRest } from "../orders/request.js";
+import { type RestPaid, restPaidAlready } from "../paid/already.js";
+import { foreignUse } from "../paid/foreign-use.js";
+import { isOwn, sameServiceCommand } from "../paid/owner.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 import { checkCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
-import { paidMeanwhile } from "./paid-before.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
-import { isOwn } from "./run-owner.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
@@ -42,7 +45,13 @@ export async function continueJob<Result>(
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     if (!options.fetchOnly) await refuseMadeElsewhere(opened, found);
-    const changed = (await continuation.change?.(opened, found, options.clock.now())) ?? found;
+    const buying = { refused: await refusedToBuy(options, opened, found) };
+    const changed = (await continuation.change?.(opened, found, options.clock.now(), buying)) ?? found;
+    const buys = !options.fetchOnly && (await plannedRest(opened.store, changed)).items > 0;
+    const notAgreed = buys ? buying.refused : null;
+    if (notAgreed !== null && !(await owesAnything(opened.store, changed)))
+      throw new EarlyExit("usage", `${notAgreed}. Nothing was submitted.`);
+    if (buys && notAgreed === null) await opened.account.spendLog.knowForeign(changed.options);
     const unstarted = (await opened.store.run(changed.id)) ?? changed;
     const startedAt = options.clock.now();
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
@@ -57,6 +66,7 @@ export async function continueJob<Result>(
       ...reading,
       opened,
       run,
+      notAgreed,
       inOrder: false,
       leftOut: 0,
     }).catch((error: unknown) => leaveUnstarted(error, opened.store, unstarted));
@@ -100,25 +110,38 @@ async function refuseMadeElsewhere(
   { store, account }: Pick<WorkspaceSession, "store" | "account">,
   run: Run,
 ): Promise<void> {
-  const made = await store.madeElsewhere(run.id);
-  if (made !== null) throw madeMeanwhile(run, `made meanwhile for job ${made.jobName}`, made);
-  const paid = await paidMeanwhile(account, store, run);
-  if (paid === null) return;
-  throw madeMeanwhile(run, `paid for meanwhile in the workspace ${terminalText(paid.root)}`, paid);
+  const paid = await restPaidAlready(account, store, run);
+  if (paid !== null) throw madeMeanwhile(run, paid);
 }
 
-function madeMeanwhile(
-  run: Run,
-  how: string,
-  { items, credits, rowId }: { items: number; credits: Credits; rowId: string },
-): EarlyExit {
-  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} ${how}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
+function madeMeanwhile(run: Run, { items, credits, rowId, how }: RestPaid): EarlyExit {
+  const made =
+    "job" in how
+      ? `made meanwhile for job ${how.job}`
+      : `paid for meanwhile in the workspace ${terminalText(how.root)}`;
+  const what = `${terminalText(rowId)}${items === 1 ? " was" : ` and ${items - 1} more were`} ${made}, and run ${run.id} would pay for ${items === 1 ? "it" : "them"} again, for ${inCredits(credits)}`;
   const rehearsal = run.options.sandbox ? " --sandbox" : "";
   return new EarlyExit(
     "usage",
     `${what}. Nothing was sent. \`bulkgen run ${shellWord(run.manifest)}${rehearsal}\` continues the run with the rows that its sheet has now, ` +
       `\`bulkgen cancel ${run.id}${rehearsal}\` ends it; what is paid for is collected either way.`,
   );
+}
+
+/** Why nothing is bought for a run before a person agrees; null if nothing speaks against it. */
+async function refusedToBuy(
+  { fetchOnly = false, agreeToForeignUse }: JobOptions,
+  { account }: Pick<WorkspaceSession, "account">,
+  { options }: Run,
+): Promise<string | null> {
+  if (fetchOnly || options.sandbox) return null;
+  return foreignUse(account, options, agreeToForeignUse);
+}
+
+/** Whether a run has something to collect, or to settle. */
+async function owesAnything(store: Store, { id }: Run): Promise<boolean> {
+  const counts = await store.counts(id);
+  return paidFor.some((state) => counts[state] > 0);
 }
 
 function checkOwner(run: Run, user: string, origin: string): void {
@@ -129,10 +152,14 @@ function checkOwner(run: Run, user: string, origin: string): void {
       `run ${run.id} was rebuilt from an archive, which does not say whose run it was. Nothing was sent for it. Run its manifest again instead.`,
     );
   }
+  const moved =
+    run.accountId === user
+      ? `. If the service has moved for good, run ${sameServiceCommand(run.origin)}`
+      : "";
   throw new EarlyExit(
     "usage",
     `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +
       `got user ${user} at ${origin}. Nothing was sent for it. ` +
-      `Set a key of user ${run.accountId} and the address ${run.origin}.`,
+      `Set a key of user ${run.accountId} and the address ${run.origin}${moved}.`,
   );
 }

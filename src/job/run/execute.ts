@@ -22,7 +22,7 @@ import { type OrderPolling, pollOrders } from "../orders/attend.js";
 import type { WorkspaceLock } from "../workspace/lock.js";
 import { endRefused } from "../workspace/open.js";
 import { bucketNamed } from "../workspace/outputs-place.js";
-import { stateName } from "../workspace/state.js";
+import { loggedWorkspace } from "../workspace/state.js";
 import { closeRun, type Execution } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
 
@@ -35,6 +35,8 @@ export interface ExecuteOptions extends AccountReading, OutputsOptions {
   interrupt: AbortSignal;
   unreachableMs: number;
   fetchOnly?: boolean;
+  /** Why nothing is bought before a person agrees; null if everything is agreed to. */
+  notAgreed?: string | null;
   /** The balance does not cover all planned items. */
   inOrder: boolean;
   /** Items that were left out because the credits do not cover them. */
@@ -52,6 +54,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
   const session = openSession(portsOf(options, { outputs, bell, lanes }), settingsOf(options, lanes));
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
+  else if (options.notAgreed)
+    session.gate.stop("agreement", `${options.notAgreed}. What is paid for was collected`);
   try {
     const orders = await begin(options, session, outputs);
     try {
@@ -116,7 +120,7 @@ function portsOf(
     accounts: account.accounts,
     accountId: account.accountId(),
     fingerprint: account.fingerprint,
-    workspace: stateName(workspace),
+    workspace: loggedWorkspace(workspace).name,
     service: account.service,
     receipts: openReceipts(nodeDisk, workspace, () => clock.now()),
     save,

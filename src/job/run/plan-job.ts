@@ -8,6 +8,7 @@ import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
+import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseForgotten, refuseOutdated } from "../workspace/history.js";
 import { openStore } from "../workspace/state.js";
@@ -21,6 +22,7 @@ export interface PlanJobOptions extends SheetOptions {
   /** The options that the run would have. */
   run: RunOptions;
   publish: PublishSettings;
+  agreeToForeignUse?: AgreeToForeignUse;
   clock: Clock;
   log: Log;
   signal: AbortSignal;
@@ -54,7 +56,8 @@ export async function planJob<Result>(
     });
     undo.push(() => account.close());
     if (store) await refuseForgotten(workspace, store, account.spendLog);
-    const { origin, sandbox } = connection;
+    const { sandbox } = connection;
+    const { origin } = account;
     const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
     return await use(plan);
   } finally {

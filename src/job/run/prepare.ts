@@ -7,10 +7,11 @@ import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import { indexName } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { deadlineOf, type RunOptions } from "../../core/next/options.js";
+import { inCredits, sumOf } from "../../core/money.js";
+import { deadlineOf, defaultRunOptions, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { OrderedVariant, Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { whyNoManifest } from "../../manifest/formats/bytes.js";
@@ -19,7 +20,15 @@ import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
+import type {
+  Duplicates,
+  Finding,
+  OnMissing,
+  Plan,
+  PlanInput,
+  Selection,
+  SubmitOrder,
+} from "../../plan/plan.js";
 import {
   isPublishTarget,
   type PublishSettings,
@@ -28,12 +37,14 @@ import {
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
+import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
+import { paidAlready } from "../paid/already.js";
+import { type AgreeToForeignUse, foreignUse, hasHistory } from "../paid/foreign-use.js";
+import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
+import { isOwn, unfinishedOf } from "../paid/owner.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
-import { archivedBefore, paidBefore, paidElsewhere } from "./paid-before.js";
-import { madeForOthers, otherAddress, othersRun, unfinishedOf } from "./run-owner.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -55,7 +66,9 @@ export interface PrepareOptions extends SheetOptions {
   /** The run's options, as far as they bear on the plan. */
   run: SpendingOptions &
     OwnLimits &
-    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes" | "archiveOnly">>;
+    Partial<
+      Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "errorIsFree" | "lanes" | "archiveOnly">
+    >;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
@@ -66,6 +79,8 @@ export interface PrepareOptions extends SheetOptions {
   account: OpenAccount;
   /** The workspace's store, when there is one. */
   store: Store | null;
+  /** Asks whether to buy although the key was used elsewhere. */
+  agreeToForeignUse?: AgreeToForeignUse;
   /** Interrupts the reading of a large sheet. */
   signal: AbortSignal;
 }
@@ -92,38 +107,35 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null || store === null) return { plan: await withElsewhere(plan, options, runs), ...reading };
+  if (job !== null || store === null) return { plan: await asPaid(plan, asked, runs), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
-  if (note !== null) {
-    options.draft.clear();
-    const other = await planAs(asked, await openedFor(options), name, runs);
-    const continued = { ...other, notes: [note, ...other.notes] };
-    return { plan: await withElsewhere(continued, options, runs), ...reading };
-  }
-  if (plan.due === 0) return { plan: await withPaid(plan, options), ...reading };
-  if (finding?.kind === "made_before") plan.blockers.push(finding);
-  else if (finding) plan.warnings.unshift(finding);
-  return { plan: await withPaid(plan, options), ...reading };
+  if (note === null) return { plan: await asPaid(plan, asked, runs, finding), ...reading };
+  options.draft.clear();
+  const other = await planAs(asked, await openedFor(options), name, runs);
+  const continued = { ...other, notes: [note, ...other.notes] };
+  return { plan: await asPaid(continued, asked, runs), ...reading };
 }
 
-/** The plan of a known job, with what other jobs, the archive and the spend log say about items paid before. */
-async function withElsewhere(plan: Plan, options: PrepareOptions, runs: readonly Run[]): Promise<Plan> {
-  const { store, draft, job, edition } = options;
-  if (store !== null && edition !== "fresh") {
-    // Who names the job agrees to pay again.
-    const found = await madeElsewhere(store, runs, plan, draft, { agreed: job !== null });
-    if (found) (job !== null ? plan.warnings : plan.blockers).push(found);
+/** The plan, with what is known of its items beyond the history: they may be paid for already. */
+async function asPaid(
+  plan: Plan,
+  asked: Asked,
+  runs: readonly Run[],
+  guessed: Finding | null = null,
+): Promise<Plan> {
+  const { me, origin, job } = asked;
+  const who = { user: me.user.id, origin };
+  const unfinished = unfinishedOf(runs, plan.job, plan.edition);
+  const question = { ...asked, who, runs, unfinished, agreed: job !== null, guessed };
+  const { blockers, warnings } = await paidAlready(plan, question, asked);
+  plan.blockers.push(...blockers);
+  plan.warnings.unshift(...warnings);
+  const asks = !asked.sandbox && asked.edition !== "fresh" && plan.due > 0 && blockers.length === 0;
+  if (asks && hasHistory(runs, plan.edition)) {
+    const settings = { settleMs: defaultRunOptions.settleMs, errorIsFree: false, ...asked.run };
+    const message = await foreignUse(asked.account, settings, asked.agreeToForeignUse);
+    if (message !== null) plan.blockers.push({ kind: "foreign_use", message: `${message}.` });
   }
-  return withPaid(plan, options);
-}
-
-/** The plan, with what the archive and the account's spend log say about items paid before. */
-async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
-  const agreed = options.job !== null;
-  const elsewhere = await paidElsewhere(options, plan, { agreed });
-  if (elsewhere) (agreed ? plan.warnings : plan.blockers).push(elsewhere);
-  const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
-  plan.blockers.push(...findings.filter((finding) => finding !== null));
   return plan;
 }
 
@@ -166,7 +178,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const manifest = { ...opened.manifest, name };
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = unfinishedOf(runs, name, edition);
-  const others = othersRun(unfinished, { user: me.user.id, origin });
+  const isOthers = unfinished !== undefined && !isOwn(unfinished, { user: me.user.id, origin });
   const input: PlanInput = {
     manifest,
     draft,
@@ -176,6 +188,8 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     sandbox: asked.sandbox,
     edition,
     existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
+    ...(store ? { groups: () => store.priceGroups(name, edition) } : {}),
+    leftOut: leftOutBy(runs, name, edition),
     selection: asked.selection,
     duplicates: asked.duplicates,
     order: asked.order,
@@ -188,7 +202,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
     roomBytes: asked.run.archiveOnly ? null : await roomFor(asked.workspace.outFolder),
-    caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
+    caps: await spendingCaps(asked, isOthers ? null : (unfinished?.id ?? null)),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox || publishes(asked, manifest)
       ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
@@ -197,14 +211,6 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   for (const problem of publishProblem(manifest)) draft.problem(problem);
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
-  if (others !== null) plan.blockers.push(others);
-  const newest = runs.findLast(({ jobName }) => jobName === name);
-  if (others === null && plan.due > 0) {
-    const who = { user: me.user.id, origin };
-    const moved = asked.job === null && asked.edition !== "fresh" ? otherAddress(newest, who) : null;
-    const found = moved ?? madeForOthers(newest, who);
-    if (found) (moved ? plan.blockers : plan.warnings).push(found);
-  }
   const { settleMs, until = null, maxDurationMs = null } = asked.run;
   const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
   plan.warnings.push(
@@ -212,10 +218,40 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
   plan.notes.push(
+    ...(store ? orderedNotes(await store.ordered(name, edition), draft) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
   return plan;
+}
+
+/** Variants that a person has ordered: those of rows of the plan are made too. */
+function orderedNotes(ordered: readonly OrderedVariant[], draft: Pick<Draft, "holds">): string[] {
+  const isMade = ({ of }: OrderedVariant) => of !== null && draft.holds(of);
+  const made = ordered.filter(isMade);
+  const left = ordered.filter((variant) => !isMade(variant));
+  const named = (some: readonly OrderedVariant[]) => someOf(some.map(({ rowId }) => rowId));
+  return [
+    ...(made.length === 0
+      ? []
+      : [
+          `${named(made)}, which you ordered, ${made.length === 1 ? "is" : "are"} made too: ${inCredits(sumOf(made.map(({ price }) => price)))}`,
+        ]),
+    ...(left.length === 0
+      ? []
+      : [
+          `${named(left)}, which you ordered, ${left.length === 1 ? "is" : "are"} not made: ${left.length === 1 ? "its row has" : "their rows have"} changed or ${left.length === 1 ? "is" : "are"} gone`,
+        ]),
+  ];
+}
+
+/** The defaults that runs of the job left out, by model. */
+function leftOutBy(runs: readonly Run[], jobName: string, edition: string): Map<string, Set<string>> {
+  const all = new Map<string, Set<string>>();
+  for (const run of runs.filter((each) => each.jobName === jobName && each.edition === edition))
+    for (const [model, keys] of Object.entries(run.options.leftOut ?? {}))
+      all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
+  return all;
 }
 
 /** Where the job has files that this run's output folder does not have: what is renamed in the sheet is not renamed there. */

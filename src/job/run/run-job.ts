@@ -26,6 +26,7 @@ import { openDraft } from "../../store/draft/draft.js";
 import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
 import { submitAgain } from "../orders/apply.js";
+import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { whoIsHere } from "../workspace/lock.js";
 import {
@@ -55,6 +56,8 @@ export interface JobOptions {
   unreachableMs: number;
   /** Replaces the daily cap that the run was started with. */
   dailyCredits?: Credits;
+  /** Asks whether to buy although the key was used elsewhere; without it nothing is bought then. */
+  agreeToForeignUse?: AgreeToForeignUse;
   /** Submits nothing, only downloads what is paid for. */
   fetchOnly?: boolean;
   /** False: other processes do the downloads, for a workspace in a database. */
@@ -166,6 +169,7 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     }
     refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+    if (plan.due > 0) await opened.account.spendLog.knowForeign(options.run);
     const startedAt = options.clock.now();
     const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
@@ -202,6 +206,7 @@ async function enroll(
       ...options.run,
       ...publishOf(options, plan),
       forecast: plan.requests.forecast,
+      ...(Object.keys(plan.leftOut).length > 0 ? { leftOut: plan.leftOut } : {}),
       beganBy: starterOf(options),
     },
   };

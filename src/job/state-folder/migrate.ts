@@ -23,7 +23,7 @@ import { workspaceMigrations } from "../../store/workspace/workspace-schema.js";
 import { count } from "../../text/amounts.js";
 import { isRehearsal, refuseOutdated } from "../workspace/history.js";
 import { createIdentity, readIdentity, writeIdentity } from "../workspace/identity.js";
-import { stateName, withStore } from "../workspace/state.js";
+import { loggedWorkspace, withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { lockState } from "./state-folder.js";
 
@@ -103,7 +103,10 @@ export async function migrateToServer({ workspace, address, clock, onStep }: Mig
                 `${address.shown} has a state already`,
                 "Name another schema with ?schema=NAME at the end of the address.",
               );
-            yield* toServer(files, server.sql, { from: stateName(workspace), to: stateName(note) });
+            yield* toServer(files, server.sql, {
+              from: loggedWorkspace(workspace).name,
+              to: loggedWorkspace(note).name,
+            });
             yield* unmark(server.sql);
             yield* server.sql("INSERT INTO moved VALUES (?)").run(place);
           });
@@ -180,8 +183,8 @@ export async function migrateToFiles({
         }
         refuseSubmitting(yield* submitting(server.sql));
         yield* fill(workspace, server, {
-          from: stateName({ stateFile, database: address }),
-          to: stateFile,
+          from: loggedWorkspace({ stateFile, database: address }).name,
+          to: loggedWorkspace(workspace).name,
         });
         onStep?.("copied");
         yield* server.sql("INSERT INTO moved VALUES (?)").run(place);

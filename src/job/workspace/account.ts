@@ -19,7 +19,7 @@ import { type AccountReading, countersIn, readAccount } from "../../run/gate/bal
 import { type OpenLanes, openLanes } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
-import { type AccountsPlace, openSharedData, stateName } from "./state.js";
+import { type AccountsPlace, loggedWorkspace, openSharedData } from "./state.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
@@ -48,6 +48,10 @@ export interface AccountOptions {
 
 /** An account in use: its quota ledger and its service. */
 export interface OpenAccount {
+  /** The name of the service: its address, or an earlier one if a person has said that it has moved. */
+  origin: string;
+  /** Its address. */
+  baseUrl: string;
   accounts: Accounts;
   service: Service;
   accountId(): number;
@@ -95,14 +99,17 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const { connection, clock, log } = options;
   const accounts = await openShared(options);
   const keyPrint = fingerprint(connection.key);
-  let account = await accounts.accountOf(connection.origin, keyPrint);
+  const origin = await accounts.serviceAt(connection.origin);
+  const workspace = loggedWorkspace(options.place);
+  await accounts.usedIn(workspace);
+  let account = await accounts.accountOf(origin, keyPrint);
   // A percentage needs the plan.
   const { share: _, ...inNumbers } = options.limits ?? {};
   await accounts.narrowLimits(account.id, inNumbers);
   const spendLog = accounts.spendLog({
-    origin: connection.origin,
+    origin,
     fingerprint: keyPrint,
-    workspace: stateName(options.place),
+    workspace: workspace.name,
   });
   const caller = () => ({ accountId: account.id, fingerprint: keyPrint });
   const opened: OpenLanes[] = [];
@@ -151,6 +158,8 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   });
 
   return {
+    origin,
+    baseUrl: connection.baseUrl,
     accounts,
     service,
     accountId: () => account.id,

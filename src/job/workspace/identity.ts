@@ -148,7 +148,8 @@ function readClaim(path: string): Claim | null {
   }
 }
 
-function hasId(markerFolder: string, id: string): boolean {
+/** Whether a folder is the workspace of this id. */
+export function hasId(markerFolder: string, id: string): boolean {
   try {
     return readIdentity(markerFolder)?.id === id;
   } catch {

@@ -43,7 +43,7 @@ export async function leftToDo(
   const overdue = open.filter(({ state }) => state === "overdue");
   const newest = await store.run("unfinished");
   return {
-    run,
+    run: await withoutMade(store, run),
     isNewest: newest === null || newest.id === run.id,
     counts: await store.counts(run.id),
     failureKinds: [...new Set(failed.map(({ failureKind }) => failureKind ?? "unknown"))],
@@ -62,6 +62,15 @@ async function heldAnswers(store: Store, items: readonly Item[], workspace: Work
   let found = 0;
   for (const item of items) if ((await taskInReceipts(store, item, workspace)) !== null) found++;
   return found;
+}
+
+/** What a run left out is in the hands of a later run of its job, if there is one. */
+async function withoutMade(store: Store, run: Run): Promise<Run> {
+  if (run.ending === null || run.ending.leftOut === 0) return run;
+  const isFollowed = (await store.runs()).some(
+    ({ id, jobId, edition }) => id > run.id && jobId === run.jobId && edition === run.edition,
+  );
+  return isFollowed ? { ...run, ending: { ...run.ending, leftOut: 0 } } : run;
 }
 
 /** Local files that were published, or addresses that the rows name. */

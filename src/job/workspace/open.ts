@@ -65,7 +65,8 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
     });
     undo.push(() => account.close());
     await refuseForgotten(workspace, store, account.spendLog);
-    return { workspace, store, account, connection, lock, close };
+    const service = { ...connection, origin: account.origin };
+    return { workspace, store, account, connection: service, lock, close };
   } catch (error) {
     await close();
     throw error;

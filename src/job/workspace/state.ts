@@ -1,6 +1,7 @@
+import { dirname } from "node:path";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Accounts } from "../../core/ports/accounts.js";
+import type { Accounts, LoggedWorkspace } from "../../core/ports/accounts.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { openSqlite } from "../../sqlite.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
@@ -13,11 +14,14 @@ import type { Database } from "../../store/script.js";
 import { type NewsReader, newsOn } from "../../store/workspace/news.js";
 import { type Steps, stepsOn } from "../../store/workspace/steps.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
+import { readIdentity } from "./identity.js";
 import type { Workspace } from "./workspace.js";
 
 /** The state of a workspace is in files of this machine, or in a PostgreSQL database that many machines share. */
 export type StatePlace = Pick<Workspace, "root" | "stateFile" | "database">;
-export type AccountsPlace = Pick<Workspace, "stateFile" | "accountsFile" | "database">;
+export type AccountsPlace = Pick<Workspace, "stateFile" | "accountsFile" | "database"> &
+  // A client of the library has no workspace.
+  Partial<Pick<Workspace, "root" | "markerFolder">>;
 
 /** Throws EarlyExit for a command that reads the files of a state, if the state is on a server. */
 export function mustBeHere({ database }: Pick<Workspace, "database">, instead: string): void {
@@ -28,9 +32,20 @@ export function mustBeHere({ database }: Pick<Workspace, "database">, instead: s
   );
 }
 
-/** The name of a state in messages and in the spend log, the same on all machines that share it. */
-export function stateName({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): string {
+/** Where a state is, the same on all machines that share it. */
+function stateName({ stateFile, database }: Pick<Workspace, "stateFile" | "database">): string {
   return database === null ? stateFile : `postgres:${database.schema}`;
+}
+
+/**
+ * A workspace as the spend log names it: by its id, which moves with the folder, or by its database, which has the state
+ * of many folders. A folder that is no workspace yet has only a place.
+ */
+export function loggedWorkspace(place: Omit<AccountsPlace, "accountsFile">): LoggedWorkspace {
+  const { stateFile, database, markerFolder, root = dirname(stateFile) } = place;
+  const state = stateName(place);
+  const id = database === null && markerFolder !== undefined ? readIdentity(markerFolder)?.id : undefined;
+  return { name: id ?? state, state, root };
 }
 
 /** Opens a workspace's store. Rejects with NewerDatabase, DatabaseTrouble, or the database's error. */

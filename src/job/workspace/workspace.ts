@@ -25,7 +25,7 @@ export interface Workspace {
   outFolder: string;
 }
 
-const marker = ".bulkgen";
+export const markerName = ".bulkgen";
 
 /** What decides which folder is the workspace. */
 export interface WorkspaceHints {
@@ -49,7 +49,7 @@ export interface WorkspaceHints {
  */
 export function findWorkspace(hints: WorkspaceHints): Workspace {
   const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
-  const markerFolder = join(root, marker);
+  const markerFolder = join(root, markerName);
   const sharedFolder = sharedFolderOf(hints.env);
   const identity = readIdentity(markerFolder);
   if (identity) refuseStrangeState(identity, markerFolder, sharedFolder);
@@ -117,7 +117,7 @@ function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
 function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
   const start = manifest === undefined ? cwd : dirname(resolve(cwd, manifest));
   for (let folder = start; ; folder = dirname(folder)) {
-    if (isFolder(join(folder, marker))) return folder;
+    if (isFolder(join(folder, markerName))) return folder;
     if (dirname(folder) === folder) break;
   }
   return leaves(cwd, start) ? start : cwd;

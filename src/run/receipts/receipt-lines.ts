@@ -84,6 +84,8 @@ export interface IntentLine {
   variant: number;
   name: string;
   category: string;
+  /** Its files need a person's approval. */
+  approve?: true;
   /** In credits. */
   price: number;
   /** As it was sent; inputs that are outputs of other items have the URLs of that moment. */
@@ -102,6 +104,19 @@ export interface AnswerLine extends Omit<AttemptOutcome, "charged" | "remaining"
   event: ItemEvent;
   charged?: number;
   remaining?: number;
+}
+
+/** What a person has decided about an item. */
+export interface RecordedDecision {
+  job: string;
+  key: string;
+  decision: "approved" | "rejected" | "picked" | "unpicked";
+}
+
+/** Written when a person has decided about an archived item: no request has it on record. */
+export interface DecisionLine extends RecordedDecision {
+  type: "decision";
+  at: string;
 }
 
 /** `root` is the workspace's folder. */
@@ -131,6 +146,7 @@ export function intentLine(
     variant: item.variant,
     name: item.name,
     category: item.category,
+    ...(item.approve ? { approve: true as const } : {}),
     price: toNumber(item.price),
     request: JSON.parse(body),
     ...(item.parents === undefined
@@ -210,6 +226,7 @@ const lineShape = z.discriminatedUnion("type", [
     variant: z.int(),
     name: z.string(),
     category: z.string(),
+    approve: z.literal(true).optional(),
     price: amount,
     request: exactRequest,
     parents: z
@@ -240,10 +257,17 @@ const lineShape = z.discriminatedUnion("type", [
     nextAt: z.number().optional(),
     failureKind: z.string().optional(),
   }),
+  z.strictObject({
+    type: z.literal("decision"),
+    at: time,
+    job: z.string(),
+    key: z.string(),
+    decision: z.enum(["approved", "rejected", "picked", "unpicked"]),
+  }),
 ]);
 
 /** Null for a line that is not as bulkgen wrote it: a crash cut it short, or the disk has damaged it. */
-export function lineIn(row: string): IntentLine | AnswerLine | null {
+export function lineIn(row: string): IntentLine | AnswerLine | DecisionLine | null {
   const read = lineShape.safeParse(parseJson(row));
-  return read.success ? (read.data as IntentLine | AnswerLine) : null;
+  return read.success ? (read.data as IntentLine | AnswerLine | DecisionLine) : null;
 }

@@ -8,9 +8,11 @@ import {
   type AnswerLine,
   answerLine,
   conclusionIn,
+  type DecisionLine,
   type IntentLine,
   intentLine,
   lineIn,
+  type RecordedDecision,
 } from "./receipt-lines.js";
 
 /**
@@ -79,6 +81,8 @@ export interface Receipts {
   intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
   /** When the answer is known: records it before anything else uses it. Rejects with errors of the disk. */
   answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
+  /** What a person has decided, once the database has it: a rebuild brings it back. Rejects with errors of the disk. */
+  decided(decisions: readonly RecordedDecision[]): Promise<void>;
   /** The recorded answer to one attempt of an item, under any run of its job; null when there is none. */
   answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
 }
@@ -149,8 +153,12 @@ export function openReceipts(
   return {
     intent: (run, item, attempt, body) => write(intentLine(root, run, item, attempt, body), false),
     answer: (run, item, attempt, conclusion) => write(answerLine(run, item, attempt, conclusion), true),
+    async decided(decisions) {
+      await Promise.all(decisions.map((each) => write({ type: "decision", ...each }, true)));
+    },
     async answerTo(run, item, attempt) {
       for await (const line of newestLines(disk, path, item.key)) {
+        if (line.type === "decision") continue;
         const isOfAttempt =
           line.key === item.key && line.attempt === attempt.number && line.job === run.jobName;
         // An intent that is the newest line of its attempt has no answer.
@@ -178,7 +186,11 @@ const pieceBytes = 256 * 1024;
  * The lines that contain a text, newest first. What a process left behind is near the end of the file, and a file with
  * lines for a million items is larger than memory.
  */
-async function* newestLines(disk: Disk, path: string, text: string): AsyncGenerator<IntentLine | AnswerLine> {
+async function* newestLines(
+  disk: Disk,
+  path: string,
+  text: string,
+): AsyncGenerator<IntentLine | AnswerLine | DecisionLine> {
   let end = (await disk.size(path)) ?? 0;
   /** The end of a line that begins in an earlier piece. */
   let rest: Uint8Array = new Uint8Array();
@@ -196,7 +208,7 @@ async function* newestLines(disk: Disk, path: string, text: string): AsyncGenera
   }
 }
 
-function linesIn(rows: string, text: string): (IntentLine | AnswerLine)[] {
+function linesIn(rows: string, text: string): (IntentLine | AnswerLine | DecisionLine)[] {
   const lines = rows.split("\n").filter((row) => row.includes(text));
   return lines.toReversed().flatMap((row) => lineIn(row) ?? []);
 }

@@ -9,6 +9,7 @@ export const accountsMigrations: readonly Migration[] = [
     db.exec(sqliteTriggers(accountsTriggers));
   },
   (db) => db.exec(listPricesTable),
+  (db) => db.exec(placesTables),
 ];
 
 const quotaTables = `
@@ -101,6 +102,37 @@ export const listPricesTable = `
     model TEXT NOT NULL,
     price INTEGER NOT NULL,
     PRIMARY KEY (origin, model)
+  );
+`;
+
+/** Since version 3. */
+export const placesTables = `
+  -- Where each workspace of the spend log was last used.
+  CREATE TABLE workspaces (
+    -- Its id, or the schema of its database. A folder that is no workspace yet has the name of its state file.
+    name TEXT PRIMARY KEY,
+    -- The state file, or the schema of the database.
+    state TEXT NOT NULL,
+    root TEXT NOT NULL
+  );
+
+  -- Services that a person has said to be the same as one at an earlier address.
+  CREATE TABLE same_services (
+    address TEXT PRIMARY KEY,
+    -- The address of before, which stays the name of the service.
+    origin TEXT NOT NULL
+  );
+
+  -- What a key was charged, up to its baseline, for requests that this machine did not send; and how much of it a
+  -- workspace knew of when it last bought with the key.
+  ALTER TABLE keys ADD COLUMN foreign_credits INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE foreign_known (
+    workspace TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    credits INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (workspace, origin, fingerprint)
   );
 `;
 

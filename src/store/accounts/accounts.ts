@@ -12,6 +12,7 @@ import { type Defer, openDatabase } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { ledgerMethods } from "./ledger.js";
+import { placeMethods } from "./places.js";
 import { spendLogOf } from "./spend-log.js";
 import { spentOn, spentSoFar, takenFrom } from "./spending.js";
 import { accountRow } from "./windows.js";
@@ -73,6 +74,8 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
     },
 
     ...ledgerMethods(connection, own),
+
+    ...placeMethods(connection),
 
     charged: async (accountId, group, amount) =>
       atomic(function* () {

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type {
   ChargeEvidence,
   CounterReading,
@@ -7,9 +8,9 @@ import type {
   SpendLogEntry,
   Verdict,
 } from "../../core/charges/readings.js";
-import { foreignRequests, newKey } from "../../core/charges/readings.js";
+import { foreignCredits, foreignRequests, newKey } from "../../core/charges/readings.js";
 import { isNews, type Judgement, reconcile } from "../../core/charges/verdict.js";
-import type { Credits } from "../../core/money.js";
+import { type Credits, noCredits } from "../../core/money.js";
 import type {
   LoggedIntent,
   OpenEntry,
@@ -20,6 +21,7 @@ import type {
 } from "../../core/ports/spend-log.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Database, Queries, Script } from "../script.js";
+import { costOf } from "./accounts-schema.js";
 import { countedOf } from "./foreign-requests.js";
 import { remainingWithin } from "./spending.js";
 
@@ -57,6 +59,25 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
     if (!baseline) throw new Error(`the spend log's baseline ${key.baseline} is gone`);
     const entries = (yield* entriesSince(sql, owner, baseline)).map(asEntry);
     return { ...asLearned(key), baseline, readings, entries, settings, now: clock.now() };
+  }
+
+  /** What was charged elsewhere: since the baseline, from when that is, and in all. */
+  function* foreignOf(
+    settings: ReconcileSettings,
+  ): Script<{ total: number; sinceBaseline: Credits; at: number }> {
+    const evidence = yield* evidenceOf(settings);
+    const before = Number(
+      (yield* sql("SELECT foreign_credits FROM keys WHERE origin = ? AND fingerprint = ?").value(
+        origin,
+        fingerprint,
+      )) ?? 0,
+    );
+    const all = evidence === null ? noCredits : foreignCredits(evidence);
+    const sinceBaseline = Math.max(
+      0,
+      all - (yield* atOtherAddresses(sql, owner, evidence?.baseline.seq ?? 0)),
+    ) as Credits;
+    return { total: before + sinceBaseline, sinceBaseline, at: evidence?.baseline.at ?? clock.now() };
   }
 
   return {
@@ -129,6 +150,25 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
 
     evidence: async (settings) => atomic(() => evidenceOf(settings)),
 
+    foreign: async (settings) =>
+      atomic(function* () {
+        const { total, sinceBaseline, at } = yield* foreignOf(settings);
+        const known = (yield* sql(
+          "SELECT credits, at FROM foreign_known WHERE workspace = ? AND origin = ? AND fingerprint = ?",
+        ).get(workspace, origin, fingerprint)) as { credits: number; at: number } | undefined;
+        if (known === undefined) return { credits: sinceBaseline, since: at };
+        return { credits: Math.max(0, total - known.credits) as Credits, since: known.at };
+      }),
+
+    knowForeign: async (settings) =>
+      atomic(function* () {
+        const { total } = yield* foreignOf(settings);
+        yield* sql(
+          `INSERT INTO foreign_known (workspace, origin, fingerprint, credits, at) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT (workspace, origin, fingerprint) DO UPDATE SET credits = excluded.credits, at = excluded.at`,
+        ).run(workspace, origin, fingerprint, total, clock.now());
+      }),
+
     keep: async (judgement, seq) =>
       atomic(function* () {
         const isNewest = (yield* lastSeq(sql)) === seq;
@@ -156,16 +196,17 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
       read(function* () {
         // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
         const row = yield* sql(
-          "SELECT workspace FROM spend_log WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
+          `SELECT l.workspace, w.root FROM spend_log l LEFT JOIN workspaces w ON w.name = l.workspace
+           WHERE l.origin = ? AND l.task_id = ? AND l.workspace <> ? LIMIT 1`,
         ).get(origin, taskId, workspace);
-        return (row as { workspace: string } | undefined)?.workspace ?? null;
+        return row === undefined ? null : rootIn(row as Placed);
       }),
 
     open: () =>
       read(function* () {
         const rows = (yield* sql(
-          "SELECT id AS entry, intended_at AS intendedAt, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
-        ).all(workspace)) as OpenRow[];
+          `SELECT id AS entry, intended_at AS intendedAt, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace IN (${inThisPlace}) AND (outcome IS NULL OR task = 'open') ORDER BY id`,
+        ).all({ workspace })) as OpenRow[];
         return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
       }),
 
@@ -181,13 +222,13 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         return (row as Omit<PaidAttempt, "intendedAt" | "answered"> | undefined) ?? null;
       }),
 
-    async *paidElsewhere(since) {
+    async *paidElsewhere(since, own = false) {
       for (let after = firstNumber(since); ; ) {
-        const values = { origin, workspace, after };
+        const values = { origin, workspace: own ? "" : workspace, after };
         const page = await read(() => sql(elsewherePage).all(values));
         const rows = page as ElsewhereRow[];
         if (rows.length === 0) return;
-        yield rows.map((row) => ({ ...row, isInDoubt: row.isInDoubt === 1 }));
+        yield rows.map((row) => ({ ...row, root: rootIn(row), isInDoubt: row.isInDoubt === 1 }));
         after = rows.at(-1)?.entry ?? after;
       }
     },
@@ -250,6 +291,10 @@ function* entriesSince(
   return (yield* sql(relevantEntries).all(values)) as EntryRow[];
 }
 
+/** The workspace, and those whose state was where its state is: their folder was deleted, and was made anew. */
+const inThisPlace = `
+  SELECT @workspace UNION SELECT name FROM workspaces WHERE state = (SELECT state FROM workspaces WHERE name = @workspace)`;
+
 /**
  * Each part finds its few entries with its own index, however many others there are; the unary signs keep SQLite from
  * using another index.
@@ -257,8 +302,8 @@ function* entriesSince(
 const unendedSince = `
   SELECT id AS entry, item_key AS itemKey, intended_at AS intendedAt, sent_at AS sentAt, task_id AS taskId,
     outcome IS NOT NULL AS answered
-  FROM spend_log WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
-    SELECT id FROM spend_log WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
+  FROM spend_log WHERE +origin = @origin AND +workspace IN (${inThisPlace}) AND +sent_at >= @since AND id IN (
+    SELECT id FROM spend_log WHERE workspace IN (${inThisPlace}) AND (outcome IS NULL OR task = 'open')
     UNION SELECT id FROM spend_log WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
     UNION SELECT id FROM spend_log WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
   ORDER BY id`;
@@ -269,32 +314,84 @@ const newestPaidSince = `
   WHERE id > @first AND +workspace = @workspace AND outcome IN ('accepted', 'unknown') ORDER BY id DESC LIMIT 1`;
 
 const elsewherePage = `
-  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace,
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, workspace, root,
     CASE WHEN outcome = 'accepted' THEN 0 ELSE 1 END AS isInDoubt
-  FROM spend_log
+  FROM spend_log LEFT JOIN workspaces ON name = workspace
   WHERE id > @after AND +origin = @origin AND workspace <> @workspace AND (outcome IS NULL
     OR (outcome = 'accepted' AND task <> 'failed') OR (outcome = 'unknown' AND verdict IS DISTINCT FROM 'not_charged'))
   ORDER BY id LIMIT 10000`;
 
-type ElsewhereRow = Omit<PaidElsewhere, "isInDoubt"> & { isInDoubt: number };
+type ElsewhereRow = Omit<PaidElsewhere, "isInDoubt" | "root"> & Placed & { isInDoubt: number };
+
+/** A workspace, and where it was last used. */
+interface Placed {
+  workspace: string;
+  root: string | null;
+}
+
+/** Before version 3 the name was the state file, which is in `.bulkgen` in its folder. */
+function rootIn({ workspace, root }: Placed): string {
+  return root ?? dirname(dirname(workspace));
+}
 
 type OpenRow = Omit<OpenEntry, "answered"> & { answered: number };
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 
-function* keep(sql: Queries, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): Script<void> {
-  const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
+/** What this machine has bought with the key at other addresses, which may be the same service's. */
+function* atOtherAddresses(
+  sql: Queries,
+  { origin, fingerprint }: SpendLogOwner,
+  after: number,
+  until = Number.MAX_SAFE_INTEGER,
+): Script<number> {
+  const others = (yield* sql("SELECT origin FROM keys WHERE fingerprint = ? AND origin <> ?").all(
+    fingerprint,
+    origin,
+  )) as { origin: string }[];
+  let credits = 0;
+  for (const other of others)
+    credits += Number(
+      yield* sql(
+        `SELECT coalesce(sum(${costOf("spend_log")}), 0) FROM spend_log
+         WHERE origin = ? AND fingerprint = ? AND intended_seq > ? AND intended_seq <= ?`,
+      ).value(other.origin, fingerprint, after, until),
+    );
+  return credits;
+}
+
+/** What was charged elsewhere between the old baseline and the new one. */
+function* foreignUntil(
+  sql: Queries,
+  owner: SpendLogOwner,
+  foreign: Credits,
+  baseline: number,
+): Script<number> {
+  const { origin, fingerprint } = owner;
+  const seqOf = "SELECT seq FROM readings WHERE id =";
+  const old = yield* sql(`${seqOf} (SELECT baseline FROM keys WHERE origin = ? AND fingerprint = ?)`).value(
+    origin,
+    fingerprint,
+  );
+  const now = yield* sql(`${seqOf} ?`).value(baseline);
+  return Math.max(0, foreign - (yield* atOtherAddresses(sql, owner, Number(old ?? 0), Number(now ?? 0))));
+}
+
+function* keep(sql: Queries, owner: SpendLogOwner, judgement: Judgement): Script<void> {
+  const { origin, fingerprint } = owner;
+  const { verdicts, hypotheses, trusted, foreignAt, baseline, foreign = noCredits } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
     yield* sql(
       "UPDATE spend_log SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL",
     ).run(verdict, evidence, seq, entry);
   }
+  const ofForeign = foreign > 0 && baseline !== null ? yield* foreignUntil(sql, owner, foreign, baseline) : 0;
   // Other processes that wait for a verdict see by this that there is one.
   yield* advance(sql);
   yield* sql(
-    `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
-     WHERE origin = ? AND fingerprint = ?`,
-  ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, origin, fingerprint);
+    `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline),
+       foreign_credits = foreign_credits + ? WHERE origin = ? AND fingerprint = ?`,
+  ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, ofForeign, origin, fingerprint);
 }
 
 const uselessReadings = `

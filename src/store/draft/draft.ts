@@ -49,10 +49,15 @@ function draftWriting(
   sql: Sql,
   progress: DraftProgress,
   problems: Problems,
-): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
+): Pick<Draft, "add" | "remake" | "next" | "recordAt" | "problem" | "clear"> {
   const insert = draftInsert(db, progress);
   const head = sql("SELECT key, number, repeat FROM drafted WHERE position = ?");
   return {
+    remake(position, kind) {
+      progress.tally.spoil();
+      sql("UPDATE drafted SET kind = ? WHERE position = ?").run(insert.kindOf(kind), position);
+    },
+
     add(row, items) {
       const at = progress.records;
       insert.put(row, items[0], true);

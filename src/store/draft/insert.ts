@@ -44,7 +44,10 @@ type Insert = (row: DraftRow, item: DraftItem | undefined, first: boolean) => vo
  * Inserts records into a draft. Nearly all are alike: a row with one item of its own, named by its id. With a million
  * records each bound value costs time, so usual values are defaults, and common values are inserted once.
  */
-export function draftInsert(db: Sqlite, progress: DraftProgress): { put: Insert; clear(): void } {
+export function draftInsert(
+  db: Sqlite,
+  progress: DraftProgress,
+): { put: Insert; kindOf(kind: ItemKind): number; clear(): void } {
   const insert = (columns: readonly string[]) =>
     db.prepare(`INSERT INTO drafted (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`);
   const plain = insert(usual);
@@ -85,6 +88,8 @@ export function draftInsert(db: Sqlite, progress: DraftProgress): { put: Insert;
           ...unusualValues(row, item, first),
         );
     },
+
+    kindOf: kinds.of,
 
     clear: kinds.clear,
   };

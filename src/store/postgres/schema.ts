@@ -1,6 +1,11 @@
 import type { Pool, PoolClient } from "pg";
 import { EarlyExit } from "../../core/exit.js";
-import { accountsTables, accountsTriggers, listPricesTable } from "../accounts/accounts-schema.js";
+import {
+  accountsTables,
+  accountsTriggers,
+  listPricesTable,
+  placesTables,
+} from "../accounts/accounts-schema.js";
 import { NewerDatabase } from "../open.js";
 import { postgresTriggers } from "../triggers.js";
 import {
@@ -34,6 +39,7 @@ const versions: readonly string[] = [
   ].join("\n"),
   tablesOf(listPricesTable),
   tablesOf(givenUpAndAccepted),
+  tablesOf(placesTables),
 ];
 
 function withoutOpened(tables: string): string {

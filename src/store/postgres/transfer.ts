@@ -13,7 +13,9 @@ import { storable } from "./dialect.js";
 const workspaceTables = words(`
   jobs sheets sheet_rows runs orders items parents published attempts outputs picks events
   run_states run_groups run_spending`);
-const accountTables = words("accounts keys requests owed charges list_prices durations readings spend_log");
+const accountTables = words(`
+  accounts keys requests owed charges list_prices durations readings spend_log workspaces same_services
+  foreign_known`);
 /** Their rows are given numbers. */
 const numberedTables = words(`
   jobs sheets runs orders items attempts events accounts requests durations readings spend_log`);
@@ -217,6 +219,24 @@ export function* joinAccounts(
         (row) => row,
       ),
       "ON CONFLICT (origin, model) DO UPDATE SET price = excluded.price",
+    ],
+    [
+      "workspaces",
+      map(
+        rowsOf(source, "workspaces"),
+        (row) => row["name"] !== from,
+        (row) => row,
+      ),
+      "ON CONFLICT (name) DO NOTHING",
+    ],
+    ["same_services", rowsOf(source, "same_services"), "ON CONFLICT (address) DO NOTHING"],
+    [
+      "foreign_known",
+      map(rowsOf(source, "foreign_known"), isOfKey, (row) => ({
+        ...row,
+        workspace: named(row["workspace"]),
+      })),
+      "ON CONFLICT (workspace, origin, fingerprint) DO UPDATE SET credits = excluded.credits, at = excluded.at",
     ],
     [
       "durations",

@@ -118,6 +118,23 @@ export function* replaceRejected(
   }
 }
 
+/** A step may ask for approval only since variants of its rows were made: they can take the place of their rows too. */
+export function* askForVariants(
+  { sql }: Pick<InTransaction, "sql">,
+  jobId: number,
+  key: string,
+): Script<void> {
+  for (let variant = 2; ; variant++) {
+    const known = (yield* sql("SELECT id, approval FROM items WHERE job_id = ? AND key = ?").get(
+      jobId,
+      variantKey(key, variant),
+    )) as { id: number; approval: string | null } | undefined;
+    if (known === undefined) return;
+    if (known.approval === null)
+      yield* sql("UPDATE items SET approval = 'waiting' WHERE id = ?").run(known.id);
+  }
+}
+
 /** The keys of the row's own item and of all its variants; none if the row has another id by now. */
 function* keysOfRow({ sql }: Pick<InTransaction, "sql">, item: Variant): Script<string[]> {
   function* isKnown(key: string): Script<boolean> {

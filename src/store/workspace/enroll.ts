@@ -1,7 +1,8 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
 import type { InTransaction, Script } from "../script.js";
-import { replaceRejected } from "./approvals.js";
+import { askForVariants, replaceRejected } from "./approvals.js";
+import { orderedVariants } from "./ordered.js";
 import { applyTransition } from "./transition.js";
 
 /** How items are added to a run. Call both functions inside a transaction. */
@@ -28,6 +29,7 @@ export function* put(connection: InTransaction, runId: number, items: Iterable<N
           `INSERT INTO parents (item_id, field, parent_key, output)
            SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ? ON CONFLICT DO NOTHING`,
         ).run(parent.field, parent.key, parent.output, jobId, key);
+    for (const { key, approve } of batch.values()) if (approve) yield* askForVariants(connection, jobId, key);
     const waiting = [...batch.values()].filter(({ parents }) => parents !== undefined);
     if (waiting.length > 0)
       yield* replaceRejected(
@@ -137,14 +139,33 @@ export function* enroll(
   for (const { id } of yield* untried("run_id IS NOT NULL AND state = 'dropped'"))
     yield* applyTransition(connection, id, "returned");
   // An item that was refused stays planned, outside of every run: a dropped item with an attempt cannot come back.
-  for (const { id } of yield* untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
-    yield* applyTransition(connection, id, "dropped");
-  }
+  const kept = yield* keepOrdered(connection, runId, job);
+  for (const { id } of yield* untried("run_id IS NULL AND state IN ('planned', 'blocked')"))
+    if (!kept.has(id)) yield* applyTransition(connection, id, "dropped");
   // A submitted, unfinished item is completed by the current run, whether it is in the manifest or not.
   yield* sql(
     `UPDATE items SET run_id = @runId WHERE ${mine}
        AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,
   ).run(job);
+}
+
+/** Variants that a person has ordered belong to their rows: they are made with them, or wait for them. */
+function* keepOrdered(
+  { sql }: Pick<InTransaction, "sql">,
+  runId: number,
+  { jobId, edition }: Pick<RunKey, "jobId" | "edition">,
+): Script<Set<number>> {
+  const kept = new Set<number>();
+  for (const { id, of } of yield* orderedVariants({ sql }, jobId, edition)) {
+    const own = (yield* sql("SELECT run_id AS runId, vanished FROM items WHERE job_id = ? AND key = ?").get(
+      jobId,
+      of,
+    )) as { runId: number | null; vanished: number } | undefined;
+    if (own === undefined || own.vanished === 1) continue;
+    kept.add(id);
+    if (own.runId === runId) yield* sql("UPDATE items SET run_id = ? WHERE id = ?").run(runId, id);
+  }
+  return kept;
 }
 
 interface RunKey {

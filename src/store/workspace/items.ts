@@ -5,6 +5,7 @@ import type { Due, Head, Parked, PlannedSubmit, RunGroup, WaitingGroup } from ".
 import type { Item, ItemChange, Spending, Store } from "../../core/ports/store.js";
 import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
 import { enroll, itemOfRun, put } from "./enroll.js";
+import { orderedVariants } from "./ordered.js";
 import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
 
 /** Items: reading them, what is due, and their transitions. */
@@ -12,6 +13,8 @@ type ItemMethods = Pick<
   Store,
   | "itemsOf"
   | "history"
+  | "ordered"
+  | "priceGroups"
   | "toArrange"
   | "enroll"
   | "add"
@@ -111,6 +114,21 @@ export function itemMethods(connection: Database): ItemMethods {
         last = page.at(-1)?.id ?? last;
       }
     },
+    ordered: (jobName, edition) =>
+      read(function* () {
+        const job = (yield* sql("SELECT id FROM jobs WHERE name = ?").get(jobName)) as
+          | { id: number }
+          | undefined;
+        return job === undefined ? [] : yield* orderedVariants({ sql }, job.id, edition);
+      }),
+    priceGroups: (jobName, edition) =>
+      read(function* () {
+        const rows = yield* sql(
+          `SELECT DISTINCT price_group AS "group" FROM items
+           WHERE job_id = (SELECT id FROM jobs WHERE name = ?) AND edition = ?`,
+        ).all(jobName, edition);
+        return (rows as { group: string }[]).map(({ group }) => group);
+      }),
     toArrange: (jobName, only) =>
       read(() => select(only === "vanished" ? vanishedItems : itemsToArrange, jobName)),
     items: (runId, states) => read(() => select(runItems(states), { runId })),
@@ -154,8 +172,10 @@ export function itemMethods(connection: Database): ItemMethods {
           file.check,
           connection.clock.now(),
         );
-        if ((yield* sql("SELECT state FROM items WHERE id = ?").value(id)) === "blocked")
-          yield* applyTransition(connection, id, "released");
+        const state = yield* sql("SELECT state FROM items WHERE id = ?").value(id);
+        if (state === "blocked") yield* applyTransition(connection, id, "released");
+        // Its run was cancelled before it was submitted.
+        if (state === "dropped") yield* applyTransition(connection, id, "returned");
         yield* applyTransition(connection, id, "supplied");
         yield* sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),

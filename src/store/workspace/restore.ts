@@ -30,6 +30,9 @@ export interface RestoredItem {
   events: readonly ItemEvent[];
   note: string | null;
   failureKind: string | null;
+  /** What a person has decided about it. */
+  approval: "approved" | "rejected" | null;
+  picked: boolean;
 }
 
 /**
@@ -38,7 +41,7 @@ export interface RestoredItem {
  */
 export function* restoreItem(connection: InTransaction, runId: number, restored: RestoredItem): Script<void> {
   const { sql } = connection;
-  const { item, attempts, files, events, note, failureKind } = restored;
+  const { item, attempts, files, events, note, failureKind, approval, picked } = restored;
 
   yield* put(connection, runId, [item]);
   const { id } = (yield* sql(itemOfRun).get(runId, item.key)) as { id: number };
@@ -66,4 +69,6 @@ export function* restoreItem(connection: InTransaction, runId: number, restored:
     failureKind,
     id,
   );
+  if (approval !== null) yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
+  if (picked) yield* sql("INSERT INTO picks (item_id) VALUES (?)").run(id);
 }

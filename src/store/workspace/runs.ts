@@ -154,12 +154,13 @@ function* dropUnsubmitted(
 ): Script<number> {
   const { sql } = connection;
   const waiting = (yield* sql(
-    `SELECT id, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS tried FROM items
+    `SELECT id, variant = 1 AND EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS returns FROM items
      WHERE run_id = ? AND state IN ('planned', 'blocked')`,
-  ).all(runId)) as { id: number; tried: number }[];
+  ).all(runId)) as { id: number; returns: number | boolean }[];
   const chosen = waiting.filter(({ id }) => !busy.has(id));
-  for (const { id, tried } of chosen) {
-    if (tried) yield* sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
+  for (const { id, returns } of chosen) {
+    // A dropped item that was submitted does not return with its row. Variants do not return at all.
+    if (returns) yield* sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
     else yield* applyTransition(connection, id, "dropped");
   }
   return chosen.length;

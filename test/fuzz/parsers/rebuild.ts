@@ -121,7 +121,7 @@ function tasksTold(receipts: readonly string[]): string[] {
   const known = new KnownAttempts();
   for (const row of receipts) {
     const line = lineIn(Buffer.from(row, "latin1").toString("utf8"));
-    if (line !== null) known.note(line);
+    if (line !== null && line.type !== "decision") known.note(line);
   }
   const tasks = known.all.flatMap(({ answer }) => answer?.conclusion.outcome.taskId ?? []);
   // SQLite keeps no half of a character, and no address can hold one.

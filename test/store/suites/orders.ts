@@ -136,6 +136,7 @@ async function ordered(stage: Stage, order: Order, process: Process): Promise<Or
       accounts,
       accountId,
       spendLog: process.port(stage.spendLog),
+      receipts: { decided: async () => undefined },
       workspace: "here",
       clock: hurrying,
       bell,

@@ -134,7 +134,15 @@ test("an item that is restored or supplied is found without reading the others o
   const texts = preparedOn(db);
   const file = { file: "a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
   await store.supply(runId, newItem("a"), file);
-  const restored = { attempts: [], files: [], events: [], note: null, failureKind: null };
+  const restored = {
+    attempts: [],
+    files: [],
+    events: [],
+    note: null,
+    failureKind: null,
+    approval: null,
+    picked: false,
+  };
   finish(restoreItem({ sql: sqliteQueries(db), clock }, runId, { item: newItem("b"), ...restored }));
   expect((await store.items(runId)).map(({ rowId, state }) => [rowId, state])).toEqual([
     ["a", "archived"],

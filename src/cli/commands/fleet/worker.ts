@@ -3,9 +3,9 @@ import { defined } from "../../../core/defined.js";
 import type { ExitName } from "../../../core/exit.js";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Run } from "../../../core/ports/store.js";
+import { isOwn } from "../../../job/paid/owner.js";
 import { continueJob } from "../../../job/run/continue-job.js";
 import { runWorker } from "../../../job/run/fleet-worker.js";
-import { isOwn } from "../../../job/run/run-owner.js";
 import { openAccount } from "../../../job/workspace/account.js";
 import { withStore } from "../../../job/workspace/state.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
@@ -130,7 +130,7 @@ async function refuseOtherKey(
   });
   try {
     const user = (await account.identify()).me.user.id;
-    if (isOwn(run, { user, origin: connection.origin })) return;
+    if (isOwn(run, { user, origin: account.origin })) return;
     throw new EarlyExit(
       "usage",
       `the runs in this database belong to another account: expected user ${run.accountId} at ${run.origin}, got user ${user} at ${connection.origin}. Nothing was submitted. Set a key of that user, or add --only archive.`,

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
-import type { ItemState } from "../../core/item.js";
-import { type Credits, inCredits, noCredits, plus, sumOf } from "../../core/money.js";
+import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Draft, PlannedItem } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
+import { type OtherJob, othersWith, sameShare } from "./other-jobs.js";
 
 /**
  * Which job a manifest belongs to. A job records which rows were paid for. Its name is the manifest's `name`, else the
@@ -19,14 +19,6 @@ export interface JobChoice {
   note: string | null;
   finding: Finding | null;
 }
-
-/** States of items that were paid, or may have been. */
-const paidStates: readonly ItemState[] = [
-  ...(["submitting", "unknown", "held", "processing", "overdue", "ready", "archived"] as const),
-];
-
-/** The share of known items from which a new job counts as an older job under another name. */
-const sameShare = 0.5;
 
 /** The job that a manifest's file belonged to before; null if unknown. */
 export function knownJob(manifest: Manifest, runs: readonly Run[], named: string | null): string | null {
@@ -88,76 +80,6 @@ function whichJob(
     `${named} and for ${names}, and ${again}: ${continues} continues job ${first.name} and pays again for the items of ${names} ` +
     `(${inCredits(restCost)}), unless you leave their rows out; ${separate} makes all of them again`
   );
-}
-
-/**
- * Items to be paid for that another job has paid for: rows may have been moved or copied from one sheet to another. Null
- * if there are none. `agreed`: the person named the job, and thereby agreed to pay again.
- */
-export async function madeElsewhere(
-  store: Store,
-  runs: readonly Run[],
-  plan: Pick<Plan, "job" | "edition" | "items" | "due">,
-  draft: Pick<Draft, "holds">,
-  { agreed }: { agreed: boolean },
-): Promise<Finding | null> {
-  if (plan.due === 0) return null;
-  const madeFor = new Map<string, string>();
-  for (const { name, paid } of await othersWith(store, runs, plan, draft))
-    for (const key of paid) madeFor.set(key, name);
-  if (madeFor.size === 0) return null;
-  const made: { rowId: string; job: string; price: Credits }[] = [];
-  for (const { key, rowId, due, standing, price } of plan.items) {
-    const job = due && standing !== "archived" ? madeFor.get(key) : undefined;
-    if (job !== undefined) made.push({ rowId, job, price });
-  }
-  const [first] = made;
-  if (!first) return null;
-  const price = inCredits(sumOf(made.map((item) => item.price)));
-  const more = made.length === 1 ? "" : ` and ${made.length - 1} more`;
-  const [was, are] = made.length === 1 ? ["was", "is"] : ["were", "are"];
-  const what = `${first.rowId}${more} ${was} made before for job ${first.job} and ${agreed ? are : "would be"} paid again, for ${price}`;
-  const way = "take the files from there and leave the rows out";
-  if (agreed) return { kind: "partly_made_before", message: `${what}; to avoid that, ${way}.` };
-  // The sheet may have taken the name of another one.
-  const most = made.filter(({ job }) => job === first.job).length >= plan.items.length * sameShare;
-  const instead = most ? `--job ${shellWord(first.job)} continues that job; or ` : "";
-  const message = `${what}: ${instead}${way}, or add --job ${shellWord(plan.job)} to pay for them again.`;
-  return { kind: "made_before", message };
-}
-
-/** Another job of the workspace that has some of a plan's items. */
-interface OtherJob {
-  name: string;
-  /** The manifest of its newest run. */
-  file: string;
-  /** The keys of the plan's items that it has, and of those that it has paid for. */
-  has: ReadonlySet<string>;
-  paid: ReadonlySet<string>;
-}
-
-async function othersWith(
-  store: Pick<Store, "history">,
-  runs: readonly Run[],
-  { job, edition }: Pick<Plan, "job" | "edition">,
-  draft: Pick<Draft, "holds">,
-): Promise<OtherJob[]> {
-  const others: OtherJob[] = [];
-  const files = new Map(runs.map(({ jobName, manifest }) => [jobName, manifest]));
-  const ofEdition = new Set(runs.filter((run) => run.edition === edition).map(({ jobName }) => jobName));
-  for (const [name, file] of files) {
-    // Keys have the edition, and histories may be long.
-    if (name === job || !ofEdition.has(name)) continue;
-    const [has, paid] = [new Set<string>(), new Set<string>()];
-    for await (const page of store.history(name))
-      for (const { key, state } of page) {
-        if (!draft.holds(key)) continue;
-        has.add(key);
-        if (paidStates.includes(state)) paid.add(key);
-      }
-    if (has.size > 0) others.push({ name, file, has, paid });
-  }
-  return others;
 }
 
 function stemOf({ file }: Pick<Manifest, "file">): string {

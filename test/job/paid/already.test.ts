@@ -6,15 +6,15 @@ import type { ItemStanding, PlannedItem } from "../../../src/core/ports/draft.js
 import type { LoggedAnswer, SpendLog } from "../../../src/core/ports/spend-log.js";
 import type { Store } from "../../../src/core/ports/store.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
-import type { EditionChoice } from "../../../src/job/run/job-of.js";
-import { paidBefore } from "../../../src/job/run/paid-before.js";
+import { paidAlready } from "../../../src/job/paid/already.js";
+import type { EditionChoice } from "../../../src/job/paid/job-of.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
 import { judgementOf } from "../../store/judgement-fixture.js";
 
-const workspace = { root: "/jobs", stateFile: "/jobs/.bulkgen/state.db" };
+const workspace = { root: "/jobs", stateFile: "/jobs/.bulkgen/state.db", outFolder: "/jobs/outputs" };
 const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
 const open: LoggedAnswer = { outcome: "accepted", charged: credits(4), taskId: "task-a" };
 const lost: LoggedAnswer = { outcome: "unknown", completeError: false };
@@ -75,23 +75,30 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
     ...item,
   });
   const items = [planned("a", { standing, due }), planned("b", {})];
-  const finding = await paidBefore(
+  const { edition = "first", sandbox = false, store: known = store } = change;
+  const { blockers } = await paidAlready(
     {
-      workspace,
-      clock,
-      store,
-      edition: "first",
-      sandbox: false,
-      account: { spendLog: accounts.spendLog(owner) },
-      draft: { holds: (key) => items.some((item) => item.key === key) },
-      ...change,
-    },
-    {
+      job: "demo",
+      edition: "",
+      due: items.filter((item) => item.due).length,
       items: { length: 2, [Symbol.iterator]: () => items.values() },
       standings: { new: standing === "new" ? 2 : 1 },
     },
+    {
+      who: { user: "u", origin: owner.origin },
+      workspace,
+      clock,
+      store: known,
+      runs: (await known?.runs()) ?? [],
+      unfinished: undefined,
+      agreed: false,
+      guessed: null,
+      account: { spendLog: accounts.spendLog(owner) },
+      draft: { holds: (key) => items.some((item) => item.key === key) },
+    },
+    { edition, sandbox },
   );
-  return finding?.message ?? null;
+  return blockers.find(({ kind }) => kind === "paid_before")?.message ?? null;
 }
 
 describe("P2: a paid request that only the account's spend log remembers", () => {
