@@ -7,7 +7,15 @@ import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
 import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
 import { dashboardFlags, mcpFlags } from "./flags/serve.js";
-import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlags } from "./flags/setup.js";
+import {
+  doctorFlags,
+  initFlags,
+  modelsFlags,
+  planFlags,
+  reportFlags,
+  statusFlags,
+  trustFlags,
+} from "./flags/setup.js";
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { numberOfRun, percentOrZero } from "./flags/values.js";
 
@@ -394,6 +402,16 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "show the account: user, credits, subscription, key, limits",
     flags: serviceFlags,
     load: async () => (await import("./commands/account.js")).account,
+  },
+  {
+    name: "trust",
+    group: "Service and settings",
+    describe:
+      "show what the files of a folder would send outward, and agree to it once on this machine; sends nothing",
+    positionals: [{ name: "manifest", describe: "also what this job file says" }],
+    flags: trustFlags,
+    examples: ["bulkgen trust", "bulkgen trust autumn.yaml --yes"],
+    load: async () => (await import("./commands/trust/trust.js")).trust,
   },
   {
     name: "schedule",

@@ -70,6 +70,7 @@ async function call({ path, line, given, args }: CommandLine, machine: Machine):
   }
   const [handler, flags] = await Promise.all([command.load(), flagsOf(command, line, args, machine)]);
   try {
+    if ("workspace" in (command.flags ?? {})) await agreeToFolder(command, line, args, flags, machine);
     const exit = await handler({ machine, flags, args, given } as never);
     return typeof exit === "number" ? exit : exitCode(exit ?? "done");
   } catch (error) {
@@ -89,6 +90,25 @@ async function flagsOf(
   checkVariables(machine.env);
   const { root } = await workspaceNamed(line, args, machine);
   return flagValues(flags, line, await configFiles(root, machine.env), machine.env);
+}
+
+/** Asks about what the folder's files set for this command. Throws EarlyExit for what this user does not agree to. */
+async function agreeToFolder(
+  { name, flags = {} }: CommandDefinition,
+  line: CommandLine["line"],
+  args: CommandLine["args"],
+  values: Record<string, unknown>,
+  machine: Machine,
+): Promise<void> {
+  const { configFiles, folderValues } = await import("./settings/settings.js");
+  const workspace = await workspaceNamed(line, args, machine);
+  const ofFolder = folderValues(flags, line, await configFiles(workspace.root, machine.env), machine.env);
+  const sends = "trustAddress" in flags && name !== "doctor";
+  const asksAddress = sends && machine.stdin.isTTY && !values["sandbox"] && !values["trustAddress"];
+  if (ofFolder.length === 0 && !asksAddress) return;
+  const { agreeToAddress, agreeToValues } = await import("./output/agreement.js");
+  await agreeToValues(ofFolder, workspace, machine);
+  if (asksAddress) await agreeToAddress(values, workspace, machine);
 }
 
 async function workspaceNamed(line: CommandLine["line"], args: CommandLine["args"], machine: Machine) {

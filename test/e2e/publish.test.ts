@@ -218,6 +218,12 @@ rows: [{ id: a, model: plain-image, prompt: a, image_url: red shoe.png }]
     const { place, service } = await withPictures();
     const { to, env } = { to: "s3://inputs/photos", env: { ...service.env, ...(await s3Server()) } };
     place.write("job.yaml", job(`{ to: "${to}", for: 2h }`));
+    const unagreed = await run(place, ["plan", "job.yaml"], { env });
+    expect([unagreed.code, unagreed.stderr]).toEqual([
+      2,
+      expect.stringContaining("`bulkgen trust job.yaml`"),
+    ]);
+    expect((await run(place, ["trust", "job.yaml", "--yes"], { env })).stdout).toContain(`publish: ${to}`);
     const planned = await run(place, ["plan", "job.yaml"], { env });
     expect(planned.code, planned.stdout).toBe(0);
     // Without access to the bucket the item waits.
@@ -241,6 +247,10 @@ rows: [{ id: a, model: plain-image, prompt: a, image_url: red shoe.png }]
       return new URL(addresses(service).at(-1) ?? "").host;
     };
     place.write("bulkgen.config.yaml", "publish: https://config.example\n");
+    place.write("job.yaml", job("https://job.example/in"));
+    expect((await run(place, ["trust", "job.yaml", "--yes"], service)).stdout).toContain(
+      "agreed to 2 values",
+    );
     expect(await made("x", [])).toBe("job.example");
     expect(await made("y", ["--publish", "https://flag.example"])).toBe("flag.example");
     expect(await made("z", [], { BULKGEN_PUBLISH: "https://variable.example" })).toBe("variable.example");

@@ -19,6 +19,7 @@ export const ranks: Readonly<Record<string, number>> = {
   client: 2,
   archive: 2,
   publish: 2,
+  trust: 2,
   plan: 3,
   run: 3,
   fleet: 3,

@@ -6,6 +6,7 @@ import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { plannedRest } from "../../job/orders/request.js";
 import { continueJob } from "../../job/run/continue-job.js";
+import { hasBegunHere } from "../../job/run/run-values.js";
 import { checkModels } from "../../job/run/spending-caps.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
@@ -15,9 +16,10 @@ import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { localTime } from "../../text/times.js";
 import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../flags/run.js";
-import { confirmed, isWithin, spending } from "../output/consent.js";
+import { isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { confirmed } from "../output/question.js";
 import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -71,16 +73,25 @@ async function agreeToRest(
   const isAgreed = isWithin(flags, credits) || flags.yes;
   if (run.options.sandbox) return;
   if (evidence !== null && !flags.acceptForeignUse) await agreeToForeignUse(evidence, prepared);
-  const isElsewhere = beganBy !== undefined && beganBy.host !== hostname();
+  const isElsewhere =
+    beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(options.workspace);
   if (isAgreed || (!isElsewhere && !machine.stdin.isTTY)) return;
   if (isElsewhere && !machine.stdin.isTTY)
     throw new EarlyExit(
       "usage",
-      `run ${run.id} was begun by ${beganBy.user} on ${beganBy.host}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree. Nothing was submitted.`,
+      `${begunBy(run)}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree. Nothing was submitted.`,
     );
   display.end();
   const agreed = await confirmed({}, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+}
+
+function begunBy({ id, options: { beganBy } }: Run): string {
+  if (beganBy === undefined) return `run ${id} does not say who began it`;
+  const { user, host } = beganBy;
+  return host === hostname()
+    ? `run ${id} says that ${user} began it on ${host}, but no run of this folder was begun on this machine`
+    : `run ${id} was begun by ${user} on ${host}`;
 }
 
 /**

@@ -49,6 +49,23 @@ export const doctorFlags = {
 };
 export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;
 
+const { workspace, sandbox, databaseUrl, baseUrl, apiKeyFile } = serviceFlags;
+
+export const trustFlags = {
+  yes: toggle("agree without a question, in a script; prints what is agreed to", { inFiles: "never" }),
+  list: toggle("list what was agreed to on this machine, by folder", { inFiles: "never" }),
+  forget: toggle("forget what was agreed to for this folder", {
+    inFiles: "never",
+    conflicts: ["list", "yes"],
+  }),
+  workspace,
+  sandbox,
+  databaseUrl,
+  baseUrl,
+  apiKeyFile,
+};
+export type TrustFlags = FlagsOf<typeof trustFlags> & SharedFlags;
+
 export const statusFlags = {
   all: toggle("list every run"),
   watch: toggle("follow the run in progress until it ends; Ctrl-C ends only the watching", {

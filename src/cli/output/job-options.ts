@@ -9,6 +9,7 @@ import { jsonText } from "../../text/terminal.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
+import { agreeToValues } from "./agreement.js";
 import type { Display } from "./display.js";
 import type { LiveGallery } from "./live-gallery.js";
 import { openLog } from "./log.js";
@@ -56,6 +57,7 @@ export async function jobOptions(
     clock,
     environment: machine.env,
     publish: publishSettings(flags),
+    agreeTo: (values) => agreeToValues(values, workspace, { ...machine, stderr }),
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,

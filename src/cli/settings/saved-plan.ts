@@ -8,13 +8,22 @@ import { SavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
+import { agree, notAgreed, unagreed } from "../../trust/trust.js";
 import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
 import { serviceFlags } from "../flags/shared.js";
 import type { ConfigFile } from "./config-file.js";
 import { fileTrouble, writeWhole } from "./file-trouble.js";
-import { configFiles, flagAsGiven, runAttribute, runFlagsOf } from "./settings.js";
+import {
+  configFiles,
+  flagAsGiven,
+  folderValues,
+  lineOf,
+  runAttribute,
+  runFlagsOf,
+  writtenValues,
+} from "./settings.js";
 import { workspaceOf } from "./workspace.js";
 
 /** What a plan is about: a run of it takes these as they were planned, whatever settings and environment say now. */
@@ -61,8 +70,9 @@ export async function writePlan(
   file: string,
   plan: Plan,
   how: { manifest: string; workspace: string; sandbox: boolean; flags: readonly Flag[] },
-  { cwd, clock }: Machine,
+  machine: Machine,
 ): Promise<void> {
+  const { cwd, clock } = machine;
   if (how.manifest === "-")
     throw new EarlyExit(
       "usage",
@@ -84,6 +94,9 @@ export async function writePlan(
   } catch (error) {
     throw new EarlyExit("usage", `-o: ${fileTrouble(error, path)}. The plan was not saved.`);
   }
+  // Its user has just given these flags.
+  const { sharedFolder, root } = workspaceOf({ workspace: how.workspace }, machine);
+  agree(sharedFolder, root, writtenValues(how.flags, root, ""), clock.now());
 }
 
 /** The saved plan in a file; null for any other file, such as a manifest. Throws EarlyExit for a damaged plan. */
@@ -145,7 +158,19 @@ export async function flagsOfPlan(
   const isGiven = (attribute: string | undefined) =>
     ofLine.some(([name]) => runAttribute(name) === attribute);
   const line = [...planned.filter(([name]) => !isGiven(runAttribute(name))), ...ofLine];
-  const files = await configFiles(workspaceOf({ workspace }, machine).root, machine.env);
+  const { root, sharedFolder } = workspaceOf({ workspace }, machine);
+  const planValues = writtenValues(
+    line.filter((flag) => !ofLine.includes(flag)),
+    root,
+    "the saved plan",
+  );
+  const files = await configFiles(root, machine.env);
+  // The plan may be of another workspace than the one that it was looked for in.
+  const asked = notAgreed(sharedFolder, root, [
+    ...planValues,
+    ...folderValues(runFlags, lineOf(line), files, machine.env),
+  ]);
+  if (asked.length > 0) throw unagreed(root, asked, "bulkgen trust");
   const flags = runFlagsOf(line, files, machine.env);
   if (flags.sandbox && !saved.sandbox)
     throw new EarlyExit(

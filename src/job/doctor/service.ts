@@ -5,11 +5,12 @@ import { type Me, meRead, parseJson } from "../../api/records.js";
 import { answerText, oddBody } from "../../client/answer.js";
 import { connectService } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
 import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
-import type { ServiceConnection } from "../workspace/account.js";
+import { admitKey, noteKeyUse, type ServiceConnection } from "../workspace/account.js";
 import { type AccountsPlace, openSharedData } from "../workspace/state.js";
 import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
@@ -38,9 +39,24 @@ type Name = keyof typeof expectations;
 
 /** Checks made with one GET me, which counts against the quota like any other and is not repeated. */
 export async function examineService(options: ServiceCheckOptions): Promise<Check[]> {
-  const accounts = await openSharedData(options.place, options.clock);
+  const { connection, place } = options;
   try {
-    const { origin, key } = options.connection;
+    admitKey(connection, place.accountsFile);
+  } catch (error) {
+    if (!(error instanceof EarlyExit)) throw error;
+    const todo = "add --trust-address once, or run `bulkgen trust`, if it is your service";
+    return [
+      problem("address", {
+        expected: "an address at which this key was used before",
+        got: error.message,
+        todo,
+      }),
+      ...serviceUnchecked("the key is not sent to a new address"),
+    ];
+  }
+  const accounts = await openSharedData(place, options.clock);
+  try {
+    const { origin, key } = connection;
     const account = await accounts.accountOf(origin, fingerprint(key));
     const caller = { accountId: account.id, fingerprint: fingerprint(key) };
     const slot = await accounts.reserve(caller, "me");
@@ -53,6 +69,7 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
       ];
     }
     const asked = await ask(options, accounts, caller, slot.ticket);
+    if (meOf(asked.reply)) noteKeyUse(connection, place.accountsFile);
     return [
       ...judge(options.connection, asked.reply),
       ...(await details(accounts, account.id, asked.reply)),

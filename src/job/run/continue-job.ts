@@ -15,6 +15,7 @@ import { mustHaveWorkers } from "./outputs.js";
 import { paidMeanwhile } from "./paid-before.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
 import { isOwn } from "./run-owner.js";
+import { refuseUnagreed } from "./run-values.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
@@ -26,6 +27,7 @@ export async function continueJob<Result>(
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
   const meant = await lookUp(options, continuation);
+  refuseUnagreed(meant, options.workspace);
   prepareOutFolder(jobFolder(meant));
   // An order that is refused later would be carried out already.
   mustHaveWorkers(options);
@@ -39,6 +41,7 @@ export async function continueJob<Result>(
   });
   try {
     const found = await chosenAgain(opened.store, continuation, meant);
+    refuseUnagreed(found, options.workspace);
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     if (!options.fetchOnly) await refuseMadeElsewhere(opened, found);

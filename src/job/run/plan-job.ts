@@ -12,7 +12,7 @@ import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseForgotten, refuseOutdated } from "../workspace/history.js";
 import { openStore } from "../workspace/state.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
-import { prepare, publishProblem, type SheetOptions } from "./prepare.js";
+import { type PrepareOptions, prepare, publishProblem, type SheetOptions } from "./prepare.js";
 
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
@@ -21,6 +21,7 @@ export interface PlanJobOptions extends SheetOptions {
   /** The options that the run would have. */
   run: RunOptions;
   publish: PublishSettings;
+  agreeTo?: PrepareOptions["agreeTo"];
   clock: Clock;
   log: Log;
   signal: AbortSignal;

@@ -29,6 +29,7 @@ import {
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
+import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
@@ -58,11 +59,13 @@ export interface PrepareOptions extends SheetOptions {
     Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "lanes" | "archiveOnly">>;
   clock: Clock;
   /** The folders of its history and files. */
-  workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
+  workspace: Pick<Workspace, "root" | "outFolder" | "stateFile" | "sharedFolder">;
   origin: string;
   sandbox: boolean;
   /** How local inputs are published; not at all if absent. */
   publish?: PublishSettings;
+  /** Asks about what came with the folder. Throws EarlyExit for a no. Without it, only what was agreed to before is used. */
+  agreeTo?: ((values: readonly FolderValue[]) => Promise<void>) | undefined;
   account: OpenAccount;
   /** The workspace's store, when there is one. */
   store: Store | null;
@@ -81,6 +84,7 @@ export interface PreparedPlan extends AccountReading {
 export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = given;
   const opened = await openedFor(given);
+  await agreeToPlace(given, opened.manifest);
   const { edition: ofSheet } = opened.manifest;
   const options =
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
@@ -231,6 +235,31 @@ function otherFolders(runs: readonly Run[], jobName: string, outFolder: string):
 
 function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manifest): boolean {
   return publish !== undefined && publishPlace(publish, manifest.publish ?? {}) !== null;
+}
+
+/**
+ * A job file may come from somebody else, and may name a place of theirs for the local files. Throws EarlyExit until this
+ * user has agreed to it, unless a flag or variable names another place, or the sandbox takes the files themselves.
+ */
+async function agreeToPlace(
+  { publish, sandbox, workspace, agreeTo }: PrepareOptions,
+  manifest: Manifest,
+): Promise<void> {
+  const to = manifest.publish?.to;
+  if (
+    to === undefined ||
+    !isPublishTarget(to) ||
+    sandbox ||
+    !publish ||
+    publish.given.to != null ||
+    publish.given.command != null
+  )
+    return;
+  const { sharedFolder, root } = workspace;
+  const asked = notAgreed(sharedFolder, root, [{ setting: "publish", value: to, from: manifest.file }]);
+  if (asked.length === 0) return;
+  if (agreeTo === undefined) throw unagreed(root, asked, `bulkgen trust ${shellWord(manifest.file)}`);
+  await agreeTo(asked);
 }
 
 /** The problem of a job file that names a place where nothing can be published. */
