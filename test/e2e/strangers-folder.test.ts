@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -11,9 +12,11 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type FlagSet, nameOf } from "../../src/cli/flags/definition.js";
 import { runFlags } from "../../src/cli/flags/run.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { type Hook, startHook } from "../notify/receivers.js";
 import { canaryKey } from "./canary.js";
 import { newPlace, type Place, run, started } from "./command.js";
+import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
 import { type ScriptedService, startService } from "./service.js";
 
 /** A model of the sandbox, and one of the scripted service. */
@@ -224,5 +227,147 @@ describe("files of elsewhere", () => {
     symlinkSync("set.csv", join(at.folder, "newest.csv"));
     at.write("job.yaml", "name: j\nrows: newest.csv\n");
     expect((await run(at, ["plan", "job.yaml", "--sandbox"])).code).toBe(0);
+  });
+});
+
+describe("a schedule that came with a folder", () => {
+  const add = (words: string[] = []) =>
+    run(at, ["schedule", "add", "night", "set.csv", ...yearly, "--sandbox", ...words]);
+  const mark = () => join(at.root, "ran.txt");
+
+  /** As if the folder had come from another machine. */
+  const received = () => rmSync(trustFile(), { force: true });
+
+  test("needs no question where its user added it, and does nothing anywhere else before they agree", async () => {
+    expect((await add(["--notify-command", `touch ${mark()}`])).code).toBe(0);
+    received();
+    const listed = await run(at, ["schedule", "list"]);
+    expect(listed.code).toBe(0);
+    expect(listed.stdout).toContain("they do nothing until `bulkgen trust`");
+    expect(listed.stdout).toContain(`touch ${mark()}`);
+    for (const words of [
+      ["schedule", "run", "night"],
+      ["schedule", "start"],
+    ]) {
+      const { code, stderr } = await run(at, words);
+      expect(code).toBe(2);
+      expect(stderr).toContain("schedule night: '0 0 1 1 *' in UTC");
+      expect(stderr).toContain("bulkgen trust");
+    }
+    expect(existsSync(mark())).toBe(false);
+    expect((await run(at, ["trust", "--yes"])).stdout).toContain(`touch ${mark()}`);
+    expect((await run(at, ["schedule", "run", "night"])).code).toBe(0);
+    expect(existsSync(mark())).toBe(true);
+  });
+
+  test("is asked about again when any part of it has changed", async () => {
+    expect((await add()).code).toBe(0);
+    const flags = JSON.stringify([["--sandbox"], ["--notify-command", `touch ${mark()}`]]);
+    withSchedules(at, (db) => db.prepare("UPDATE schedules SET flags = ?").run(flags));
+    const { code, stderr } = await run(at, ["schedule", "run", "night"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`touch ${mark()}`)]);
+    expect(existsSync(mark())).toBe(false);
+  });
+
+  test("does not end a daemon that is running: it says so, starts nothing, and goes on", async () => {
+    expect((await add(["--notify-command", `touch ${mark()}`])).code).toBe(0);
+    const daemon = started(at, ["schedule", "start"]);
+    await daemon.prints(/running the schedules/);
+    received();
+    withSchedules(at, (db) => db.exec(aYearAgo));
+    await daemon.prints(/you have not agreed to it: `bulkgen trust` shows what it would run \(exit 2\)/);
+    // What the user agrees to meanwhile runs.
+    expect((await run(at, ["trust", "--yes"])).code).toBe(0);
+    withSchedules(at, (db) => db.exec(`DELETE FROM scheduled_runs; ${aYearAgo}`));
+    await daemon.prints(/\(exit 0\)/);
+    expect(existsSync(mark())).toBe(true);
+    daemon.interrupt();
+    expect((await daemon.ended).code).toBe(0);
+    expect(hook.received).toEqual([]);
+  });
+});
+
+describe("a recorded run that came with a folder", () => {
+  const words = ["resume", "--max-credits", "100"];
+  const received = () => rmSync(trustFile(), { force: true });
+
+  /** A run that has one of two items left. */
+  async function unfinished(flags: string[] = []) {
+    at.write("set.csv", `id,model,prompt\na,${theirs},a cup\nb,${theirs},a jug\n`);
+    const run1 = ["run", "set.csv", "--yes", "--max-credits", "2", ...flags];
+    expect((await run(at, run1, service)).code).toBe(6);
+    expect(service.count("POST generate")).toBe(1);
+  }
+
+  function change(sql: string): void {
+    const db = openSqlite(join(at.folder, ".bulkgen", "state.db"));
+    db.exec(sql);
+    db.close();
+  }
+
+  test("goes on without a question where it was begun", async () => {
+    await unfinished();
+    expect((await run(at, words, service)).code).toBe(0);
+  });
+
+  test.each([
+    ["does not say who began it", "UPDATE runs SET options = json_remove(options, '$.beganBy')"],
+    ["says that it was begun on this machine", "SELECT 1"],
+  ])("that %s buys nothing without a yes", async (_, sql) => {
+    await unfinished();
+    change(sql);
+    received();
+    const { code, stderr } = await run(at, words, service);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining("spends up to 2 credits on 1 item. Add --yes"),
+    ]);
+    expect(service.count("POST generate")).toBe(1);
+    expect((await run(at, [...words, "--yes"], service)).code).toBe(0);
+  });
+
+  test.each([
+    ["archive: s3://theirs/outputs", `json_set(options, '$.archive', 's3://theirs/outputs')`],
+    ["publish: https://theirs.example", `json_set(options, '$.publish', 'https://theirs.example')`],
+  ])("with %s sends nothing before the user has agreed", async (value, sql) => {
+    await unfinished();
+    change(`UPDATE runs SET options = ${sql}`);
+    const { code, stderr } = await run(at, [...words, "--yes"], service);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`  ${value}  (run 1 in `)]);
+    expect(service.count("POST generate")).toBe(1);
+    expect((await run(at, ["trust", "--yes"], service)).stdout).toContain(value);
+    expect((await run(at, [...words, "--yes"], service)).stderr).not.toContain("may come from somebody else");
+  });
+
+  test.each([
+    ["out", "out_folder"],
+    ["manifest", "manifest"],
+  ])("with another place as its %s touches nothing there", async (name, column) => {
+    await unfinished();
+    const elsewhere = join(at.root, "elsewhere", "x.csv");
+    change(`UPDATE runs SET ${column} = '${elsewhere}'`);
+    const { code, stderr } = await run(at, [...words, "--yes"], service);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`  ${name}: ${elsewhere}  (run 1 in `)]);
+    expect(existsSync(join(at.root, "elsewhere"))).toBe(false);
+    expect(service.count("POST generate")).toBe(1);
+  });
+
+  test("with a folder of its own user's elsewhere goes on", async () => {
+    await unfinished(["--out", join(at.root, "pictures")]);
+    expect((await run(at, words, service)).code).toBe(0);
+  });
+});
+
+describe("a saved plan that came with a folder", () => {
+  test("names no target and no bucket before the user has agreed; one's own needs no question", async () => {
+    const flags = ["--sandbox", "--notify", hook.url];
+    expect((await run(at, ["plan", "set.csv", "-o", "plan.json", ...flags])).code).toBe(0);
+    rmSync(trustFile());
+    const refused = await run(at, ["run", "plan.json", "--yes"]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`notify: ${hook.url}`)]);
+    expect(hook.received).toEqual([]);
+    expect((await run(at, ["plan", "set.csv", "-o", "plan.json", ...flags])).code).toBe(0);
+    expect((await run(at, ["run", "plan.json", "--yes"])).code).toBe(0);
+    expect(hook.received).toHaveLength(1);
   });
 });
