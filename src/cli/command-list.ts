@@ -408,7 +408,7 @@ export const commandList: readonly CommandDefinition[] = [
     group: "Service and settings",
     describe:
       "show what the files of a folder would send outward, and agree to it once on this machine; sends nothing",
-    positionals: [{ name: "manifest", describe: "also what this job file says" }],
+    positionals: [{ name: "manifest", describe: "a job file or a saved plan: also what it says" }],
     flags: trustFlags,
     examples: ["bulkgen trust", "bulkgen trust autumn.yaml --yes"],
     load: async () => (await import("./commands/trust/trust.js")).trust,

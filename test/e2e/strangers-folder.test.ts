@@ -365,8 +365,9 @@ describe("a saved plan that came with a folder", () => {
     rmSync(trustFile());
     const refused = await run(at, ["run", "plan.json", "--yes"]);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`notify: ${hook.url}`)]);
+    expect(refused.stderr).toContain("Run `bulkgen trust plan.json`");
     expect(hook.received).toEqual([]);
-    expect((await run(at, ["plan", "set.csv", "-o", "plan.json", ...flags])).code).toBe(0);
+    expect((await run(at, ["trust", "plan.json", "--yes"])).stdout).toContain(`notify: ${hook.url}`);
     expect((await run(at, ["run", "plan.json", "--yes"])).code).toBe(0);
     expect(hook.received).toHaveLength(1);
   });

@@ -8,7 +8,7 @@ import { SavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
-import { agree, notAgreed, unagreed } from "../../trust/trust.js";
+import { agree, type FolderValue } from "../../trust/trust.js";
 import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
@@ -127,7 +127,8 @@ function* piecesOf(path: string): Generator<Uint8Array> {
 
 /**
  * The flags of a run of a saved plan: those it was made with, except where the line gives another value, and the
- * settings of its own workspace. `line` has the words of all of them. Throws EarlyExit when the line or the settings
+ * settings of its own workspace. `line` has the words of all of them; `brought` is what came with the plan and its workspace
+ * and needs the user's agreement. Throws EarlyExit when the line or the settings
  * contradict what the plan is about.
  */
 export async function flagsOfPlan(
@@ -135,7 +136,7 @@ export async function flagsOfPlan(
   { workspace = saved.workspace }: Pick<RunFlags, "workspace">,
   given: readonly Flag[],
   machine: Machine,
-): Promise<{ flags: RunFlags; line: Flag[] }> {
+): Promise<{ flags: RunFlags; line: Flag[]; brought: FolderValue[] }> {
   const planned = saved.flags.map(
     ([name = "", value]): Flag => (value === undefined ? [name] : [name, value]),
   );
@@ -158,19 +159,8 @@ export async function flagsOfPlan(
   const isGiven = (attribute: string | undefined) =>
     ofLine.some(([name]) => runAttribute(name) === attribute);
   const line = [...planned.filter(([name]) => !isGiven(runAttribute(name))), ...ofLine];
-  const { root, sharedFolder } = workspaceOf({ workspace }, machine);
-  const planValues = writtenValues(
-    line.filter((flag) => !ofLine.includes(flag)),
-    root,
-    "the saved plan",
-  );
+  const { root } = workspaceOf({ workspace }, machine);
   const files = await configFiles(root, machine.env);
-  // The plan may be of another workspace than the one that it was looked for in.
-  const asked = notAgreed(sharedFolder, root, [
-    ...planValues,
-    ...folderValues(runFlags, lineOf(line), files, machine.env),
-  ]);
-  if (asked.length > 0) throw unagreed(root, asked, "bulkgen trust");
   const flags = runFlagsOf(line, files, machine.env);
   if (flags.sandbox && !saved.sandbox)
     throw new EarlyExit(
@@ -189,7 +179,17 @@ export async function flagsOfPlan(
   delete merged.fresh;
   delete merged.edition;
   if (saved.edition !== "") merged.edition = saved.edition;
-  return { flags: merged, line };
+  const brought = [
+    ...planValues(saved, root).filter(({ setting }) => !isGiven(runAttribute(`--${setting}`))),
+    ...folderValues(runFlags, lineOf(line), files, machine.env),
+  ];
+  return { flags: merged, line, brought };
+}
+
+/** What a saved plan, which may come from somebody else, does outward. */
+export function planValues({ flags }: Pick<SavedPlan, "flags">, root: string): FolderValue[] {
+  const given = flags.map(([name = "", value]): Flag => (value === undefined ? [name] : [name, value]));
+  return writtenValues(given, root, "the saved plan");
 }
 
 /**

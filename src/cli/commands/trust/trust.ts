@@ -19,6 +19,7 @@ import type { TrustFlags } from "../../flags/setup.js";
 import { askAbout } from "../../output/agreement.js";
 import { folderValuesOf } from "../../settings/brought.js";
 import { addressToAgree, serviceSettings } from "../../settings/env.js";
+import { planValues, savedPlanIn } from "../../settings/saved-plan.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
@@ -29,7 +30,12 @@ export async function trust({
   machine,
 }: Call<TrustFlags, { manifest?: string }>): Promise<undefined> {
   const { stdout } = machine;
-  const workspace = workspaceOf(flags, machine, manifest);
+  const plan = manifest === undefined ? null : savedPlanIn(manifest, machine);
+  const workspace = workspaceOf(
+    plan === null ? flags : { workspace: plan.workspace, ...flags },
+    machine,
+    manifest,
+  );
   const { root, sharedFolder } = workspace;
   if (flags.list) {
     stdout.write(listText(sharedFolder));
@@ -41,7 +47,9 @@ export async function trust({
     return;
   }
   const settings = serviceSettings(flags, root, machine);
-  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...(await ofJob(manifest, machine))];
+  const ofManifest = plan === null ? await ofJob(manifest, machine) : planValues(plan, root);
+  plan?.items.close();
+  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
   const address = flags.sandbox ? [] : addressToAgree(settings, workspace);
   const asked = [...notAgreed(sharedFolder, root, ofFolder), ...address];
   if (asked.length === 0) {
