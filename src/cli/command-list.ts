@@ -8,6 +8,7 @@ import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sand
 import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
 import { dashboardFlags, mcpFlags } from "./flags/serve.js";
 import {
+  accountFlags,
   doctorFlags,
   initFlags,
   modelsFlags,
@@ -16,7 +17,7 @@ import {
   statusFlags,
   trustFlags,
 } from "./flags/setup.js";
-import { serviceFlags, workspaceFlags } from "./flags/shared.js";
+import { workspaceFlags } from "./flags/shared.js";
 import { numberOfRun, percentOrZero } from "./flags/values.js";
 
 /** The one definition of a command. Parsing, help, completion, settings and the tables of the docs all read it. */
@@ -400,7 +401,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "account",
     group: "Service and settings",
     describe: "show the account: user, credits, subscription, key, limits",
-    flags: serviceFlags,
+    flags: accountFlags,
     load: async () => (await import("./commands/account.js")).account,
   },
   {

@@ -2,7 +2,7 @@ import { meaningOf } from "../api/errors.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
-import { retryAfterMs } from "../core/quota/backoff.js";
+import { retryAfterMs, retryAfterMsMax, retryAfterTold } from "../core/quota/backoff.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 import { plainReason, type Reason } from "../core/reason.js";
 
@@ -105,6 +105,11 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
   await accounts.answered(ticket, isRefused);
   if (!isRefused) return;
   const ms = retryAfterMs(reply.headers, clock.now());
+  if ((retryAfterTold(reply.headers, clock.now()) ?? 0) > retryAfterMsMax)
+    pacing.log?.warn(
+      { retryAfter: reply.headers["retry-after"] },
+      "the service asks for a pause of more than a day: it is asked again once a day; `bulkgen account --forget-pause` asks it again now",
+    );
   const { slowed } = await accounts.silence(pacing.caller().accountId, ms);
   if (slowed !== null) pacing.onSlowed?.(slowed);
 }

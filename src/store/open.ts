@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { EarlyExit } from "../core/exit.js";
 import { noFolderSync } from "../core/ports/disk.js";
 import { named, openSqlite, type Sqlite, statements } from "../sqlite.js";
 
@@ -42,6 +43,7 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
     // What a savepoint would restore is kept in memory; else each group of writes copies its pages to a temporary file.
     db.pragma("temp_store = MEMORY");
     migrate(db, path, migrations);
+    refuseForeignCode(db, path, migrations);
     db.prepare("UPDATE opened SET count = count + 1").run();
     const level = db.pragma("synchronous", { simple: true });
     if (level !== 2) throw new Error(`SQLite at ${path}: expected synchronous=2 (FULL), got ${level}`);
@@ -49,6 +51,58 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   } catch (error) {
     db?.close();
     throw named(path, error);
+  }
+}
+
+/**
+ * A database may have come from somebody else. A trigger or view of theirs would run inside of our queries. Throws EarlyExit
+ * for one that is not of our schema.
+ */
+export function refuseForeignCode(db: Sqlite, path: string, migrations: readonly Migration[]): void {
+  const found = codeIn(db);
+  if (found.length === 0) return;
+  const own = ownCode(migrations);
+  const foreign = found.find(({ sql }) => !own.has(sql));
+  if (foreign === undefined) return;
+  throw strangeState(
+    path,
+    `has the ${foreign.type} ${JSON.stringify(foreign.name)}, which bulkgen did not make`,
+  );
+}
+
+/** The refusal of a database with something in it that bulkgen never writes. */
+export function strangeState(path: string, what: string): EarlyExit {
+  return new EarlyExit(
+    "usage",
+    `${path} ${what}: somebody else may have changed it. Nothing was changed and nothing was sent. Restore the file from a backup, or remove it and run \`bulkgen doctor --rebuild\`, which makes a new one from receipts and archive.`,
+  );
+}
+
+interface Code {
+  type: string;
+  name: string;
+  sql: string;
+}
+
+function codeIn(db: Sqlite): Code[] {
+  return db
+    .prepare("SELECT type, name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')")
+    .all() as Code[];
+}
+
+const codeOf = new WeakMap<readonly Migration[], ReadonlySet<string>>();
+
+function ownCode(migrations: readonly Migration[]): ReadonlySet<string> {
+  const known = codeOf.get(migrations);
+  if (known !== undefined) return known;
+  const db = openSqlite(":memory:");
+  try {
+    for (const step of migrations) step(db);
+    const made = new Set(codeIn(db).map(({ sql }) => sql));
+    codeOf.set(migrations, made);
+    return made;
+  } finally {
+    db.close();
   }
 }
 

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { EarlyExit } from "../core/exit.js";
 import { terminalText } from "../text/terminal.js";
+import { writeWholeNow } from "../whole-file.js";
 
 /**
  * What this user has agreed to. A folder may come from somebody else, and with it settings that send something outward or
@@ -202,11 +203,5 @@ function change(sharedFolder: string, edit: (trust: TrustDocument) => void): voi
   edit(trust);
   const path = trustFile(sharedFolder);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const part = `${path}.${process.pid}.part`;
-  try {
-    writeFileSync(part, `${JSON.stringify(trust, null, 2)}\n`, { flag: "wx", mode: 0o600, flush: true });
-    renameSync(part, path);
-  } finally {
-    rmSync(part, { force: true });
-  }
+  writeWholeNow(path, `${JSON.stringify(trust, null, 2)}\n`, 0o600);
 }

@@ -9,6 +9,7 @@ export const ranks: Readonly<Record<string, number>> = {
   "sqlite.ts": 0,
   "clock.ts": 0,
   "package-file.ts": 0,
+  "whole-file.ts": 0,
   "machine.ts": 1,
   "shell.ts": 1,
   "launch.ts": 1,

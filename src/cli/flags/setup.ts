@@ -30,6 +30,14 @@ export const planFlags = {
 };
 export type PlanFlags = FlagsOf<typeof planFlags> & SharedFlags;
 
+export const accountFlags = {
+  forgetPause: toggle("forget the pause that the service asked for, and ask it again now", {
+    inFiles: "never",
+  }),
+  ...serviceFlags,
+};
+export type AccountFlags = FlagsOf<typeof accountFlags> & SharedFlags;
+
 export const modelsFlags = {
   save: option("<file>", "write them to a file as JSON, for bulkgen sandbox --models", anyText),
   ...serviceFlags,

@@ -9,12 +9,13 @@ import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
 import { agree, type FolderValue } from "../../trust/trust.js";
+import { writeWhole } from "../../whole-file.js";
 import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
 import { serviceFlags } from "../flags/shared.js";
 import type { ConfigFile } from "./config-file.js";
-import { fileTrouble, writeWhole } from "./file-trouble.js";
+import { fileTrouble } from "./file-trouble.js";
 import {
   configFiles,
   flagAsGiven,

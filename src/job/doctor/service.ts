@@ -62,11 +62,24 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
     const slot = await accounts.reserve(caller, "me");
     if (!slot.ticket) {
       const until = new Date(slot.waitUntil).toISOString().slice(0, 16).replace("T", " ");
-      const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
-      return [
-        warning("limits", spent),
-        ...rest(["service", "key", "subscription", "credits", "clock"], "no request is left"),
-      ];
+      const { blockedUntil } = await accounts.quota(account.id);
+      const limits =
+        blockedUntil === null
+          ? warning("limits", {
+              expected: expectations.limits,
+              got: `none until ${until} UTC`,
+              todo: "ask again then",
+            })
+          : problem(
+              "limits",
+              {
+                expected: expectations.limits,
+                got: `none: the service asked for a pause until ${until} UTC`,
+                todo: "wait until then; if the service was wrong, `bulkgen account --forget-pause` asks it again now",
+              },
+              "unreachable",
+            );
+      return [limits, ...rest(["service", "key", "subscription", "credits", "clock"], "no request is left")];
     }
     const asked = await ask(options, accounts, caller, slot.ticket);
     if (meOf(asked.reply)) noteKeyUse(connection, place.accountsFile);

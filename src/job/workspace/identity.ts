@@ -80,7 +80,7 @@ export function writeIdentity(markerFolder: string, identity: WorkspaceIdentity)
 
 function writePart(path: string, identity: WorkspaceIdentity): string {
   const part = `${path}.${identity.id}.${process.pid}.part`;
-  writeFileSync(part, `${JSON.stringify(identity)}\n`, { flush: true });
+  writeFileSync(part, `${JSON.stringify(identity)}\n`, { flag: "wx", flush: true });
   return part;
 }
 

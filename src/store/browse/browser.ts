@@ -5,9 +5,10 @@ import { minus } from "../../core/money.js";
 import type { Amount } from "../../core/ports/accounts.js";
 import { openSqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
-import { NewerDatabase } from "../open.js";
+import { NewerDatabase, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
 import { toldPath } from "../workspace/own-paths.js";
+import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
 import type {
   BrowsedAttempt,
@@ -247,6 +248,8 @@ export function openBrowser(
       throw new NewerDatabase(
         `${stateFile} was written by a newer bulkgen: expected schema ${workspaceMigrations.length} or older, got ${found}; update bulkgen`,
       );
+    refuseForeignCode(db, stateFile, workspaceMigrations);
+    refuseStrangeNames(db, stateFile);
   } catch (error) {
     db.close();
     throw error;
