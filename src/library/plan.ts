@@ -72,6 +72,7 @@ async function planned(on: Host, manifest: string, settings: PlanSettings): Prom
       ...sheetOptionsOf(on, settings),
       run: runOptionsOf(settings, sandbox),
       publish: { given: {}, configured: {} },
+      environment: on.env,
       clock: on.clock,
       log: settings.log ?? silentLog,
       signal: settings.signal ?? new AbortController().signal,

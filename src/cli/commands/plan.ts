@@ -55,6 +55,7 @@ export async function plan({
     agreeTo: (values: readonly FolderValue[]) =>
       agreeToValues(values, workspace, machine, `bulkgen trust ${shellWord(args.manifest)}`),
     clock: machine.clock,
+    environment: machine.env,
     log: await openLog(flags, machine),
     signal: machine.interrupt(),
     onWait: toldWait(machine),

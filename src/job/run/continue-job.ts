@@ -3,6 +3,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { type Credits, inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { publishPlace } from "../../publish/publisher.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import type { Continuation } from "../orders/give.js";
@@ -13,6 +14,7 @@ import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
 import { paidMeanwhile } from "./paid-before.js";
+import { checkPublish } from "./publish-check.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
 import { isOwn } from "./run-owner.js";
 import { refuseUnagreed } from "./run-values.js";
@@ -32,6 +34,13 @@ export async function continueJob<Result>(
   // An order that is refused later would be carried out already.
   mustHaveWorkers(options);
   await checkCopies(meant.options, options.environment);
+  if (!meant.options.sandbox && !options.fetchOnly) {
+    const { publish: to, publishMs: expiresMs } = meant.options;
+    await checkPublish(
+      publishPlace({ ...options.publish, configured: {} }, { to, expiresMs }),
+      options.environment,
+    );
+  }
   const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(meant.manifest),

@@ -8,6 +8,7 @@ import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
+import type { Environment } from "../../text/environment.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseForgotten, refuseOutdated } from "../workspace/history.js";
 import { openStore } from "../workspace/state.js";
@@ -22,6 +23,8 @@ export interface PlanJobOptions extends SheetOptions {
   run: RunOptions;
   publish: PublishSettings;
   agreeTo?: PrepareOptions["agreeTo"];
+  /** The machine's environment, for the access to buckets. */
+  environment: Environment;
   clock: Clock;
   log: Log;
   signal: AbortSignal;

@@ -27,6 +27,7 @@ import {
   publishPlace,
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
+import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
@@ -34,6 +35,7 @@ import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
 import { archivedBefore, paidBefore, paidElsewhere } from "./paid-before.js";
+import { checkPublish } from "./publish-check.js";
 import { madeForOthers, otherAddress, othersRun, unfinishedOf } from "./run-owner.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
@@ -64,6 +66,8 @@ export interface PrepareOptions extends SheetOptions {
   sandbox: boolean;
   /** How local inputs are published; not at all if absent. */
   publish?: PublishSettings;
+  /** The machine's environment, which says how buckets are reached. */
+  environment: Environment;
   /** Asks about what came with the folder. Throws EarlyExit for a no. Without it, only what was agreed to before is used. */
   agreeTo?: ((values: readonly FolderValue[]) => Promise<void>) | undefined;
   account: OpenAccount;
@@ -168,6 +172,8 @@ interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
 async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly Run[]): Promise<Plan> {
   const { account, store, models, me, origin, draft } = asked;
   const manifest = { ...opened.manifest, name };
+  const place = asked.publish === undefined ? null : publishPlace(asked.publish, manifest.publish ?? {});
+  const inputs = new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file));
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = unfinishedOf(runs, name, edition);
   const others = othersRun(unfinished, { user: me.user.id, origin });
@@ -194,13 +200,12 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     roomBytes: asked.run.archiveOnly ? null : await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
     repair: asked.reading.repair ?? false,
-    ...(asked.sandbox || publishes(asked, manifest)
-      ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
-      : {}),
+    ...(asked.sandbox || place !== null ? { localInputs: inputs } : {}),
   };
   for (const problem of publishProblem(manifest)) draft.problem(problem);
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
+  if (!asked.sandbox && plan.due > 0 && inputs.found.size > 0) await checkPublish(place, asked.environment);
   if (others !== null) plan.blockers.push(others);
   const newest = runs.findLast(({ jobName }) => jobName === name);
   if (others === null && plan.due > 0) {
@@ -231,10 +236,6 @@ function otherFolders(runs: readonly Run[], jobName: string, outFolder: string):
       (folder) =>
         `files of earlier runs are in ${jobFolder({ outFolder: folder, jobName })} and stay there under their names; --out ${shellWord(folder)} continues in that folder`,
     );
-}
-
-function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manifest): boolean {
-  return publish !== undefined && publishPlace(publish, manifest.publish ?? {}) !== null;
 }
 
 /**
