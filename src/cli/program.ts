@@ -1,9 +1,12 @@
 import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine } from "../machine.js";
 import { ownVersion } from "../package-file.js";
+import type { Flag } from "../store/schedules.js";
+import { fromHome } from "../text/home.js";
 import { nearest } from "../text/nearest.js";
 import { type CommandDefinition, commandList, leadingCommands } from "./command-list.js";
 import { completions } from "./completion.js";
+import { type FlagSet, nameOf } from "./flags/definition.js";
 import { commandHelp, programHelp } from "./help.js";
 import { reportError } from "./output/ending.js";
 import type { CommandLine } from "./parse.js";
@@ -48,9 +51,29 @@ async function dispatch(argv: readonly string[], machine: Machine): Promise<numb
   if (path.length === 0 && next === "--get-completions")
     return print(stdout, completions(commandList, argv.slice(1)).join("\n"));
   const { parseLine } = await import("./parse.js");
-  const line = parseLine(commandList, argv);
+  const line = withHome(parseLine(commandList, argv), machine);
   if (line.help) return print(stdout, helpOf(line.path, stdout.columns));
   return call(line, machine);
+}
+
+/** The line with paths from the home folder, which a shell leaves as they are behind a `=`. */
+function withHome({ line, given, ...rest }: CommandLine, { env }: Machine): CommandLine {
+  const flags: FlagSet = rest.path.at(-1)?.flags ?? {};
+  const isPath = (attribute: string) => flags[attribute]?.isPath === true;
+  const paths = Object.entries(line).map(([attribute, words]) => [
+    attribute,
+    isPath(attribute) ? words.map((word) => fromHome(word, env)) : words,
+  ]);
+  const names = new Set(
+    Object.keys(flags)
+      .filter(isPath)
+      .map((attribute) => `--${nameOf(attribute)}`),
+  );
+  const expanded = given.map((flag): Flag => {
+    const [name, value] = flag;
+    return value !== undefined && names.has(name) ? [name, fromHome(value, env)] : flag;
+  });
+  return { ...rest, line: Object.fromEntries(paths), given: expanded };
 }
 
 function helpOf(path: readonly CommandDefinition[], columns: number | undefined): string {

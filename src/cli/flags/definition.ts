@@ -29,7 +29,7 @@ export interface FlagDefinition<Value = unknown> {
    * this user has agreed to the value on this machine (`asks`; `asks outside` only for a path that leaves the folder).
    */
   fromFolder?: "free" | "asks" | "asks outside";
-  /** The value is a path: in a settings file it starts from the folder of the file. */
+  /** The value is a path: `~` at its beginning is the home folder, and in a settings file it starts from that file's folder. */
   isPath?: true;
   /** The heading it stands under in the help. */
   group?: string;

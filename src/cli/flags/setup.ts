@@ -7,7 +7,7 @@ import { anyText, FlagError, oneOf, pathName, since } from "./values.js";
 
 export const initFlags = {
   baseUrl: option("<url>", "address of the service", anyText),
-  apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText),
+  apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText, { isPath: true }),
   sandbox: toggle("for the sandbox only; asks nothing", { conflicts: ["baseUrl", "apiKeyFile"] }),
 };
 export type InitFlags = FlagsOf<typeof initFlags>;
@@ -25,6 +25,7 @@ export const planFlags = {
   ),
   save: option("<file>", "save the plan for bulkgen run FILE (a name that ends in .json)", planFile, {
     short: "o",
+    isPath: true,
   }),
   ...flagsOfRun,
 };
@@ -39,7 +40,9 @@ export const accountFlags = {
 export type AccountFlags = FlagsOf<typeof accountFlags> & SharedFlags;
 
 export const modelsFlags = {
-  save: option("<file>", "write them to a file as JSON, for bulkgen sandbox --models", anyText),
+  save: option("<file>", "write them to a file as JSON, for bulkgen sandbox --models", anyText, {
+    isPath: true,
+  }),
   ...serviceFlags,
 };
 export type ModelsFlags = FlagsOf<typeof modelsFlags> & SharedFlags;

@@ -29,6 +29,7 @@ export const workspaceFlags = {
     "folder with .bulkgen/ (default: the nearest at or above the manifest)",
     pathName,
     {
+      isPath: true,
       inFiles: "never",
     },
   ),

@@ -5,6 +5,7 @@ import { shownValue } from "../../schedule/shown-value.js";
 import { ownVariables } from "../../shell.js";
 import type { Flag } from "../../store/schedules.js";
 import type { Environment } from "../../text/environment.js";
+import { fromHome } from "../../text/home.js";
 import { leavesReally } from "../../text/inside.js";
 import { nearest } from "../../text/nearest.js";
 import type { FolderValue } from "../../trust/trust.js";
@@ -212,7 +213,7 @@ function wordsOf(
   const variable = environment[variableOf(name)];
   if (variable !== undefined)
     return {
-      words: [variable],
+      words: [flag.isPath ? fromHome(variable, environment) : variable],
       source: "environment",
       rank: 1,
       from: `${variableOf(name)}: ${name}`,
@@ -223,7 +224,7 @@ function wordsOf(
   const inFile = file?.settings.get(name);
   if (!file || !inFile) return null;
   const words = flag.isPath
-    ? inFile.words.map((word) => word && resolve(dirname(file.path), word))
+    ? inFile.words.map((word) => word && resolve(dirname(file.path), fromHome(word, environment)))
     : inFile.words;
   return { words, source: "file", rank: 2 + index, from: `${inFile.place}: ${name}`, file: file.path };
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
 import { minus } from "../../core/money.js";
 import type { Amount } from "../../core/ports/accounts.js";
-import { openSqlite } from "../../sqlite.js";
+import { named, openSqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
 import { NewerDatabase, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
@@ -252,7 +252,7 @@ export function openBrowser(
     refuseStrangeNames(db, stateFile);
   } catch (error) {
     db.close();
-    throw error;
+    throw named(stateFile, error);
   }
   return { ...browserOn(sqliteDatabase(db, clock), root), close: async () => void db.close() };
 }

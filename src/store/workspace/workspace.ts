@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.js";
 import type { Changes, Store, TransactionPart } from "../../core/ports/store.js";
-import type { Sqlite } from "../../sqlite.js";
+import { named, type Sqlite } from "../../sqlite.js";
 import { isBelow } from "../../text/within.js";
 import { finish, sqliteDatabase, sqliteQueries } from "../on-sqlite.js";
 import { copyInto, type Defer, openDatabase, strangeState, transactions } from "../open.js";
@@ -30,7 +30,7 @@ export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock)
     refuseStrangeNames(db, stateFile);
   } catch (error) {
     db.close();
-    throw error;
+    throw named(stateFile, error);
   }
   return workspaceOn(db, clock, root);
 }
