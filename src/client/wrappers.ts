@@ -1,4 +1,5 @@
 import { meaningOf } from "../api/errors.js";
+import { keyPattern, redaction } from "../api/key.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
@@ -11,12 +12,10 @@ import { plainReason, type Reason } from "../core/reason.js";
  * logged, stored or printed. The part after `svc_` is the secret, so it is removed on its own as well.
  */
 export function withoutKey(send: Send, key: string): Send {
-  const secret = key.replace(/^svc_/, "") || key;
-  const clean = (text: string) => text.replaceAll(key, redaction).replaceAll(secret, redaction);
+  const pattern = keyPattern(key);
+  const clean = (text: string) => text.replace(pattern, redaction);
   return async (request, signal) => cleaned(await send(request, signal), clean);
 }
-
-const redaction = "[API key]";
 
 function cleaned(reply: Reply, clean: (text: string) => string): Reply {
   if (reply.kind !== "answer") return { ...reply, reason: clean(reply.reason) };

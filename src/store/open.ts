@@ -1,4 +1,13 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { EarlyExit } from "../core/exit.js";
 import { noFolderSync } from "../core/ports/disk.js";
@@ -32,9 +41,9 @@ export class DatabaseTrouble extends Error {
  * database of a newer bulkgen.
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
-  if (path !== ":memory:") makeFolder(dirname(path));
   let db: Sqlite | null = null;
   try {
+    if (path !== ":memory:") makeOwnFile(path);
     db = openSqlite(path);
     db.pragma("busy_timeout = 10000");
     if (path !== ":memory:") db.pragma("journal_mode = WAL");
@@ -51,6 +60,23 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   } catch (error) {
     db?.close();
     throw named(path, error);
+  }
+}
+
+/** The permissions of a folder with what is nobody else's business. */
+export const ownFolder = 0o700;
+
+/**
+ * Makes the file of a database, if there is none: what was paid for, prompts and the account are nobody else's business. SQLite
+ * gives its log the same permissions. A file that is there keeps those that its owner gave it.
+ */
+function makeOwnFile(path: string): void {
+  makeFolder(dirname(path), ownFolder);
+  if (existsSync(path)) return;
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 
@@ -282,6 +308,7 @@ export function copyInto(db: Sqlite, to: string): void {
   const part = `${to}.part`;
   rmSync(part, { force: true });
   statements(db)("VACUUM INTO ?").run(part);
+  chmodSync(part, 0o600);
   syncPath(part);
   renameSync(part, to);
   syncNames(dirname(to));
@@ -307,17 +334,17 @@ export function syncNames(folder: string): void {
 }
 
 /** A folder with all above it, whose names are durable. */
-export function makeFolder(path: string): void {
+export function makeFolder(path: string, mode = 0o777): void {
   let first: string | undefined;
   try {
-    first = mkdirSync(path, { recursive: true });
+    first = mkdirSync(path, { recursive: true, mode });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     // On a read-only file system Node says ENOENT, as if a folder were missing; without `recursive` it says EROFS.
     let missing = path;
     while (!existsSync(dirname(missing))) missing = dirname(missing);
-    mkdirSync(missing);
-    mkdirSync(path, { recursive: true });
+    mkdirSync(missing, { mode });
+    mkdirSync(path, { recursive: true, mode });
     first = missing;
   }
   if (first === undefined) return;

@@ -68,10 +68,10 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number 
   }
 }
 
-async function append(path: string, text: string): Promise<void> {
+async function append(path: string, text: string, mode = 0o666): Promise<void> {
   // A symbolic link under this name would lead the text elsewhere.
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-  const handle = await open(path, flags, 0o666);
+  const handle = await open(path, flags, mode);
   try {
     const { size: before } = await handle.stat();
     await writeAll(handle, Buffer.from(text), null);

@@ -49,7 +49,7 @@ export function makeStarter(starter: Starter): Started {
     started.made.push(name);
   };
   try {
-    make(".bulkgen/", (path) => mkdirSync(path));
+    make(".bulkgen/", (path) => mkdirSync(path, { mode: 0o700 }));
     make(".env", (path) => writeFileSync(path, settingsText(starter), { flag: "wx", mode: secretMode }));
     make(firstJob, (path) => writeFileSync(path, starter.job, { flag: "wx" }));
     started.ignored = ignore(join(folder, ".gitignore"));
