@@ -17,7 +17,7 @@ export function isOutside(folder: string, name: string): boolean {
 }
 
 /** The path without links, as far as it exists. */
-export function realPath(path: string): string {
+function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {

@@ -38,9 +38,9 @@ interface TrustDocument {
   keys: Record<string, string[]>;
 }
 
-export const trustName = "trust.json";
+const trustName = "trust.json";
 
-export function trustFile(sharedFolder: string): string {
+function trustFile(sharedFolder: string): string {
   return join(sharedFolder, trustName);
 }
 

@@ -24,7 +24,7 @@ test("a pause of more than a day is said, asked again after a day, and can be fo
   const doctor = await run(place, ["doctor"], how);
   expect([doctor.code, doctor.stdout]).toEqual([
     4,
-    expect.stringContaining("the service asked for a pause until"),
+    expect.stringContaining("because the service asked for a pause"),
   ]);
   expect(service.asked).toHaveLength(asked);
   const forgotten = await run(place, ["account", "--forget-pause"], how);

@@ -37,6 +37,9 @@ const expectations = {
 
 type Name = keyof typeof expectations;
 
+/** A pause that is longer (ms) keeps whole nights from being made. */
+const longPauseMs = 60 * 60_000;
+
 /** Checks made with one GET me, which counts against the quota like any other and is not repeated. */
 export async function examineService(options: ServiceCheckOptions): Promise<Check[]> {
   const { connection, place } = options;
@@ -63,22 +66,16 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
     if (!slot.ticket) {
       const until = new Date(slot.waitUntil).toISOString().slice(0, 16).replace("T", " ");
       const { blockedUntil } = await accounts.quota(account.id);
-      const limits =
-        blockedUntil === null
-          ? warning("limits", {
-              expected: expectations.limits,
-              got: `none until ${until} UTC`,
-              todo: "ask again then",
-            })
-          : problem(
-              "limits",
-              {
-                expected: expectations.limits,
-                got: `none: the service asked for a pause until ${until} UTC`,
-                todo: "wait until then; if the service was wrong, `bulkgen account --forget-pause` asks it again now",
-              },
-              "unreachable",
-            );
+      const isLong = blockedUntil !== null && blockedUntil - options.clock.now() > longPauseMs;
+      const spent = {
+        expected: expectations.limits,
+        got: `none until ${until} UTC${blockedUntil === null ? "" : ", because the service asked for a pause"}`,
+        todo:
+          blockedUntil === null
+            ? "ask again then"
+            : "wait until then; if the service was wrong, `bulkgen account --forget-pause` asks it again now",
+      };
+      const limits = isLong ? problem("limits", spent, "unreachable") : warning("limits", spent);
       return [limits, ...rest(["service", "key", "subscription", "credits", "clock"], "no request is left")];
     }
     const asked = await ask(options, accounts, caller, slot.ticket);
