@@ -46,6 +46,7 @@ export async function sections() {
     "run-flags": flags(flagEntries(run.flags)),
     "other-flags": otherFlags(others, flagEntries, new Set(texts(flagEntries(run.flags)))),
     settings: settings(run.flags, nameOf, variableOf),
+    "trusted-settings": trustedSettings(run.flags, nameOf),
     "json-documents": jsonDocuments(documents, JSON.parse(readFileSync("test/schemas/examples.txt", "utf8"))),
     "library-functions": libraryFunctions(exportedNames()),
     "library-types": types(library.shown),
@@ -205,13 +206,31 @@ function texts(entries) {
 function settings(runFlags, nameOf, variableOf) {
   const rows = Object.entries(runFlags)
     .filter(([, { inFiles }]) => inFiles !== "never")
-    .map(([attribute, { inFiles }]) => {
+    .map(([attribute, { inFiles, fromFolder }]) => {
       const name = nameOf(attribute);
       // A key in the environment is the key itself, not the file it is in.
       const variable = attribute === "apiKeyFile" ? "" : `\`${variableOf(name)}\``;
-      return [`\`${name}\``, variable, inFiles === "own files" ? "your own only" : "any"];
+      return [`\`${name}\``, variable, fileRule(inFiles, fromFolder)];
     });
   return markdownTable(["Key", "Variable", "File"], rows);
+}
+
+function fileRule(inFiles, fromFolder) {
+  if (inFiles === "own files") return "your own only";
+  return fromFolder === "free" ? "any" : "any; a folder's once you have agreed";
+}
+
+/** What the settings file of a folder may not set without a question. */
+function trustedSettings(runFlags, nameOf) {
+  const rules = {
+    asks: "once you have agreed to the value",
+    "asks outside": "once you have agreed, if it leads out of the folder",
+  };
+  const rows = Object.entries(runFlags).flatMap(([attribute, { describe, inFiles, fromFolder }]) => {
+    const rule = inFiles === "own files" ? "never" : rules[fromFolder];
+    return rule === undefined ? [] : [[`\`${nameOf(attribute)}\``, describe, rule]];
+  });
+  return markdownTable(["Setting", "What it does", "From a folder's file"], rows);
 }
 
 function markdownTable(head, rows) {

@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { createRequire } from "node:module";
 import type BetterSqlite3 from "better-sqlite3";
 
@@ -51,6 +52,7 @@ class SqliteMissing extends Error {
  * be opened.
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
+  if (path !== "" && path !== ":memory:") refuseLink(path);
   try {
     Database ??= load();
     return new Database(path, options);
@@ -61,6 +63,12 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
       { cause: error },
     );
   }
+}
+
+/** SQLite would follow it, to a file of the user's that a folder from somebody else may name. */
+function refuseLink(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw Object.assign(new Error(`${path} is a symbolic link; expected a file`), { code: "ELOOP" });
 }
 
 function whyMissing(error: unknown): string {

@@ -8,6 +8,7 @@ import type { ArchivedOutput, NewItem } from "../core/ports/store.js";
 import { ownVersion } from "../package-file.js";
 import { openSqlite } from "../sqlite.js";
 import { LineSplitter } from "../text/pieces.js";
+import { isBelow } from "../text/within.js";
 import { foldName, linked } from "./disk/names.js";
 import { openTemporary } from "./disk/temporary.js";
 
@@ -285,11 +286,7 @@ function parse(row: string): IndexLine | null {
   const isComplete =
     [key, task, file, sha256].every((text) => typeof text === "string") &&
     [output, bytes].every((number) => typeof number === "number");
-  return isComplete && staysInside(file ?? "") ? (line as IndexLine) : null;
-}
-
-function staysInside(file: string): boolean {
-  return posix.normalize(file) === file && !posix.isAbsolute(file) && !/^\.\.|\0/.test(file);
+  return isComplete && isBelow(file ?? "") ? (line as IndexLine) : null;
 }
 
 /** The `NAME.json` beside `NAME.png`: a copy of its index line, for tools that read one file at a time. */

@@ -247,11 +247,46 @@ async function open(config: S3Config, proxies: Proxies | null, signal?: AbortSig
     import("../proxy/tunnel.js"),
   ]);
   const by = proxies === null ? {} : { dispatcher: proxied(proxies, {}) };
-  const send = (url: RequestInfo, init: RequestInit = {}) => {
+  const send = async (url: RequestInfo, init: RequestInit = {}) => {
     const signals = [init.signal, signal].filter((each) => each instanceof AbortSignal);
-    return fetch(url as string, { ...init, ...by, signal: AbortSignal.any(signals) } as UndiciRequest);
+    const request = { ...init, ...by, signal: AbortSignal.any(signals) } as UndiciRequest;
+    return bounded((await fetch(url as string, request)) as unknown as Response);
   };
   return new Client({ ...config, fetch: send as unknown as NonNullable<S3Config["fetch"]> });
+}
+
+/** An error of S3 has some hundred bytes, and a page of a list some hundred thousand. */
+const errorBytesMax = 64 * 1024;
+const documentBytesMax = 8 * 2 ** 20;
+/** Documents of S3 close what they open; the library that reads them needs minutes for one that does not. */
+const openTagsMax = 100;
+
+/**
+ * The answer with a bounded document: a server that is not a store, or one that unpacks to gigabytes, must not fill the
+ * memory. Objects stay as they are: they are not read whole.
+ */
+async function bounded(answer: Response): Promise<Response> {
+  const isDocument = /\bxml\b/i.test(answer.headers.get("content-type") ?? "");
+  if ((answer.ok && !isDocument) || answer.body === null) return answer;
+  const text = await textUpTo(answer.body, answer.ok ? documentBytesMax : errorBytesMax);
+  const opened = (text.match(/<[A-Za-z]/g)?.length ?? 0) - (text.match(/\/>/g)?.length ?? 0);
+  const closed = text.match(/<\//g)?.length ?? 0;
+  const { status, statusText } = answer;
+  const headers = new Headers(answer.headers);
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+  return new Response(opened - closed > openTagsMax ? "" : text, { status, statusText, headers });
+}
+
+/** As much of a body as fits; the rest is not read. */
+async function textUpTo(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    pieces.push(piece.subarray(0, bytesMax - bytes));
+    bytes += piece.length;
+    if (bytes >= bytesMax) break;
+  }
+  return Buffer.concat(pieces).toString();
 }
 
 function contentOf(path: string): AsyncIterable<Uint8Array> {

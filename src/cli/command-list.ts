@@ -15,6 +15,7 @@ import {
   planFlags,
   reportFlags,
   statusFlags,
+  trustFlags,
 } from "./flags/setup.js";
 import { workspaceFlags } from "./flags/shared.js";
 import { numberOfRun, percentOrZero } from "./flags/values.js";
@@ -402,6 +403,16 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "show the account: user, credits, subscription, key, limits",
     flags: accountFlags,
     load: async () => (await import("./commands/account.js")).account,
+  },
+  {
+    name: "trust",
+    group: "Service and settings",
+    describe:
+      "show what the files of a folder would send outward, and agree to it once on this machine; sends nothing",
+    positionals: [{ name: "manifest", describe: "a job file or a saved plan: also what it says" }],
+    flags: trustFlags,
+    examples: ["bulkgen trust", "bulkgen trust autumn.yaml --yes"],
+    load: async () => (await import("./commands/trust/trust.js")).trust,
   },
   {
     name: "schedule",

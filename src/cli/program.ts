@@ -1,9 +1,12 @@
 import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine } from "../machine.js";
 import { ownVersion } from "../package-file.js";
+import type { Flag } from "../store/schedules.js";
+import { fromHome } from "../text/home.js";
 import { nearest } from "../text/nearest.js";
 import { type CommandDefinition, commandList, leadingCommands } from "./command-list.js";
 import { completions } from "./completion.js";
+import { type FlagSet, nameOf } from "./flags/definition.js";
 import { commandHelp, programHelp } from "./help.js";
 import { reportError } from "./output/ending.js";
 import type { CommandLine } from "./parse.js";
@@ -48,9 +51,29 @@ async function dispatch(argv: readonly string[], machine: Machine): Promise<numb
   if (path.length === 0 && next === "--get-completions")
     return print(stdout, completions(commandList, argv.slice(1)).join("\n"));
   const { parseLine } = await import("./parse.js");
-  const line = parseLine(commandList, argv);
+  const line = withHome(parseLine(commandList, argv), machine);
   if (line.help) return print(stdout, helpOf(line.path, stdout.columns));
   return call(line, machine);
+}
+
+/** The line with paths from the home folder, which a shell leaves as they are behind a `=`. */
+function withHome({ line, given, ...rest }: CommandLine, { env }: Machine): CommandLine {
+  const flags: FlagSet = rest.path.at(-1)?.flags ?? {};
+  const isPath = (attribute: string) => flags[attribute]?.isPath === true;
+  const paths = Object.entries(line).map(([attribute, words]) => [
+    attribute,
+    isPath(attribute) ? words.map((word) => fromHome(word, env)) : words,
+  ]);
+  const names = new Set(
+    Object.keys(flags)
+      .filter(isPath)
+      .map((attribute) => `--${nameOf(attribute)}`),
+  );
+  const expanded = given.map((flag): Flag => {
+    const [name, value] = flag;
+    return value !== undefined && names.has(name) ? [name, fromHome(value, env)] : flag;
+  });
+  return { ...rest, line: Object.fromEntries(paths), given: expanded };
 }
 
 function helpOf(path: readonly CommandDefinition[], columns: number | undefined): string {
@@ -70,6 +93,7 @@ async function call({ path, line, given, args }: CommandLine, machine: Machine):
   }
   const [handler, flags] = await Promise.all([command.load(), flagsOf(command, line, args, machine)]);
   try {
+    if ("workspace" in (command.flags ?? {})) await agreeToFolder(command, line, args, flags, machine);
     const exit = await handler({ machine, flags, args, given } as never);
     return typeof exit === "number" ? exit : exitCode(exit ?? "done");
   } catch (error) {
@@ -89,6 +113,25 @@ async function flagsOf(
   checkVariables(machine.env);
   const { root } = await workspaceNamed(line, args, machine);
   return flagValues(flags, line, await configFiles(root, machine.env), machine.env);
+}
+
+/** Asks about what the folder's files set for this command. Throws EarlyExit for what this user does not agree to. */
+async function agreeToFolder(
+  { name, flags = {} }: CommandDefinition,
+  line: CommandLine["line"],
+  args: CommandLine["args"],
+  values: Record<string, unknown>,
+  machine: Machine,
+): Promise<void> {
+  const { configFiles, folderValues } = await import("./settings/settings.js");
+  const workspace = await workspaceNamed(line, args, machine);
+  const ofFolder = folderValues(flags, line, await configFiles(workspace.root, machine.env), machine.env);
+  const sends = "trustAddress" in flags && name !== "doctor";
+  const asksAddress = sends && machine.stdin.isTTY && !values["sandbox"] && !values["trustAddress"];
+  if (ofFolder.length === 0 && !asksAddress) return;
+  const { agreeToAddress, agreeToValues } = await import("./output/agreement.js");
+  await agreeToValues(ofFolder, workspace, machine);
+  if (asksAddress) await agreeToAddress(values, workspace, machine);
 }
 
 async function workspaceNamed(line: CommandLine["line"], args: CommandLine["args"], machine: Machine) {

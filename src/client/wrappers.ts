@@ -1,6 +1,7 @@
 import { meaningOf } from "../api/errors.js";
+import { keyPattern, redaction } from "../api/key.js";
 import type { Clock } from "../clock.js";
-import { retryAfterMs } from "../core/again.js";
+import { retryAfterMs, retryAfterMsMax, retryAfterTold } from "../core/again.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
@@ -11,12 +12,10 @@ import { plainReason, type Reason } from "../core/reason.js";
  * logged, stored or printed. The part after `svc_` is the secret, so it is removed on its own as well.
  */
 export function withoutKey(send: Send, key: string): Send {
-  const secret = key.replace(/^svc_/, "") || key;
-  const clean = (text: string) => text.replaceAll(key, redaction).replaceAll(secret, redaction);
+  const pattern = keyPattern(key);
+  const clean = (text: string) => text.replace(pattern, redaction);
   return async (request, signal) => cleaned(await send(request, signal), clean);
 }
-
-const redaction = "[API key]";
 
 function cleaned(reply: Reply, clean: (text: string) => string): Reply {
   if (reply.kind !== "answer") return { ...reply, reason: clean(reply.reason) };
@@ -105,6 +104,11 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
   await accounts.answered(ticket, isRefused);
   if (!isRefused) return;
   const ms = retryAfterMs(reply.headers, clock.now());
+  if ((retryAfterTold(reply.headers, clock.now()) ?? 0) > retryAfterMsMax)
+    pacing.log?.warn(
+      { retryAfter: reply.headers["retry-after"] },
+      "the service asks for a pause of more than a day: it is asked again once a day; `bulkgen account --forget-pause` asks it again now",
+    );
   const { slowed } = await accounts.silence(pacing.caller().accountId, ms);
   if (slowed !== null) pacing.onSlowed?.(slowed);
 }

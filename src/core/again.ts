@@ -58,8 +58,8 @@ export function leastSilenceMs(strikes: number): number {
   return strikes <= silences.length ? 1_000 * 2 ** (strikes - 1) : silenceMs(strikes - silences.length);
 }
 
-/** A longer delay is an error, and the sum with a time must still be a valid time. */
-const retryAfterMsMax = 365 * 24 * 60 * 60_000;
+/** A longer delay is more likely a mistake: the service is asked again once a day, and one request a day harms nobody. */
+export const retryAfterMsMax = 24 * 60 * 60_000;
 
 /**
  * The wait that a `Retry-After` header asks for, in ms: seconds, or an HTTP date relative to the response's own `Date`
@@ -67,11 +67,17 @@ const retryAfterMsMax = 365 * 24 * 60 * 60_000;
  * negative number is unreadable, although `Date.parse` takes it for a year; so is a date without a zone (asctime).
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
+  const told = retryAfterTold(headers, now);
+  return told === null ? null : Math.min(retryAfterMsMax, told);
+}
+
+/** The same as the service says it, however long. */
+export function retryAfterTold(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return null;
-  if (/^\d+(\.\d+)?$/.test(value)) return Math.min(retryAfterMsMax, Math.ceil(Number(value) * 1_000));
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1_000);
   const until = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(until)) return null;
   const answered = Date.parse(headers.date ?? "");
-  return Math.min(retryAfterMsMax, Math.max(0, until - (Number.isNaN(answered) ? now : answered)));
+  return Math.max(0, until - (Number.isNaN(answered) ? now : answered));
 }

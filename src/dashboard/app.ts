@@ -291,7 +291,11 @@ function acts(app: Hono, { commands, clock, signal, workspace }: DashboardAppOpt
 
 function files(app: Hono, { watch, environment }: DashboardAppOptions, guard: Guard): void {
   const zips = new Zips(watch);
-  app.post("/api/zip", async (context) => {
+  const small = bodyLimit({
+    maxSize: jsonBytesMax,
+    onError: (context) => refusal(context, "refused", "This request is too large.", 422),
+  });
+  app.post("/api/zip", small, async (context) => {
     const { id, name } = await zips.prepare(await bodyOf(context, asked.zipped));
     return context.json({ src: guard.zipAddress(id), name });
   });

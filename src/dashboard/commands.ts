@@ -1,5 +1,7 @@
+import PQueue from "p-queue";
 import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
+import { Refused } from "./asked.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**
@@ -71,7 +73,12 @@ const shownMax = 20;
 const messageCharactersMax = 4_000;
 
 /** Starts the commands of the page, in the workspace, and remembers how they ended. */
+/** How many questions of the page may wait for their turn. */
+const askedMax = 20;
+
 export class Commands {
+  /** Each is a process, and a plan of a large sheet needs a whole processor. */
+  private readonly asking = new PQueue({ concurrency: 2 });
   private started: {
     id: number;
     line: string;
@@ -107,6 +114,16 @@ export class Commands {
 
   /** Runs a command that only reads, and returns what it printed. */
   async ask(words: readonly string[]): Promise<{ exit: number; stdout: string; message: string }> {
+    if (this.asking.size >= askedMax)
+      throw new Refused(
+        "The page has asked for too many checks at once. Wait for those in progress, and ask again.",
+      );
+    return this.asking.add(() => this.answerTo(words));
+  }
+
+  private async answerTo(
+    words: readonly string[],
+  ): Promise<{ exit: number; stdout: string; message: string }> {
     const launched = this.launch(this.place.sandbox ? [...words, "--sandbox"] : words);
     const exit = (await launched.ended) ?? exitCode("crash");
     return { exit, stdout: launched.stdout(), message: messageOf(launched, exit) };

@@ -1,4 +1,4 @@
-import { createReadStream, realpathSync, statSync } from "node:fs";
+import { createReadStream, lstatSync, realpathSync } from "node:fs";
 import { dirname, sep } from "node:path";
 import { Readable } from "node:stream";
 import PQueue from "p-queue";
@@ -84,12 +84,12 @@ async function found(file: BrowsedFile, environment: Environment): Promise<{ dis
   throw new Refused(`${address} is gone. \`bulkgen verify\` finds out what is missing.`, "missing");
 }
 
-/** The path of the file. Throws Refused if it is gone, or is not in the folder of its job. */
+/** The path of the file. Throws Refused if it is gone, is a link, or is not in the folder of its job. */
 export function existing(file: BrowsedFile): string {
   const path = pathOf(file);
   try {
     const folder = realpathSync(folderOf(file));
-    if (`${realpathSync(dirname(path))}${sep}`.startsWith(`${folder}${sep}`) && statSync(path).isFile())
+    if (`${realpathSync(dirname(path))}${sep}`.startsWith(`${folder}${sep}`) && lstatSync(path).isFile())
       return path;
   } catch {
     // Said below.

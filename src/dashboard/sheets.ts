@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import { stringify } from "csv-stringify/sync";
 import { mediaFields } from "../api/inputs.js";
@@ -10,7 +10,9 @@ import { openSource } from "../manifest/read.js";
 import { columnName } from "../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { promptFile } from "../manifest/templates/prompt-file.js";
+import { leavesReally } from "../text/inside.js";
 import { fromSpreadsheetText, spreadsheetText } from "../text/spreadsheet-cell.js";
+import { writeWhole } from "../whole-file.js";
 import { Refused } from "./asked.js";
 import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
 
@@ -62,7 +64,8 @@ export class Sheets {
       ...used.map((path) => relative(this.root, path)).filter((file) => isBelow(file)),
     ]);
     const entries = [...files].flatMap((file): SheetEntry[] => {
-      const stat = statOf(join(this.root, file));
+      const path = join(this.root, file);
+      const stat = leavesReally(this.root, path) ? null : statOf(path);
       return stat?.isFile() ? [{ file, usedAt: stat.mtimeMs }] : [];
     });
     return entries.toSorted((a, b) => b.usedAt - a.usedAt).slice(0, listedMax);
@@ -153,7 +156,9 @@ export class Sheets {
   /** The absolute path of a sheet of the workspace. Throws Refused. */
   pathOf(file: string): string {
     const path = resolve(this.root, file);
-    if (isBelow(relative(this.root, path)) && isManifest(path) && !path.includes("\0")) return path;
+    const isOwn = isBelow(relative(this.root, path)) && isManifest(path) && !path.includes("\0");
+    // A link may lead out of the workspace, to be read or written over.
+    if (isOwn && !leavesReally(this.root, path)) return path;
     throw new Refused(`expected a sheet of the workspace, got ${JSON.stringify(file.slice(0, 200))}`);
   }
 
@@ -174,14 +179,7 @@ export class Sheets {
   private async write(file: string, bytes: Uint8Array): Promise<void> {
     const path = this.pathOf(file);
     await mkdir(dirname(path), { recursive: true });
-    // A name of its own: two dashboards may write the same sheet at once.
-    const part = `${path}.${process.pid}.part`;
-    try {
-      await writeFile(part, bytes, { flush: true });
-      await rename(part, path);
-    } finally {
-      await rm(part, { force: true });
-    }
+    await writeWhole(path, bytes);
   }
 
   private async read({ file, sheet }: Asked): Promise<ReadSheet> {

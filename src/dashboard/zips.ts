@@ -82,8 +82,14 @@ async function filesNamed(
   browser: Browser,
   wanted: readonly { item: number; number: number }[],
 ): Promise<BrowsedFile[]> {
-  const files = await Promise.all(wanted.map(({ item, number }) => browser.file(item, number)));
-  return files.filter((file) => file !== null);
+  // A file that is asked for many times is packed once.
+  const once = new Map(wanted.map((each) => [`${each.item} ${each.number}`, each]));
+  const files: BrowsedFile[] = [];
+  for (const { item, number } of once.values()) {
+    const file = await browser.file(item, number);
+    if (file !== null) files.push(file);
+  }
+  return files;
 }
 
 async function filesOfRun(browser: Browser, run: number): Promise<BrowsedFile[]> {

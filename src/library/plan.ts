@@ -73,6 +73,7 @@ async function planned(on: Host, manifest: string, settings: PlanSettings): Prom
       run: runOptionsOf(settings, sandbox),
       publish: { given: {}, configured: {} },
       agreeToForeignUse: async () => settings.acceptForeignUse ?? false,
+      environment: on.env,
       clock: on.clock,
       log: settings.log ?? silentLog,
       signal: settings.signal ?? new AbortController().signal,

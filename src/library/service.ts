@@ -1,8 +1,8 @@
+import { sandboxKey } from "../api/key.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/ports/send.js";
 import type { ServiceConnection } from "../job/workspace/account.js";
 import { checkedAddress, checkedKey, checkedProxies, isThisMachine } from "../job/workspace/connection.js";
-import { sandboxKey } from "../sandbox/state/state.js";
 import type { Environment } from "../text/environment.js";
 
 /** The service to use, with a key. The result of `createSandbox` is a ServiceAddress too. */
@@ -16,6 +16,11 @@ export interface ServiceAddress {
    * key of the sandbox is accepted.
    */
   sandbox?: boolean;
+  /**
+   * Agree that this address gets the key, although this machine knows the key from another address. Without it, such a key
+   * is not sent.
+   */
+  trustAddress?: boolean;
 }
 
 /** Throws EarlyExit if the address or the key is not valid. */
@@ -25,7 +30,16 @@ export function connectionOf(service: ServiceAddress, environment: Environment):
   const where = checkedAddress(baseUrl);
   const keyFrom = "service.apiKey";
   const key = checkedKey({ value: apiKey, from: keyFrom });
-  if (!sandbox) return { ...where, key, keyFrom, sandbox, proxies: checkedProxies(environment) };
+  if (!sandbox)
+    return {
+      ...where,
+      key,
+      keyFrom,
+      addressFrom: "service.baseUrl",
+      trustAddress: service.trustAddress ?? false,
+      sandbox,
+      proxies: checkedProxies(environment),
+    };
   if (key !== sandboxKey || !isThisMachine(new URL(where.baseUrl)))
     throw new EarlyExit(
       "usage",

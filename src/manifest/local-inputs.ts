@@ -1,11 +1,11 @@
 import { createReadStream } from "node:fs";
-import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, relative, resolve } from "node:path";
 import { mediaFields } from "../api/inputs.js";
 import { isReference } from "../core/reference.js";
+import { isOutside } from "../text/inside.js";
 import { nearest } from "../text/nearest.js";
 import { sha256Of } from "../text/pieces.js";
-import { leaves } from "../text/within.js";
 import type { Row } from "./shape/manifest.js";
 
 interface LocalFile {
@@ -57,10 +57,8 @@ export async function localInput(folder: string, value: string): Promise<LocalIn
     expected: "a file in the manifest's folder",
   };
   const path = resolve(folder, value);
-  if (isAbsolute(value) || leaves(folder, path)) return outside;
   try {
-    // A link may point out of the folder, so the resolved path is checked.
-    if (leaves(await realpath(folder), await realpath(path))) return outside;
+    if (isOutside(folder, value)) return outside;
     const facts = await stat(path);
     if (!facts.isFile()) return { wrong: "it is not a file", expected: "a media file" };
     if (facts.size === 0) return { wrong: "it is empty", expected: "a media file" };

@@ -1,6 +1,6 @@
-import { open } from "node:fs/promises";
 import type { Problem } from "../core/problem.js";
-import { spreadsheetText } from "../text/spreadsheet-cell.js";
+import { quotedCells, spreadsheetText } from "../text/spreadsheet-cell.js";
+import { writeWhole } from "../whole-file.js";
 
 const header = ["file", "row", "column", "id", "problem", "expected", "got", "nearest"];
 
@@ -9,20 +9,19 @@ const linesAtOnce = 1_000;
 /** Writes the skipped rows, for the person who corrects the sheet. Replaces an older file with that name. */
 export async function writeProblemsCsv(path: string, problems: Iterable<Problem>): Promise<void> {
   const { stringify } = await import("csv-stringify/sync");
-  const text = (rows: string[][]) => stringify(rows, { record_delimiter: "windows" });
-  const file = await open(path, "w");
-  try {
+  const text = (rows: string[][]) =>
+    stringify(rows, { record_delimiter: "windows", quoted_match: quotedCells });
+  function* pieces() {
     let lines: string[][] = [header];
     for (const problem of problems) {
       lines.push(cellsOf(problem).map(spreadsheetText));
       if (lines.length < linesAtOnce) continue;
-      await file.write(text(lines));
+      yield text(lines);
       lines = [];
     }
-    await file.write(text(lines));
-  } finally {
-    await file.close();
+    yield text(lines);
   }
+  await writeWhole(path, pieces());
 }
 
 function cellsOf({ place, message, expected, got, nearest }: Problem): string[] {

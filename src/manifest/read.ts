@@ -1,5 +1,6 @@
 import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
+import { isOutside } from "../text/inside.js";
 import { wholeOf } from "../text/pieces.js";
 import { addedColumns, axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
@@ -31,8 +32,10 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   if ("problem" in bytes) return unreadSource(bytes.problem);
   const { source, rowsFile } = await sourceOf(namedFile(path), bytes, options);
   if (rowsFile === undefined) return source;
-  const file = resolve(path === standardInput ? (options.cwd ?? ".") : dirname(path), rowsFile);
-  const rows = await openRows(file, options);
+  const folder = path === standardInput ? (options.cwd ?? ".") : dirname(path);
+  const rows = isOutside(folder, rowsFile)
+    ? unreadSource(rowsOutside(namedFile(path), rowsFile))
+    : await openRows(resolve(folder, rowsFile), options);
   return {
     ...source,
     columns: rows.columns,
@@ -43,12 +46,13 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   };
 }
 
-/** The path of the file that a job names for its rows; null for any other manifest, and for one that cannot be read. */
-export async function rowsFileOf(path: string): Promise<string | null> {
-  const bytes = await openBytes(path);
-  if ("problem" in bytes) return null;
-  const { rowsFile } = await sourceOf(path, bytes, {});
-  return rowsFile === undefined ? null : resolve(dirname(path), rowsFile);
+function rowsOutside(file: string, rowsFile: string): Problem {
+  return {
+    place: { file, row: null, column: "rows" },
+    message: "the rows' file cannot be used: it lies outside the manifest's folder",
+    expected: "a file in the manifest's folder",
+    got: rowsFile,
+  };
 }
 
 async function openRows(file: string, options: SourceOptions): Promise<Source> {

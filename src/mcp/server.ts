@@ -5,7 +5,6 @@ import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
-import { rowsFileOf } from "../manifest/read.js";
 import { leaves } from "../text/within.js";
 import { type Tool, tools } from "./tools.js";
 
@@ -79,7 +78,7 @@ async function done(
   try {
     const manifest = given["manifest"];
     words = tool.words(
-      manifest === undefined ? given : { ...given, manifest: await manifestIn(options.root, manifest) },
+      manifest === undefined ? given : { ...given, manifest: manifestIn(options.root, String(manifest)) },
     );
   } catch (error) {
     return {
@@ -102,15 +101,8 @@ async function done(
   return { said: { ...said, document, message }, isError };
 }
 
-/** The path of a manifest, as a word. Throws for one that is not a file in the workspace, or whose rows are not. */
-async function manifestIn(root: string, given: unknown): Promise<string> {
-  const path = fileIn(root, String(given));
-  const rows = await rowsFileOf(path);
-  if (rows !== null) fileIn(root, rows);
-  return path;
-}
-
-function fileIn(root: string, given: string): string {
+/** The path of a manifest, as a word. Throws for one that is not a file in the workspace. */
+function manifestIn(root: string, given: string): string {
   const path = resolve(root, given);
   let real: string;
   try {

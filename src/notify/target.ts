@@ -1,7 +1,9 @@
 import type { Template } from "liquidjs";
 import { z } from "zod";
+import { hasKey } from "../api/key.js";
 import { EarlyExit } from "../core/exit.js";
 import { boundedLiquid } from "../manifest/templates/template.js";
+import { ownVariables } from "../shell.js";
 import type { Environment } from "../text/environment.js";
 import { type Notification, type NotificationEvent, notificationEvents } from "./facts.js";
 
@@ -59,6 +61,9 @@ function targetOf(text: string, settings: TargetSettings, environment: Environme
   const headers = Object.entries(asked.headers ?? {}).map(
     ([name, value]) => [name.toLowerCase(), fromEnvironment(value, environment)] as const,
   );
+  // The key belongs to the service alone, whatever its variable is called.
+  if ([url.href, asked.body ?? "", ...headers.flat()].some(hasKey))
+    throw wrong("a target without the API key, which is sent to the service alone", "an API key");
   return {
     kind: "webhook",
     url,
@@ -116,6 +121,8 @@ function fromEnvironment(text: string, environment: Environment): string {
   const name = /^\$(\w+)$/.exec(text)?.[1];
   if (name === undefined) return text;
   const value = environment[name];
+  if (name === ownVariables.key || hasKey(value ?? ""))
+    throw wrong("a variable without the API key, which is sent to the service alone", name);
   if (value === undefined || value === "")
     throw wrong(`${name} in the environment`, "nothing under that name");
   return value;
@@ -217,6 +224,8 @@ function email(to: string, { smtpUrl, smtpFrom }: TargetSettings, environment: E
   if (smtpUrl === undefined)
     throw wrong("a mail server for mailto: (--smtp-url smtp://HOST:587, or BULKGEN_SMTP_URL)", "none");
   const server = fromEnvironment(smtpUrl, environment);
+  if (hasKey(server))
+    throw wrong("--smtp-url without the API key, which is sent to the service alone", "an API key");
   if (!URL.canParse(server) || !/^smtps?:$/.test(new URL(server).protocol))
     throw wrong("--smtp-url smtp://HOST:PORT or smtps://HOST:PORT", "text that is not such an address");
   return { kind: "email", to, server, from: smtpFrom ?? `bulkgen@${new URL(server).hostname}` } as const;

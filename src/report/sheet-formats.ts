@@ -1,6 +1,6 @@
 import type { FilledSheet } from "../job/archive/filled-sheet.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
-import { spreadsheetText } from "../text/spreadsheet-cell.js";
+import { quotedCells, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { jsonText, textWidth } from "../text/terminal.js";
 
 const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
@@ -46,7 +46,7 @@ async function* csvPieces(
   const options = {
     record_delimiter: "windows",
     delimiter: delimiter ?? ",",
-    quoted_match: /[\p{Cc}\p{Cf}]/u,
+    quoted_match: quotedCells,
   };
   const textOf = (rows: readonly Line[]) => rows.map((row) => row.map((cell) => safeCell(cell)));
   const header = columns.map((column) => headers.get(column) ?? column);

@@ -2,12 +2,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
+import { sandboxKey } from "../api/key.js";
 import { type FaultPlan, type FaultPlanSettings, FaultScript } from "./faults/plan.js";
 import { Gateway } from "./http/gateway.js";
 import { answerClientErrors, headerBytesMax, httpApp, unreadable } from "./http/http.js";
 import { referenceApp } from "./reference/app.js";
 import { Sandbox, type SandboxOptions } from "./sandbox.js";
-import { sandboxKey } from "./state/state.js";
 
 export interface RunningSandbox {
   /** `http://127.0.0.1:<port>`, to be used as base URL. */

@@ -22,6 +22,8 @@ export interface UpcomingRun {
   /** Flags override the environment, which overrides configuration files. */
   settings: readonly ScheduleSetting[];
   scheduledRuns: readonly ScheduledRun[];
+  /** This user has added it on this machine, or has agreed to it. */
+  isAgreed: boolean;
 }
 
 const comingMax = 3;

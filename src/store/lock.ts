@@ -74,7 +74,7 @@ class LockFile {
   }
 
   private open(): Sqlite {
-    mkdirSync(dirname(this.path), { recursive: true });
+    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
     return openSqlite(this.path, { timeout: 0 });
   }
 }

@@ -1,5 +1,15 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname } from "node:path";
+import { EarlyExit } from "../core/exit.js";
 import { noFolderSync } from "../core/ports/disk.js";
 import { named, openSqlite, type Sqlite, statements } from "../sqlite.js";
 
@@ -31,9 +41,9 @@ export class DatabaseTrouble extends Error {
  * database of a newer bulkgen.
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
-  if (path !== ":memory:") makeFolder(dirname(path));
   let db: Sqlite | null = null;
   try {
+    if (path !== ":memory:") makeOwnFile(path);
     db = openSqlite(path);
     db.pragma("busy_timeout = 10000");
     if (path !== ":memory:") db.pragma("journal_mode = WAL");
@@ -42,6 +52,7 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
     // What a savepoint would restore is kept in memory; else each group of writes copies its pages to a temporary file.
     db.pragma("temp_store = MEMORY");
     migrate(db, path, migrations);
+    refuseForeignCode(db, path, migrations);
     db.prepare("UPDATE opened SET count = count + 1").run();
     const level = db.pragma("synchronous", { simple: true });
     if (level !== 2) throw new Error(`SQLite at ${path}: expected synchronous=2 (FULL), got ${level}`);
@@ -49,6 +60,75 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   } catch (error) {
     db?.close();
     throw named(path, error);
+  }
+}
+
+/** The permissions of a folder with what is nobody else's business. */
+export const ownFolder = 0o700;
+
+/**
+ * Makes the file of a database, if there is none: what was paid for, prompts and the account are nobody else's business. SQLite
+ * gives its log the same permissions. A file that is there keeps those that its owner gave it.
+ */
+function makeOwnFile(path: string): void {
+  makeFolder(dirname(path), ownFolder);
+  if (existsSync(path)) return;
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/**
+ * A database may have come from somebody else. A trigger or view of theirs would run inside of our queries. Throws EarlyExit
+ * for one that is not of our schema.
+ */
+export function refuseForeignCode(db: Sqlite, path: string, migrations: readonly Migration[]): void {
+  const found = codeIn(db);
+  if (found.length === 0) return;
+  const own = ownCode(migrations);
+  const foreign = found.find(({ sql }) => !own.has(sql));
+  if (foreign === undefined) return;
+  throw strangeState(
+    path,
+    `has the ${foreign.type} ${JSON.stringify(foreign.name)}, which bulkgen did not make`,
+  );
+}
+
+/** The refusal of a database with something in it that bulkgen never writes. */
+export function strangeState(path: string, what: string): EarlyExit {
+  return new EarlyExit(
+    "usage",
+    `${path} ${what}: somebody else may have changed it. Nothing was changed and nothing was sent. Restore the file from a backup, or remove it and run \`bulkgen doctor --rebuild\`, which makes a new one from receipts and archive.`,
+  );
+}
+
+interface Code {
+  type: string;
+  name: string;
+  sql: string;
+}
+
+function codeIn(db: Sqlite): Code[] {
+  return db
+    .prepare("SELECT type, name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')")
+    .all() as Code[];
+}
+
+const codeOf = new WeakMap<readonly Migration[], ReadonlySet<string>>();
+
+function ownCode(migrations: readonly Migration[]): ReadonlySet<string> {
+  const known = codeOf.get(migrations);
+  if (known !== undefined) return known;
+  const db = openSqlite(":memory:");
+  try {
+    for (const step of migrations) step(db);
+    const made = new Set(codeIn(db).map(({ sql }) => sql));
+    codeOf.set(migrations, made);
+    return made;
+  } finally {
+    db.close();
   }
 }
 
@@ -228,6 +308,7 @@ export function copyInto(db: Sqlite, to: string): void {
   const part = `${to}.part`;
   rmSync(part, { force: true });
   statements(db)("VACUUM INTO ?").run(part);
+  chmodSync(part, 0o600);
   syncPath(part);
   renameSync(part, to);
   syncNames(dirname(to));
@@ -253,17 +334,17 @@ export function syncNames(folder: string): void {
 }
 
 /** A folder with all above it, whose names are durable. */
-export function makeFolder(path: string): void {
+export function makeFolder(path: string, mode = 0o777): void {
   let first: string | undefined;
   try {
-    first = mkdirSync(path, { recursive: true });
+    first = mkdirSync(path, { recursive: true, mode });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     // On a read-only file system Node says ENOENT, as if a folder were missing; without `recursive` it says EROFS.
     let missing = path;
     while (!existsSync(dirname(missing))) missing = dirname(missing);
-    mkdirSync(missing);
-    mkdirSync(path, { recursive: true });
+    mkdirSync(missing, { mode });
+    mkdirSync(path, { recursive: true, mode });
     first = missing;
   }
   if (first === undefined) return;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import type { Credits } from "../core/money.js";
 import { named, openSqlite, type Sql, statements } from "../sqlite.js";
-import { type Migration, openDatabase, schemaOf, transactions } from "./open.js";
+import { type Migration, openDatabase, refuseForeignCode, schemaOf, transactions } from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
 
@@ -122,6 +122,7 @@ export function readSchedules(path: string): SchedulesReader | null {
   if (!existsSync(path)) return null;
   const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
   try {
+    refuseForeignCode(db, path, migrations);
     if (schemaOf(db, path, migrations.length) > 0)
       return { ...readerOn(statements(db), path), close: () => db.close() };
   } catch (error) {

@@ -514,6 +514,7 @@ describe("a disk that cannot", () => {
   test("P13: a large file is flushed while it comes, and a flush that failed is not forgotten at the end", async () => {
     const large = Buffer.alloc(40 * 2 ** 20, 7);
     large.write("BM", 0, "latin1");
+    large.writeUInt32LE(large.length, 2);
     server.answer(sends(large));
     const steps: string[] = [];
     const failing = (call: number) => {

@@ -104,7 +104,8 @@ test("P21: a line without = is named, and its value is not printed", async () =>
     code: 2,
     stderr: `bulkgen: ${path}, line 3: expected BULKGEN_API_KEY=VALUE, got no = after BULKGEN_API_KEY\n`,
   });
-  expect((await run(at, ["account"], { env: { BULKGEN_API_KEY: canaryKey } })).code).toBe(0);
+  const env = { BULKGEN_API_KEY: canaryKey };
+  expect((await run(at, ["account", "--trust-address"], { env })).code).toBe(0);
 });
 
 test("where there is no file yet, the command that asks for what is missing is named", async () => {
@@ -131,35 +132,75 @@ describe("a key of one's own and an address that the folder names", () => {
     ["models", ["models"]],
     ["plan", ["plan", "set.csv"]],
     ["run", ["run", "set.csv", "--yes", "--quiet"]],
-  ])("P21: are told in one line before %s sends anything", async (_, args) => {
-    let read = () => {};
-    const told = new Promise<void>((resolve) => {
-      read = resolve;
-    });
-    const careful = await answering((_, response) => void told.then(() => json(response, 200, me)));
-    const path = settings(`BULKGEN_BASE_URL=${careful.url}/\n`);
+    ["resume", ["resume"]],
+    ["doctor", ["doctor"]],
+  ])("P26: %s sends nothing there before the user has agreed", async (name, args) => {
+    const path = settings(`BULKGEN_BASE_URL=${service.url}/\n`);
     at.write("set.csv", "id,model,prompt\na,none,b\n");
-    const running = started(at, args, { env: own });
-    const line = `bulkgen: the key from BULKGEN_API_KEY is sent to ${careful.url}, the address set in ${path}. To choose the address yourself, set BULKGEN_BASE_URL.\n`;
-    await running.prints(/is sent to .*\n/);
-    expect(running.stderr()).toBe(line);
-    read();
-    const { stdout, stderr } = await running.ended;
-    await careful.close();
-    expect(careful.keys).toContain(`Bearer ${canaryKey}`);
-    expect(stderr.match(/is sent to/g)).toHaveLength(1);
+    const { code, stdout, stderr } = await run(at, args, { env: own });
+    expect(code).toBe(2);
+    expect(service.keys).toEqual([]);
     expect(stdout + stderr).not.toContain(canaryKey);
+    if (name === "resume") return;
+    expect(stdout + stderr).toContain(service.url);
+    expect(stdout + stderr).toContain(path);
+    expect(stdout + stderr).toContain("bulkgen trust");
   });
 
-  test("are reported for a key file too; doctor reports them as a check and nowhere else", async () => {
-    const path = settings(`BULKGEN_BASE_URL=${service.url}\n`, 0o644);
+  test.each([["--trust-address"], ["trust"], ["terminal"]])(
+    "P26: get through once %s has agreed",
+    async (how) => {
+      settings(`BULKGEN_BASE_URL=${service.url}\n`);
+      if (how === "trust")
+        expect((await run(at, ["trust", "--yes"], { env: own })).stdout).toContain(
+          `base-url: ${service.url}`,
+        );
+      else if (how === "terminal") {
+        const asked = started(at, ["account"], { env: own, keyboard: true });
+        await asked.prints(/Agree to it\? \[y\/N\]/);
+        expect(service.keys).toEqual([]);
+        asked.type("y\n");
+        expect((await asked.ended).code).toBe(0);
+      } else expect((await run(at, ["account", "--trust-address"], { env: own })).code).toBe(0);
+      expect(await run(at, ["account"], { env: own })).toMatchObject({ code: 0, stderr: "" });
+    },
+  );
+
+  test("P26: a key file of one's own is protected too; doctor reports the address as a problem", async () => {
+    settings(`BULKGEN_BASE_URL=${service.url}\n`, 0o644);
     writeFileSync(join(at.folder, "key"), canaryKey);
     const filed = await run(at, ["account", "--api-key-file", "key"]);
-    expect(filed.stderr).toContain(`the key from key is sent to ${service.url}, the address set in ${path}`);
+    expect(filed.code).toBe(2);
     const doctor = await run(at, ["doctor"], { env: own });
     expect(doctor.stderr).toBe("");
-    expect(doctor.stdout).toContain(`the key from BULKGEN_API_KEY is sent to ${service.url}`);
+    expect(doctor.stdout).toContain(`base-url: ${service.url}`);
     expect(doctor.stdout.match(/other users can read/g)).toHaveLength(1);
+    expect(service.keys).toEqual([]);
+  });
+
+  test("P26: a key that was used at one address is not sent to another, whoever set that, before the user agrees", async () => {
+    const other = await answering((_, response) => json(response, 200, me));
+    const env = { ...own, BULKGEN_BASE_URL: service.url };
+    expect((await run(at, ["account"], { env })).code).toBe(0);
+    for (const words of [["account"], ["account", "--base-url", other.url], ["doctor"]]) {
+      const base = words.includes("--base-url") ? service.url : other.url;
+      const { code, stdout, stderr } = await run(at, words, { env: { ...env, BULKGEN_BASE_URL: base } });
+      expect(code).toBe(2);
+      expect(stdout + stderr).toContain(`has been used at ${service.url} until now`);
+    }
+    settings(`BULKGEN_BASE_URL=${other.url}\nBULKGEN_API_KEY=${canaryKey}\n`);
+    expect((await run(at, ["account"])).code).toBe(2);
+    expect(other.keys).toEqual([]);
+    const agreed = ["account", "--base-url", `${other.url}/v9`, "--trust-address"];
+    expect((await run(at, agreed, { env: own })).code).toBe(0);
+    expect((await run(at, ["account"])).code).toBe(0);
+    await other.close();
+  });
+
+  test("an address that never answered was mistyped, and the next one needs no question", async () => {
+    const mistyped = { ...own, BULKGEN_BASE_URL: "http://127.0.0.1:9" };
+    expect((await run(at, ["account"], { env: mistyped })).code).toBe(4);
+    expect((await run(at, ["account"], { env: { ...own, BULKGEN_BASE_URL: service.url } })).code).toBe(0);
   });
 
   test("are no matter when one's own address wins, or when the key comes from the folder too", async () => {

@@ -208,14 +208,14 @@ describe("settings", () => {
     },
   );
 
-  test("the user is told when their own key goes to an address set by the folder", async () => {
+  test("P26: an address set by the folder does not get the user's own key before they agree", async () => {
     at.write("bulkgen.config.yaml", "base-url: http://127.0.0.1:1\n");
     const env = { BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
     const { code, stderr } = await run(at, ["account"], { env });
     expect(stderr).toContain(
-      "the key from BULKGEN_API_KEY is sent to http://127.0.0.1:1, the address set in",
+      "the key from BULKGEN_API_KEY would be sent to http://127.0.0.1:1, the address set in",
     );
-    expect(code).toBe(4);
+    expect(code).toBe(2);
   });
 
   test("the secrets of notifications are not shown", async () => {

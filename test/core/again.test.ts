@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { backoffMs, leastSilenceMs, retryAfterMs, silenceMs } from "../../src/core/again.js";
 
-test("P11: Retry-After in seconds and as a date is obeyed in full, relative to the response's own date", () => {
+test("P11: Retry-After in seconds and as a date is obeyed up to a day, relative to the response's own date", () => {
   const now = Date.UTC(2026, 0, 1);
   expect(retryAfterMs({ "retry-after": "90" }, now)).toBe(90_000);
   const wrongClock = {
@@ -15,9 +15,9 @@ test("P11: Retry-After in seconds and as a date is obeyed in full, relative to t
   expect(retryAfterMs({}, now)).toBeNull();
 });
 
-test("P11: any whole number of seconds is obeyed", () => {
+test("P11: any whole number of seconds is obeyed, up to a day", () => {
   fc.assert(
-    fc.property(fc.nat(10_000_000), (seconds) => {
+    fc.property(fc.nat(86_400), (seconds) => {
       expect(retryAfterMs({ "retry-after": ` ${seconds} ` }, 0)).toBe(seconds * 1_000);
     }),
   );
@@ -46,21 +46,21 @@ test.each([
   expect(retryAfterMs({ "retry-after": date }, 0)).toBeNull();
 });
 
-test("P11: part of a second is waited for, and more than a year is no time", () => {
+test("P11: part of a second is waited for, and after a day the service is asked again", () => {
   expect(retryAfterMs({ "retry-after": "1.5" }, 0)).toBe(1_500);
   expect(retryAfterMs({ "retry-after": "1.2501" }, 0)).toBe(1_251);
-  expect(retryAfterMs({ "retry-after": "259200" }, 0)).toBe(3 * 86_400_000);
-  expect(retryAfterMs({ "retry-after": "99999999999999999999" }, 0)).toBe(365 * 86_400_000);
+  expect(retryAfterMs({ "retry-after": "259200" }, 0)).toBe(86_400_000);
+  expect(retryAfterMs({ "retry-after": "99999999999999999999" }, 0)).toBe(86_400_000);
 });
 
-test("P11: whatever the header says, the wait is none or a whole number of milliseconds up to a year", () => {
+test("P11: whatever the header says, the wait is none or a whole number of milliseconds up to a day", () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (value, date) => {
       const ms = retryAfterMs({ "retry-after": value, date }, 0);
       if (ms === null) return;
       expect(Number.isSafeInteger(ms)).toBe(true);
       expect(ms).toBeGreaterThanOrEqual(0);
-      expect(ms).toBeLessThanOrEqual(365 * 86_400_000);
+      expect(ms).toBeLessThanOrEqual(86_400_000);
     }),
   );
 });

@@ -1,9 +1,8 @@
-import { spawnSync } from "node:child_process";
-import { appendFileSync, createReadStream, existsSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
-import { newPlace, type Place, run, started } from "./command.js";
+import { newPlace, type Place, run } from "./command.js";
 import { cheapModel, sheet } from "./sheet.js";
 import { unzip } from "./unzip.js";
 
@@ -278,25 +277,6 @@ describe.concurrent("bulkgen export", () => {
     const none = await run(place, ["export", "--sandbox", "--failed"]);
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "bulkgen: no item of run 1 has failed\n" });
   });
-});
-
-test("an export that is interrupted while it writes leaves no part of a file", async () => {
-  const place = newPlace();
-  // More than a pipe and its reader hold.
-  const note = "n".repeat(100_000);
-  const rows = ["a", "b", "c", "d"].map((id) => `${id},${cheapModel},x,${note}`);
-  place.write("set.csv", ["id,model,prompt,note", ...rows].join("\n"));
-  await run(place, ["run", "set.csv", "--sandbox", "--yes", "--first", "1"]);
-  const part = join(place.folder, "out.csv.part");
-  expect(spawnSync("mkfifo", [part]).status).toBe(0);
-  const exporting = started(place, ["export", "--sandbox", "--to", "out.csv"]);
-  createReadStream(part).once("data", () => exporting.interrupt());
-  const end = await exporting.ended;
-  expect(end).toMatchObject({
-    code: 130,
-    stderr: expect.stringContaining("interrupted; out.csv was not written"),
-  });
-  expect(["out.csv", "out.csv.part"].filter((name) => existsSync(join(place.folder, name)))).toEqual([]);
 });
 
 test("a sheet that does not fit into a workbook is refused by name, and a ZIP of files alone is not undone by it", async () => {

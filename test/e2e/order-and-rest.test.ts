@@ -137,10 +137,16 @@ describe.concurrent("an order that was carried out, and whose run did not start"
   test("is continued by `resume`: the process ended in between", async () => {
     const { service, place } = await failedOne();
     const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
-    db.exec(`CREATE TRIGGER crash BEFORE UPDATE OF state ON runs WHEN NEW.state = 'running'
-      BEGIN SELECT RAISE(ABORT, 'the power is gone'); END`);
+    // A state with a trigger of somebody else is not opened, so it is made once the command has opened it.
+    service.script(({ what }) => {
+      if (what === "GET me")
+        db.exec(`CREATE TRIGGER IF NOT EXISTS crash BEFORE UPDATE OF state ON runs WHEN NEW.state = 'running'
+          BEGIN SELECT RAISE(ABORT, 'the power is gone'); END`);
+      return "serve";
+    });
     const crashed = await run(place, ["retry", "--yes"], service);
     expect(crashed.stderr).toContain("the power is gone");
+    service.script(() => "serve");
     db.exec("DROP TRIGGER crash");
     db.close();
     const made = service.made.length;

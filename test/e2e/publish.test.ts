@@ -155,8 +155,8 @@ describe("local inputs of a run", () => {
     slow,
     async () => {
       const { place, service } = await withPictures();
-      const words = ["run", "s.csv", "--yes", "--publish", "s3://no-credentials"];
-      expect((await run(place, words, service)).stdout).toContain("set AWS_ACCESS_KEY_ID");
+      const words = ["run", "s.csv", "--yes", "--publish-command", "exit 3"];
+      expect((await run(place, words, service)).stdout).toContain("the publish command ended with 3");
       writeFileSync(join(place.folder, "blue.png"), await media.jpeg());
       const resumed = await run(place, ["resume", "--yes", "--publish", "https://cdn.example.com"], service);
       expect(resumed.code).toBe(10);
@@ -167,7 +167,7 @@ describe("local inputs of a run", () => {
 
   test("that were moved before they were sent are taken from where the sheet says now", slow, async () => {
     const { place, service } = await withPictures();
-    const first = await run(place, ["run", "s.csv", "--yes", "--publish", "s3://no-credentials"], service);
+    const first = await run(place, ["run", "s.csv", "--yes", "--publish-command", "exit 3"], service);
     expect(first.code).toBe(10);
     mkdirSync(join(place.folder, "photos"));
     for (const name of ["red shoe.png", "blue.png"])
@@ -209,6 +209,26 @@ describe("local inputs of a run", () => {
   });
 });
 
+describe("a place for local inputs that cannot be used", () => {
+  test.each([
+    ["another key", "s3://inputs/photos", { AWS_ACCESS_KEY_ID: "wrong" }],
+    ["another bucket", "s3://no-such-bucket/photos", {}],
+    ["a missing variable", "s3://inputs/photos", { AWS_ACCESS_KEY_ID: "" }],
+    ["an endpoint where nobody listens", "s3://inputs/photos", { AWS_ENDPOINT_URL: "http://127.0.0.1:9" }],
+  ])("is told by plan and run before anything is spent: %s", slow, async (_, to, wrong) => {
+    const { place, service } = await withPictures();
+    const env = { ...service.env, ...(await s3Server()), ...wrong };
+    for (const words of [["plan"], ["run", "--yes"]]) {
+      const { code, stderr } = await run(place, [...words, "s.csv", "--publish", to], { env });
+      expect([code, stderr]).toEqual([2, expect.stringContaining("--publish: ")]);
+    }
+    expect(service.count("POST generate")).toBe(0);
+    // A sheet without local inputs needs no place for them.
+    place.write("s.csv", "id,model,prompt\na,plain-image,a\n");
+    expect((await run(place, ["plan", "s.csv", "--publish", to], { env })).code).toBe(0);
+  });
+});
+
 describe("a job file that says where local inputs are put", () => {
   const job = (publish: string) => `publish: ${publish}
 rows: [{ id: a, model: plain-image, prompt: a, image_url: red shoe.png }]
@@ -218,12 +238,22 @@ rows: [{ id: a, model: plain-image, prompt: a, image_url: red shoe.png }]
     const { place, service } = await withPictures();
     const { to, env } = { to: "s3://inputs/photos", env: { ...service.env, ...(await s3Server()) } };
     place.write("job.yaml", job(`{ to: "${to}", for: 2h }`));
+    const unagreed = await run(place, ["plan", "job.yaml"], { env });
+    expect([unagreed.code, unagreed.stderr]).toEqual([
+      2,
+      expect.stringContaining("`bulkgen trust job.yaml`"),
+    ]);
+    expect((await run(place, ["trust", "job.yaml", "--yes"], { env })).stdout).toContain(`publish: ${to}`);
     const planned = await run(place, ["plan", "job.yaml"], { env });
     expect(planned.code, planned.stdout).toBe(0);
-    // Without access to the bucket the item waits.
+    // Without access to the bucket nothing is begun; where it is lost meanwhile, the run goes on later.
     const failed = await run(place, ["run", "job.yaml", "--yes"], service);
-    expect(failed.code, failed.stderr).toBe(10);
-    const { code, stderr } = await run(place, ["resume", "--yes"], { env });
+    expect([failed.code, failed.stderr]).toEqual([2, expect.stringContaining("--publish: ")]);
+    const capped = await run(place, ["run", "job.yaml", "--yes", "--max-credits", "1"], { env });
+    expect(capped.code, capped.stderr).toBe(6);
+    const lost = await run(place, ["resume", "--yes", "--max-credits", "9"], service);
+    expect([lost.code, lost.stderr]).toEqual([2, expect.stringContaining("--publish: ")]);
+    const { code, stderr } = await run(place, ["resume", "--yes", "--max-credits", "9"], { env });
     expect(code, stderr).toBe(0);
     const [address = ""] = addresses(service);
     expect(new URL(address).pathname).toContain("/inputs/photos/");
@@ -241,6 +271,10 @@ rows: [{ id: a, model: plain-image, prompt: a, image_url: red shoe.png }]
       return new URL(addresses(service).at(-1) ?? "").host;
     };
     place.write("bulkgen.config.yaml", "publish: https://config.example\n");
+    place.write("job.yaml", job("https://job.example/in"));
+    expect((await run(place, ["trust", "job.yaml", "--yes"], service)).stdout).toContain(
+      "agreed to 2 values",
+    );
     expect(await made("x", [])).toBe("job.example");
     expect(await made("y", ["--publish", "https://flag.example"])).toBe("flag.example");
     expect(await made("z", [], { BULKGEN_PUBLISH: "https://variable.example" })).toBe("variable.example");

@@ -235,7 +235,9 @@ describe("a fleet", () => {
     expect((await run(fleet.place, runArgs, fleet.how)).code).toBe(0);
     const other = await startService();
     const env = { ...fleet.how.env, ...other.env };
-    const refused = await run(fleet.place, ["worker"], { env });
+    // The key was used at the other address until now.
+    expect((await run(fleet.place, ["worker"], { env })).stderr).toContain("has been used at");
+    const refused = await run(fleet.place, ["worker", "--trust-address"], { env });
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("belong to another account")]);
     const schema = new URL(fleet.url).searchParams.get("schema");
     const tables = await postgres.query(

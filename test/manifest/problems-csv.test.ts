@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Problem } from "../../src/core/problem.js";
 import { writeProblemsCsv } from "../../src/manifest/problems-csv.js";
+import { fromSpreadsheetText, spreadsheetText } from "../../src/text/spreadsheet-cell.js";
 import { folderWith } from "./folder.js";
 
 async function written(...problems: Problem[]): Promise<string[][]> {
@@ -49,7 +50,8 @@ test("no cell can begin like a formula, and every text comes back whole (P24)", 
       const rows = (await written(...texts.map((got) => ({ ...problem, got })))).slice(1);
       const cells = rows.map((row) => row[6] ?? "");
       expect(cells.filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([]);
-      expect(cells).toEqual(texts.map((got) => (/^[=+\-@\t\r]/.test(got) ? `'${got}` : got)));
+      expect(cells.map(fromSpreadsheetText)).toEqual(texts);
+      expect(cells).toEqual(texts.map(spreadsheetText));
     }),
     { numRuns: 30 },
   );

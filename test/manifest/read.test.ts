@@ -122,10 +122,15 @@ describe("a JSON job with its rows in a sheet", () => {
     expect(manifest.problems).toMatchObject([{ place: { file: join(folder, "rows/sheet.csv"), row: 2 } }]);
   });
 
-  test("reads them from the whole path of another folder", async () => {
+  test("P26: reads nothing of a file outside of the job's folder", async () => {
     const sheet = await fileWith("sheet.csv", "id,model\na,m\n");
     const path = await fileWith("job.json", JSON.stringify({ rows: sheet }));
-    expect(await readManifest(path)).toMatchObject({ rows: [{ id: "a" }], problems: [] });
+    expect(await readManifest(path)).toMatchObject({
+      rows: [],
+      problems: [
+        { message: "the rows' file cannot be used: it lies outside the manifest's folder", got: sheet },
+      ],
+    });
   });
 
   test("says so when the sheet does not exist", async () => {

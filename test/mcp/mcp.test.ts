@@ -251,14 +251,17 @@ test("words that look like flags, and files that are not in the workspace, reach
     "../elsewhere/secret.csv",
     join(place.root, "elsewhere", "secret.csv"),
     "link.csv",
-    "out.yaml",
-    "linked.json",
     ".",
     "none.csv",
   ]) {
     const { isError, structuredContent } = await call("plan", { manifest });
     expect([manifest, isError, structuredContent.command]).toEqual([manifest, true, ""]);
   }
+  for (const manifest of ["out.yaml", "linked.json"])
+    expect(await call("plan", { manifest })).toMatchObject({
+      isError: true,
+      structuredContent: { message: expect.stringContaining("it lies outside the manifest's folder") },
+    });
   const flag = await call("find", { text: "--workspace=/" });
   expect(flag.isError).toBe(true);
 });

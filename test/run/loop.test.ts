@@ -753,7 +753,7 @@ describe("P11: a service that answers 429", () => {
     const before = world.clock.now();
     const session = await carryOn(world, run);
     expect(session.gate.stops.map((stop) => stop.message)).toEqual([
-      "the service asks for no more requests until 2026-01-04 00:00 UTC",
+      "the service asks for no more requests until 2026-01-02 00:00 UTC (`bulkgen account --forget-pause` asks it again now)",
     ]);
     expect(world.clock.now() - before).toBeLessThan(60_000);
     expect(posts()).toBe(3);

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sandboxKey } from "../../src/api/key.js";
 import { ensureDefaultAccount } from "../../src/sandbox/state/default-account.js";
 import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
 import type { Change } from "../../src/sandbox/state/state.js";
-import { keyHash, sandboxKey } from "../../src/sandbox/state/state.js";
+import { keyHash } from "../../src/sandbox/state/state.js";
 import { systemRandom } from "../../src/system.js";
 
 let state: SqliteState;

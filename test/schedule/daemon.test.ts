@@ -162,7 +162,10 @@ describe("a scheduled run", () => {
       const [scheduledRun] = await schedules.scheduledRuns("nightly", 1);
       const [schedule] = await schedules.all();
       if (scheduledRun === undefined || schedule === undefined) throw new Error("nothing is scheduled");
-      const told = schedulesTable([{ schedule, settings: [], scheduledRuns: [scheduledRun] }], clock);
+      const told = schedulesTable(
+        [{ schedule, settings: [], isAgreed: true, scheduledRuns: [scheduledRun] }],
+        clock,
+      );
       expect(told).toContain(`run 7 cannot be continued: another reason (exit ${exit}); tried again at `);
       await passes(hour);
       expect(began[4]?.command).toBe("resume --if-locked=wait --yes 7");

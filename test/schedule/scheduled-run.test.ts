@@ -4,8 +4,8 @@ import { resumeFlags } from "../../src/cli/flags/run.js";
 import { carryFlags, serviceFlags } from "../../src/cli/flags/shared.js";
 import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 
-/** Set by the daemon itself, or by the person who looks on. */
-const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
+/** Set by the daemon itself, by the person who looks on, or by the one who adds the schedule. */
+const ofLooking = ["--trust-address", "--workspace", "--json", "--quiet", "--events"];
 
 test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
   const { gallery, acceptForeignUse } = resumeFlags;

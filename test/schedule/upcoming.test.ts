@@ -15,7 +15,7 @@ function upcoming(name: string): UpcomingRun {
     missed: "once" as const,
     seenUntil: 0,
   };
-  return { schedule, settings: [], scheduledRuns: [] };
+  return { schedule, settings: [], scheduledRuns: [], isAgreed: true };
 }
 
 test("the list of schedules has one line for each, and a few where the terminal is too narrow for one", () => {

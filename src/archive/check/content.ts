@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { Disk } from "../../core/ports/disk.js";
 import { wholeOf } from "../../text/pieces.js";
 import { decodable, decodedSize, isSmallAndWhole, oneLine, pictureFault } from "./pictures.js";
+import { missingPart } from "./stated-size.js";
 
 /**
  * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
@@ -55,15 +56,21 @@ export async function inspect(
     check: "type",
     because,
   });
-  if (typeBecause !== undefined) return unread(typeBecause);
+  const readBytes = async (start: number, end: number) =>
+    small === null ? wholeOf(disk.read(path, { start, end })) : small.subarray(start, end);
+  const missing = await missingPart(readBytes, size);
+  const cut: MediaContent | null =
+    missing === null ? null : { kind: "bad", reason: `${mime} was cut off: it ${missing}` };
+  if (typeBecause !== undefined) return cut ?? unread(typeBecause);
   if (decodable.has(mime)) {
     const bytes = small ?? (await wholeOf(disk.read(path)));
     const decoded = await decodedSize(bytes);
-    if (decoded === "too large") return unread("too large to decode");
+    if (decoded === "too large") return cut ?? unread("too large to decode");
     const fault = await pictureFault(bytes, mime, decoded);
     if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
-    return { kind: "media", extension, mime, check: "decoded" };
+    return cut ?? { kind: "media", extension, mime, check: "decoded" };
   }
+  if (cut !== null) return cut;
   if (readable.has(extension)) return openTracks(disk, path, size, category, { extension, mime });
   return { kind: "media", extension, mime, check: "type" };
 }
@@ -145,6 +152,7 @@ export async function inspectSmallPicture(
   const type = await typeOf(bytes);
   if (type === undefined || !decodable.has(type.mime)) return null;
   const { ext: extension, mime } = type;
+  if ((await missingPart(async (start, end) => bytes.subarray(start, end), size)) !== null) return null;
   return (await isSmallAndWhole(bytes, mime)) ? { kind: "media", extension, mime, check: "decoded" } : null;
 }
 

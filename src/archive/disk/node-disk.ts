@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import {
   type FileHandle,
+  lstat,
   mkdir,
   open,
   readdir,
@@ -67,10 +68,10 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number 
   }
 }
 
-async function append(path: string, text: string): Promise<void> {
+async function append(path: string, text: string, mode = 0o666): Promise<void> {
   // A symbolic link under this name would lead the text elsewhere.
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-  const handle = await open(path, flags, 0o666);
+  const handle = await open(path, flags, mode);
   try {
     const { size: before } = await handle.stat();
     await writeAll(handle, Buffer.from(text), null);
@@ -130,9 +131,13 @@ async function syncNames(path: string): Promise<void> {
   }
 }
 
+/** A link in place of a file is not one of ours: it may lead to any file of the user's. A folder may be a link. */
 async function size(path: string): Promise<number | null> {
   try {
-    return (await stat(path)).size;
+    const facts = await lstat(path);
+    if (!facts.isSymbolicLink()) return facts.size;
+    const target = await stat(path);
+    return target.isDirectory() ? target.size : null;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
     throw error;
@@ -153,7 +158,7 @@ const pieceBytes = 256 * 1024;
 
 async function* read(path: string, range?: ByteRange): AsyncGenerator<Uint8Array> {
   const end = range?.end ?? Number.POSITIVE_INFINITY;
-  const handle = await open(path, "r");
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     for (let at = range?.start ?? 0; at < end; ) {
       const piece = Buffer.allocUnsafe(Math.min(pieceBytes, end - at));

@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -6,6 +5,8 @@ import type { OpenAccount } from "../../job/workspace/account.js";
 import { checkedAddress } from "../../job/workspace/connection.js";
 import { accountJson, accountText, modelsTable } from "../../report/account.js";
 import { count } from "../../text/amounts.js";
+import { localTime } from "../../text/times.js";
+import { writeWhole } from "../../whole-file.js";
 import type { AccountFlags, ModelsFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
@@ -19,10 +20,15 @@ export async function account({ flags, machine }: Call<AccountFlags>): Promise<u
     await withAccount({ flags, machine, log }, async (open) => {
       machine.stderr.write(`${await joinedServices(open, flags.sameService ?? "")}\n`);
     });
-  const facts = await withAccount({ flags, machine, log }, async (open) => ({
-    me: (await open.identify()).me,
-    quota: await open.accounts.quota(open.accountId()),
-  }));
+  const facts = await withAccount({ flags, machine, log }, async (open) => {
+    if (flags.forgetPause) {
+      const until = await open.accounts.forgetPause(open.accountId());
+      const what =
+        until === null ? "there is no pause to forget" : `forgot the pause until ${localTime(until)}`;
+      machine.stderr.write(`bulkgen: ${what}\n`);
+    }
+    return { me: (await open.identify()).me, quota: await open.accounts.quota(open.accountId()) };
+  });
   print(flags, machine, "account", accountJson(facts), (style) => accountText(facts, style));
 }
 
@@ -61,7 +67,7 @@ export async function models({
   const list = category === undefined ? all : ofCategory(all, category);
   if (flags.save !== undefined) {
     const file = resolve(cwd, flags.save);
-    await namingFile(file, () => writeFile(file, `${JSON.stringify(list, null, 2)}\n`));
+    await namingFile(file, () => writeWhole(file, `${JSON.stringify(list, null, 2)}\n`));
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;
   }

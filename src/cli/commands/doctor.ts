@@ -13,20 +13,23 @@ import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
+import { notAgreed, shownFolderValue } from "../../trust/trust.js";
+import { runFlags } from "../flags/run.js";
 import type { DoctorFlags } from "../flags/setup.js";
 import type { ServiceSetting } from "../flags/shared.js";
-import { confirmed } from "../output/confirm.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
+import { confirmed } from "../output/question.js";
+import { scheduleValues } from "../settings/brought.js";
 import { connect } from "../settings/connect.js";
 import {
+  addressToAgree,
   envFile,
-  foreignAddress,
   openToOthers,
   type ServiceSettings,
   serviceSettings,
 } from "../settings/env.js";
-import { configFiles, effectiveSettings } from "../settings/settings.js";
+import { configFiles, effectiveSettings, folderValues } from "../settings/settings.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -46,7 +49,11 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
     environment: machine.env,
   });
   const countable = here.every(({ name, state }) => name !== "accounts" || state === "ok");
-  const checks = [...here, ...(await service(flags, machine, workspace, countable))];
+  const checks = [
+    ...here,
+    ...(await trusted(workspace, machine)),
+    ...(await service(flags, machine, workspace, countable)),
+  ];
   const exit = doctorExit(checks);
   const settings = effectiveSettings([], await configFiles(workspace.root, env), env);
   const shown = checks.map(({ exit: _, ...check }) => check);
@@ -59,6 +66,18 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
     (style) => `${doctorText(checks, style)}\n\n${settingsText(settings, style)}`,
   );
   return exit;
+}
+
+/** What came with the folder and has no effect yet. */
+async function trusted(workspace: Workspace, machine: Machine): Promise<Check[]> {
+  const { env } = machine;
+  const settings = folderValues(runFlags, {}, await configFiles(workspace.root, env), env);
+  const values = [...settings, ...(await scheduleValues(workspace))];
+  const asked = notAgreed(workspace.sharedFolder, workspace.root, values);
+  if (asked.length === 0) return [];
+  const got = asked.map(shownFolderValue).join("; ");
+  const expected = "settings of the folder that you have agreed to";
+  return [warning("trust", { expected, got, todo: "run `bulkgen trust` to look and agree" })];
 }
 
 function separate(flags: DoctorFlags, machine: Machine): undefined {
@@ -122,7 +141,8 @@ const expectedUrl = "the service's address, such as https://service.example";
 const expectedKey = "svc_ and 32 letters or digits";
 
 /** Address and key as they are set, without a request. A key is never shown. */
-function settingChecks(flags: DoctorFlags, machine: Machine, { root }: Workspace): Check[] {
+function settingChecks(flags: DoctorFlags, machine: Machine, workspace: Workspace): Check[] {
+  const { root } = workspace;
   const file = envFile(root);
   let settings: ServiceSettings;
   try {
@@ -140,20 +160,23 @@ function settingChecks(flags: DoctorFlags, machine: Machine, { root }: Workspace
   const todo = (name: string) => `set ${name} in the environment or in ${file}, or add --sandbox`;
   return [
     ...(open === null ? [] : [warning(".env", mode)]),
-    baseUrlCheck(settings, root, todo("BULKGEN_BASE_URL")),
+    baseUrlCheck(settings, workspace, todo("BULKGEN_BASE_URL")),
     keyCheck(settings.key, todo("BULKGEN_API_KEY")),
   ];
 }
 
-function baseUrlCheck(settings: ServiceSettings, root: string, todo: string): Check {
+function baseUrlCheck(settings: ServiceSettings, workspace: Workspace, todo: string): Check {
   const setting = settings.baseUrl;
   if (!setting?.value) return problem("base URL", { expected: expectedUrl, got: "nothing", todo });
   try {
     const { baseUrl } = checkedAddress(setting.value);
-    const foreign = foreignAddress(settings, baseUrl, root);
-    const expected = "an address and a key from the same place";
-    if (foreign)
-      return warning("base URL", { expected, got: foreign, todo: `check that ${baseUrl} is your service` });
+    const [asked] = addressToAgree(settings, workspace);
+    if (asked !== undefined)
+      return problem("base URL", {
+        expected: "an address that you have agreed to, for a key of your own",
+        got: shownFolderValue(asked),
+        todo: `if ${baseUrl} is your service, run \`bulkgen trust\``,
+      });
     return fine("base URL", expectedUrl, `${baseUrl} (from ${setting.from})`);
   } catch (error) {
     return problem("base URL", {

@@ -12,9 +12,10 @@ import { foldedName } from "../../manifest/shape/columns.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
 import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
+import { writeWhole } from "../../whole-file.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
-import { namingFile, writeWhole } from "../settings/file-trouble.js";
+import { namingFile } from "../settings/file-trouble.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 

@@ -11,6 +11,7 @@ import { firstJob, firstJobOf, makeStarter, type Started, sandboxJob } from "../
 import type { Machine } from "../../machine.js";
 import { accountText } from "../../report/account.js";
 import { shellWord } from "../../text/shell.js";
+import { agree } from "../../trust/trust.js";
 import type { InitFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { envFile, keyFromFile } from "../settings/env.js";
@@ -35,6 +36,13 @@ export async function init({
   const started = await namingFile(folder, () =>
     makeStarter({ folder, ...answers, job: found?.job?.text ?? sandboxJob }),
   );
+  if (answers.baseUrl !== null && started.made.includes(".env"))
+    agree(
+      workspaceOf({ workspace: folder }, machine).sharedFolder,
+      folder,
+      [{ setting: "base-url", value: answers.baseUrl }],
+      machine.clock.now(),
+    );
   const lost = hasSettings && (given.baseUrl !== null || given.key !== null);
   const steps = next(relative(cwd, folder), {
     // An earlier call may have made it.
@@ -58,7 +66,8 @@ async function accountOf(
   if (baseUrl === null || key === null) return null;
   const place = workspaceOf({ workspace: folder }, machine);
   const open = await openAccount({
-    connection: { origin: baseUrl, baseUrl, key, sandbox: false },
+    // The user has just named both.
+    connection: { origin: baseUrl, baseUrl, key, sandbox: false, trustAddress: true },
     place,
     clock: machine.clock,
     log: await openLog({ logLevel: "warn", logFormat: "text" }, machine),

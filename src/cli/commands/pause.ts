@@ -10,8 +10,8 @@ import { shownPath } from "../../report/problem-text.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { localTime } from "../../text/times.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
-import { answerTo } from "../output/confirm.js";
 import { print } from "../output/print.js";
+import { answerTo } from "../output/question.js";
 import { fromHere, workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 

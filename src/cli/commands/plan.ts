@@ -20,10 +20,12 @@ import { jsonPieces } from "../../text/pieces.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
+import type { FolderValue } from "../../trust/trust.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { runOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
 import { publishSettings } from "../flags/shared.js";
+import { agreeToValues } from "../output/agreement.js";
 import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
 import { flagsToRepeat, flagsToSave, writePlan } from "../settings/saved-plan.js";
@@ -51,7 +53,10 @@ export async function plan({
     run: runOptions(flags),
     publish: publishSettings(flags),
     agreeToForeignUse: async () => flags.acceptForeignUse ?? false,
+    agreeTo: (values: readonly FolderValue[]) =>
+      agreeToValues(values, workspace, machine, `bulkgen trust ${shellWord(args.manifest)}`),
     clock: machine.clock,
+    environment: machine.env,
     log: await openLog(flags, machine),
     signal: machine.interrupt(),
     onWait: toldWait(machine),

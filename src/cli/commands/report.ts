@@ -9,9 +9,9 @@ import { dueKey, dueOf } from "../../schedule/standing.js";
 import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
 import type { ReportFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
+import { schedulesFile } from "../settings/brought.js";
 import { elsewhere, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
-import { schedulesFile } from "./schedule/place.js";
 
 export async function report({ flags, machine }: Call<ReportFlags>): Promise<undefined> {
   const workspace = workspaceOf(flags, machine);

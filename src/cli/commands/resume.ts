@@ -6,6 +6,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import type { Buying } from "../../job/orders/give.js";
 import { plannedRest } from "../../job/orders/request.js";
 import { continueJob } from "../../job/run/continue-job.js";
+import { hasBegunHere } from "../../job/run/run-values.js";
 import { checkModels } from "../../job/run/spending-caps.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
@@ -14,10 +15,10 @@ import { type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../flags/run.js";
-import { confirmed } from "../output/confirm.js";
 import { isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { confirmed } from "../output/question.js";
 import { workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -74,12 +75,21 @@ async function agreeToRest(
   if (left === 0 || refused !== null) return refused;
   const isAgreed = isWithin(flags, credits) || flags.yes;
   if (run.options.sandbox) return null;
-  const isElsewhere = beganBy !== undefined && beganBy.host !== hostname();
+  const isElsewhere =
+    beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(options.workspace);
   if (isAgreed || (!isElsewhere && !machine.stdin.isTTY)) return null;
   if (isElsewhere && !machine.stdin.isTTY)
-    return `run ${run.id} was begun by ${beganBy.user} on ${beganBy.host}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree`;
+    return `${begunBy(run)}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree`;
   display.end();
   const agreed = await confirmed({}, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
   return null;
+}
+
+function begunBy({ id, options: { beganBy } }: Run): string {
+  if (beganBy === undefined) return `run ${id} does not say who began it`;
+  const { user, host } = beganBy;
+  return host === hostname()
+    ? `run ${id} says that ${user} began it on ${host}, but no run of this folder was begun on this machine`
+    : `run ${id} was begun by ${user} on ${host}`;
 }

@@ -1,13 +1,15 @@
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
+import { shellWord } from "../../text/shell.js";
 import { manifestPath, sheetFlagsOf, sheetOptions } from "../flags/manifest.js";
 import { type RunFlags, runOptions } from "../flags/run.js";
+import { agreeToValues } from "../output/agreement.js";
 import { askConsent } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions } from "../output/job-options.js";
 import { checkDrift, flagsOfPlan, savedPlanIn } from "../settings/saved-plan.js";
-import { workspaceFor } from "../settings/workspace.js";
+import { workspaceFor, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function run({
@@ -17,11 +19,17 @@ export async function run({
   machine,
 }: Call<RunFlags & { tolerance: number }, { manifest: string }>): Promise<ExitName> {
   const saved = savedPlanIn(args.manifest, machine);
-  const { flags, line } = saved
+  const { flags, line, brought } = saved
     ? await flagsOfPlan(saved, called, given, machine)
-    : { flags: called, line: given };
+    : { flags: called, line: given, brought: [] };
   const manifest = saved?.manifest ?? args.manifest;
   const { schedule, due } = scheduledIn(machine.env);
+  await agreeToValues(
+    brought,
+    workspaceOf(flags, machine, manifest),
+    machine,
+    `bulkgen trust ${shellWord(args.manifest)}`,
+  );
   const workspace = await workspaceFor(manifest, flags, machine);
   const prepared = await jobOptions(flags, machine, workspace);
   return followed(prepared, flags, (show) =>

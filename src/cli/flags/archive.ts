@@ -13,7 +13,7 @@ export const exportFlags = {
     "csv, xlsx, json or jsonl (default: from the file name, else csv)",
     oneOf("csv", "xlsx", "json", "jsonl"),
   ),
-  to: option("<file>", "write to this file (default: stdout)", pathName),
+  to: option("<file>", "write to this file (default: stdout)", pathName, { isPath: true }),
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run (csv or xlsx)", {
     conflicts: ["zip"],
   }),
@@ -23,7 +23,7 @@ export const exportFlags = {
     conflicts: ["failed"],
     inFiles: "never",
   }),
-  zip: option("<file>", "pack the archived files, their index and the sheet", pathName),
+  zip: option("<file>", "pack the archived files, their index and the sheet", pathName, { isPath: true }),
   filesOnly: toggle("with --zip: only the files, without index and sheet"),
   force: toggle("replace an existing file"),
   ...workspaceFlags,

@@ -24,7 +24,12 @@ export interface FlagDefinition<Value = unknown> {
   conflicts?: readonly string[];
   /** `never`: belongs to one call. `own files`: only in the user's own file, because a folder may be somebody else's. */
   inFiles?: "never" | "own files";
-  /** The value is a path: in a settings file it starts from the folder of the file. */
+  /**
+   * What the settings file of a folder may do with it, as the folder may be somebody else's: set it (`free`), or set it once
+   * this user has agreed to the value on this machine (`asks`; `asks outside` only for a path that leaves the folder).
+   */
+  fromFolder?: "free" | "asks" | "asks outside";
+  /** The value is a path: `~` at its beginning is the home folder, and in a settings file it starts from that file's folder. */
   isPath?: true;
   /** The heading it stands under in the help. */
   group?: string;

@@ -9,9 +9,11 @@ import { anyText, FlagError, positive } from "./values.js";
 const placeText = "PostgreSQL address, or the state.db of a workspace";
 export const migrateFlags = {
   from: option("<place>", `where the state is: ${placeText} (default: --database-url)`, anyText, {
+    isPath: true,
     inFiles: "never",
   }),
   to: option("<place>", `where it will be: ${placeText} (default: --database-url)`, anyText, {
+    isPath: true,
     inFiles: "never",
   }),
   ...workspaceFlags,

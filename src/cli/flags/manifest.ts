@@ -21,7 +21,9 @@ export const selectionFlags = grouped("Which rows:", {
   onlyFailed: toggle("only rows whose item failed", { inFiles }),
   range: option("<from:to>", "only rows with these numbers, such as 2:50, 100: or 7", range, { inFiles }),
   sample: option("<n>", "only this many rows, chosen at random", positive, { inFiles }),
-  seed: option("<text>", "seed of --sample; the same text chooses the same rows", anyText),
+  seed: option("<text>", "seed of --sample; the same text chooses the same rows", anyText, {
+    fromFolder: "free",
+  }),
   first: option("<n>", "only the first rows that the other flags leave", positive, { inFiles }),
 });
 export type SelectionFlags = FlagsOf<typeof selectionFlags>;
@@ -55,23 +57,35 @@ function range(text: string): { from: number; to: number } {
 /** Flags that say how a manifest is read. */
 export const manifestFlags = {
   ...grouped("The manifest:", {
-    model: option("<key>", "model for rows that name none", anyText),
-    prompt: option("<text>", "prompt for rows that have none", anyText),
-    param: option("<key=value>", "parameter for rows that do not set it; repeatable", parameter),
+    model: option("<key>", "model for rows that name none", anyText, { fromFolder: "free" }),
+    prompt: option("<text>", "prompt for rows that have none", anyText, { fromFolder: "free" }),
+    param: option("<key=value>", "parameter for rows that do not set it; repeatable", parameter, {
+      fromFolder: "free",
+    }),
     sheet: option("<name>", "sheet of a workbook (default: the first)", anyText, { inFiles: "never" }),
-    headerRow: option("<n>", "row of the header (default: found, also below titles)", positive),
+    headerRow: option("<n>", "row of the header (default: found, also below titles)", positive, {
+      fromFolder: "free",
+    }),
     delimiter: option(
       "<name>",
       "separator between the cells of a CSV: comma, semicolon or tab (default: detected)",
       oneOf("comma", "semicolon", "tab"),
+      { fromFolder: "free" },
     ),
-    repair: toggle("undo what spreadsheets change, such as 16:9 into 16:09; lists each change"),
-    allowDamagedText: toggle("accept text with signs of damage, such as ???? or #REF!"),
-    maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive),
+    repair: toggle("undo what spreadsheets change, such as 16:9 into 16:09; lists each change", {
+      fromFolder: "free",
+    }),
+    allowDamagedText: toggle("accept text with signs of damage, such as ???? or #REF!", {
+      fromFolder: "free",
+    }),
+    maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive, {
+      fromFolder: "free",
+    }),
     job: option(
       "<name>",
       "job that the manifest belongs to (default: its name, or that of its file)",
       givenName,
+      { fromFolder: "free" },
     ),
     edition: option("<name>", "make everything again under this name, once", givenName, { inFiles: "never" }),
     fresh: toggle("start a new edition, or continue the newest unfinished one", {
@@ -80,18 +94,19 @@ export const manifestFlags = {
     }),
     duplicates: option("<what>", "identical rows: keep, merge or error", oneOf("keep", "merge", "error"), {
       default: "keep",
+      fromFolder: "free",
     }),
     order: option(
       "<what>",
       "submit first: by priority (then in sheet order), in sheet order, or the cheapest",
       oneOf("priority", "sheet", "cheapest"),
-      { default: "priority" },
+      { default: "priority", fromFolder: "free" },
     ),
     missing: option(
       "<what>",
       "archived files that are gone: report, fetch (no credits) or pay",
       oneOf("report", "fetch", "pay"),
-      { default: "report" },
+      { default: "report", fromFolder: "free" },
     ),
   }),
   ...selectionFlags,

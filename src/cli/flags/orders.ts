@@ -31,6 +31,7 @@ export type RetryFlags = ItemOrderFlags & FlagsOf<typeof retryFlags>;
 /** The file that a gallery saves, or a person writes. `what` says which of its items are meant. */
 export function reviewFlag(what: string, conflicts: readonly string[] = []) {
   return option("<file>", `${what} a review file: a sheet with the columns id and decision`, pathName, {
+    isPath: true,
     conflicts,
     inFiles: "never",
   });

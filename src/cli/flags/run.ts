@@ -28,32 +28,35 @@ const settleFlags = grouped("Lost answers:", {
     "<what>",
     "if answers were lost: stop at the end of the run, or wait until it is known whether they were charged",
     oneOf("stop", "wait"),
-    { default: defaultRunOptions.settle },
+    { default: defaultRunOptions.settle, fromFolder: "free" },
   ),
   settleSeconds: option(
     "<a,b>",
     "when to check whether a lost request was charged: two delays in seconds",
     twoDelays,
-    { default: [...defaultRunOptions.settleMs], defaultText: "240,900" },
+    { default: [...defaultRunOptions.settleMs], defaultText: "240,900", fromFolder: "free" },
   ),
   maxUnsettled: option(
     "<n>",
     "submit nothing while this many lost requests of this execution are unsettled (default: 5, or twice the lanes)",
     positive,
+    { fromFolder: "free" },
   ),
   generationError: option(
     "<what>",
     "what a complete GENERATION_ERROR means: unknown, or free (not charged)",
     oneOf("unknown", "free"),
-    { default: "unknown" },
+    { default: "unknown", fromFolder: "free" },
   ),
   orphans: option(
     "<what>",
     "items whose task was lost: hold, or resubmit (pays again)",
     oneOf("hold", "resubmit"),
-    { default: "hold" },
+    { default: "hold", fromFolder: "free" },
   ),
-  orphanCredits: option("<n>", "pay at most this many credits again for lost tasks", amount),
+  orphanCredits: option("<n>", "pay at most this many credits again for lost tasks", amount, {
+    fromFolder: "asks",
+  }),
 });
 type SettleFlags = FlagsOf<typeof settleFlags>;
 
@@ -90,13 +93,16 @@ function twoDelays(text: string): [number, number] {
 /** Flags that limit what is spent; `plan` prices by them too. */
 const capFlags = {
   ...grouped("Spending:", {
-    maxCredits: option("<n>", "spend at most this many credits in this run", amount),
+    maxCredits: option("<n>", "spend at most this many credits in this run", amount, { fromFolder: "free" }),
     maxCreditsPerModel: option(
       "<model=n>",
       "spend at most this much on one model; the others continue; repeatable",
       modelAmount,
+      { fromFolder: "free" },
     ),
-    keepCredits: option("<n>", "leave at least this many credits on the account", amount),
+    keepCredits: option("<n>", "leave at least this many credits on the account", amount, {
+      fromFolder: "free",
+    }),
   }),
   ...dailyCapFlags,
 };
@@ -117,10 +123,13 @@ export const outFlag = option(
   pathName,
   {
     isPath: true,
+    fromFolder: "asks outside",
   },
 );
 
-const galleryFlag = toggle("write gallery.html in the job's folder while it runs, and at the end");
+const galleryFlag = toggle("write gallery.html in the job's folder while it runs, and at the end", {
+  fromFolder: "free",
+});
 
 /** Flags of `run`; a schedule keeps them for its runs. */
 export const runFlags = {
@@ -135,7 +144,7 @@ export const runFlags = {
       "<what>",
       "when the balance does not cover the plan: refuse, fit, stop or wait",
       oneOf("refuse", "fit", "stop", "wait"),
-      { default: defaultRunOptions.onInsufficient },
+      { default: defaultRunOptions.onInsufficient, fromFolder: "free" },
     ),
   }),
   ...grouped("When to stop:", {
@@ -143,38 +152,60 @@ export const runFlags = {
       "<what>",
       "when the day's requests are used up, or the service asks for a long pause: stop or wait",
       oneOf("stop", "wait"),
-      { default: defaultRunOptions.onDailyLimit },
+      { default: defaultRunOptions.onDailyLimit, fromFolder: "free" },
     ),
-    maxFailures: option("<n|%>", "submit nothing more once this many items have failed", share),
+    maxFailures: option("<n|%>", "submit nothing more once this many items have failed", share, {
+      fromFolder: "free",
+    }),
     retries: option("<n>", "how often to retry a task that failed at the provider", wholeNumber, {
       default: defaultRunOptions.retries,
+      fromFolder: "free",
     }),
-    until: option("<time>", "submit nothing after this time of day, such as 06:00", endTime),
-    maxDuration: option("<time>", "submit nothing after this long, such as 2h", duration),
+    until: option("<time>", "submit nothing after this time of day, such as 06:00", endTime, {
+      fromFolder: "free",
+    }),
+    maxDuration: option("<time>", "submit nothing after this long, such as 2h", duration, {
+      fromFolder: "free",
+    }),
     overdueWait: option("<time>", "wait this long for overdue tasks, such as 30m", duration, {
       default: defaultRunOptions.overdueWaitMs,
       defaultText: "0m",
+      fromFolder: "free",
     }),
-    skipInvalid: toggle("leave out invalid rows; a run lists them in problems.csv"),
+    skipInvalid: toggle("leave out invalid rows; a run lists them in problems.csv", { fromFolder: "free" }),
   }),
   ...carryFlags,
   ...grouped("Pace:", {
-    lanes: option("<n>", "submits in flight at once (default: by plan)", positive),
-    downloads: option("<n>", "downloads at once", positive, { default: defaultRunOptions.downloads }),
-    rpm: option("<n>", "send at most this many requests a minute", positive),
-    rpd: option("<n>", "send at most this many requests a day (3 or more)", dailyRequests),
-    share: option("<percent>", "use this share of the account's requests, such as 50%", requestShare),
+    lanes: option("<n>", "submits in flight at once (default: by plan)", positive, { fromFolder: "free" }),
+    downloads: option("<n>", "downloads at once", positive, {
+      default: defaultRunOptions.downloads,
+      fromFolder: "free",
+    }),
+    rpm: option("<n>", "send at most this many requests a minute", positive, { fromFolder: "free" }),
+    rpd: option("<n>", "send at most this many requests a day (3 or more)", dailyRequests, {
+      fromFolder: "free",
+    }),
+    share: option("<percent>", "use this share of the account's requests, such as 50%", requestShare, {
+      fromFolder: "free",
+    }),
     poll: option(
       "<how>",
       "poll for results early or late: eager, balanced or frugal (default: by the requests that are left)",
       oneOf("eager", "balanced", "frugal"),
+      { fromFolder: "free" },
     ),
   }),
-  archive: option("<s3://bucket/prefix>", "copy each file to this bucket too", bucketName),
-  archiveOnly: toggle("keep the files in that bucket only: each leaves this disk once it is there"),
-  canary: toggle("make one item of each model and set of params first, and the rest once it is archived"),
+  archive: option("<s3://bucket/prefix>", "copy each file to this bucket too", bucketName, {
+    fromFolder: "asks",
+  }),
+  archiveOnly: toggle("keep the files in that bucket only: each leaves this disk once it is there", {
+    fromFolder: "free",
+  }),
+  canary: toggle("make one item of each model and set of params first, and the rest once it is archived", {
+    fromFolder: "free",
+  }),
   gallery: galleryFlag,
-  sidecars: toggle("write a NAME.json with its details beside each file"),
+  sidecars: toggle("write a NAME.json with its details beside each file", { fromFolder: "free" }),
   ...settleFlags,
 };
 export type RunFlags = FlagsOf<typeof runFlags> & SharedFlags;

@@ -8,11 +8,13 @@ const stateFlags = {
     "<file>",
     "the sandbox's state (default: .bulkgen/sandbox/service.db of the workspace)",
     anyText,
+    { isPath: true },
   ),
   workspace: option(
     "<folder>",
     "folder with .bulkgen/ (default: the nearest at or above this one)",
     pathName,
+    { isPath: true },
   ),
 };
 export type StateFlags = FlagsOf<typeof stateFlags>;
@@ -23,6 +25,7 @@ export const sandboxFlags = {
     "<folder>",
     "take files below this folder as inputs, by their paths (default: none)",
     anyText,
+    { isPath: true },
   ),
   plan: option(
     "<plan>",
@@ -30,9 +33,13 @@ export const sandboxFlags = {
     oneOf(...plans),
   ),
   credits: option("<n>", "credits of its account (default: unchanged; 500 at first)", amount),
-  models: option("<file>", "offer the models in a file that bulkgen models --save wrote", anyText),
-  switches: option("<file>", "behave like the service that this file describes", anyText),
-  faults: option("<file|preset>", "inject the faults of a file or a preset, such as flaky", anyText),
+  models: option("<file>", "offer the models in a file that bulkgen models --save wrote", anyText, {
+    isPath: true,
+  }),
+  switches: option("<file>", "behave like the service that this file describes", anyText, { isPath: true }),
+  faults: option("<file|preset>", "inject the faults of a file or a preset, such as flaky", anyText, {
+    isPath: true,
+  }),
   faultSeed: option("<text>", "seed of the faults; another text moves them to other requests", anyText),
   taskMs: option("<min-max>", "how long tasks take, in ms", milliseconds),
   json: toggle("print {url, key, dashboard} on one line once it listens"),

@@ -10,6 +10,7 @@ export const scheduleFlags = {
     "folder with .bulkgen/ (default: the nearest at or above this one)",
     pathName,
     {
+      isPath: true,
       inFiles: "never",
     },
   ),

@@ -7,7 +7,7 @@ import { anyText, FlagError, oneOf, pathName, since } from "./values.js";
 
 export const initFlags = {
   baseUrl: option("<url>", "address of the service", anyText),
-  apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText),
+  apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText, { isPath: true }),
   sandbox: toggle("for the sandbox only; asks nothing", { conflicts: ["baseUrl", "apiKeyFile"] }),
 };
 export type InitFlags = FlagsOf<typeof initFlags>;
@@ -25,13 +25,16 @@ export const planFlags = {
   ),
   save: option("<file>", "save the plan for bulkgen run FILE (a name that ends in .json)", planFile, {
     short: "o",
+    isPath: true,
   }),
   ...flagsOfRun,
 };
 export type PlanFlags = FlagsOf<typeof planFlags> & SharedFlags;
 
 export const modelsFlags = {
-  save: option("<file>", "write them to a file as JSON, for bulkgen sandbox --models", anyText),
+  save: option("<file>", "write them to a file as JSON, for bulkgen sandbox --models", anyText, {
+    isPath: true,
+  }),
   ...serviceFlags,
 };
 export type ModelsFlags = FlagsOf<typeof modelsFlags> & SharedFlags;
@@ -43,6 +46,9 @@ export const accountFlags = {
     anyText,
     { conflicts: ["sandbox"], inFiles: "never" },
   ),
+  forgetPause: toggle("forget the pause that the service asked for, and ask it again now", {
+    inFiles: "never",
+  }),
   ...serviceFlags,
 };
 export type AccountFlags = FlagsOf<typeof accountFlags> & SharedFlags;
@@ -59,6 +65,23 @@ export const doctorFlags = {
   ...serviceFlags,
 };
 export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;
+
+const { workspace, sandbox, databaseUrl, baseUrl, apiKeyFile } = serviceFlags;
+
+export const trustFlags = {
+  yes: toggle("agree without a question, in a script; prints what is agreed to", { inFiles: "never" }),
+  list: toggle("list what was agreed to on this machine, by folder", { inFiles: "never" }),
+  forget: toggle("forget what was agreed to for this folder", {
+    inFiles: "never",
+    conflicts: ["list", "yes"],
+  }),
+  workspace,
+  sandbox,
+  databaseUrl,
+  baseUrl,
+  apiKeyFile,
+};
+export type TrustFlags = FlagsOf<typeof trustFlags> & SharedFlags;
 
 export const statusFlags = {
   all: toggle("list every run"),

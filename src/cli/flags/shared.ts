@@ -9,13 +9,13 @@ export function logFlags(defaultLevel: "info" | "warn") {
       "<level>",
       "debug, info, warn, error or silent",
       oneOf("debug", "info", "warn", "error", "silent"),
-      { default: defaultLevel },
+      { default: defaultLevel, fromFolder: "free" },
     ),
     logFormat: option(
       "<format>",
       "log lines on stderr for people (text) or for programs (json)",
       oneOf("text", "json"),
-      { default: "text" },
+      { default: "text", fromFolder: "free" },
     ),
   };
 }
@@ -23,12 +23,13 @@ export type LogFlags = FlagsOf<ReturnType<typeof logFlags>>;
 
 /** Flags of every command with a workspace. */
 export const workspaceFlags = {
-  sandbox: toggle("use the local sandbox: no key, no cost"),
+  sandbox: toggle("use the local sandbox: no key, no cost", { fromFolder: "free" }),
   workspace: option(
     "<folder>",
     "folder with .bulkgen/ (default: the nearest at or above the manifest)",
     pathName,
     {
+      isPath: true,
       inFiles: "never",
     },
   ),
@@ -39,17 +40,20 @@ export const workspaceFlags = {
     { inFiles: "own files" },
   ),
   json: toggle("print one JSON document on stdout", { inFiles: "never" }),
-  quiet: toggle("show no progress on stderr"),
+  quiet: toggle("show no progress on stderr", { fromFolder: "free" }),
 };
 export type WorkspaceFlags = FlagsOf<typeof workspaceFlags>;
 
 /** Flags of every command that talks to the service. */
 export const serviceFlags = {
   ...workspaceFlags,
-  baseUrl: option("<url>", "address of the service (or BULKGEN_BASE_URL)", anyText),
+  baseUrl: option("<url>", "address of the service (or BULKGEN_BASE_URL)", anyText, { fromFolder: "asks" }),
   apiKeyFile: option("<file>", "file with the API key (or set BULKGEN_API_KEY)", anyText, {
     inFiles: "own files",
     isPath: true,
+  }),
+  trustAddress: toggle("agree that this address gets the key, if the key was used elsewhere until now", {
+    inFiles: "never",
   }),
   ...logFlags("warn"),
 };
@@ -82,17 +86,23 @@ const whileItRuns = grouped("While it runs:", {
   unreachableWait: option("<time>", "stop when the service cannot be reached for this long", duration, {
     default: 300_000,
     defaultText: "5m",
+    fromFolder: "free",
   }),
   work: toggle(
     "download in this process too (default); --no-work leaves downloads to bulkgen worker (needs --database-url)",
-    { negatable: true },
+    { negatable: true, fromFolder: "free" },
   ),
-  ifLocked: option("<what>", lockText, oneOf("fail", "wait", "skip"), { default: "fail" }),
+  ifLocked: option("<what>", lockText, oneOf("fail", "wait", "skip"), {
+    default: "fail",
+    fromFolder: "free",
+  }),
   events: toggle("print one JSON line for each event on stdout; the summary goes to stderr", {
     inFiles: "never",
     conflicts: ["json"],
   }),
-  notify: option("<target>", "send the result to an https:// address or mailto:; repeatable", repeated),
+  notify: option("<target>", "send the result to an https:// address or mailto:; repeatable", repeated, {
+    fromFolder: "asks",
+  }),
   notifyCommand: option(
     "<command>",
     "run this in the shell at the end, with the result in BULKGEN_…",
@@ -105,8 +115,9 @@ const whileItRuns = grouped("While it runs:", {
     "<url>",
     "mail server for mailto:, such as smtp://HOST:587; $NAME reads a variable",
     anyText,
+    { fromFolder: "asks" },
   ),
-  smtpFrom: option("<address>", "sender of the mails", anyText),
+  smtpFrom: option("<address>", "sender of the mails", anyText, { fromFolder: "asks" }),
 });
 
 /** Where local inputs are put for the service to read. */
@@ -115,7 +126,7 @@ const publishFlags = grouped("Local inputs:", {
     "<where>",
     "publish local input files for the service: s3://bucket/prefix, or the https:// address where they already are",
     publishTarget,
-    { conflicts: ["publishCommand"] },
+    { conflicts: ["publishCommand"], fromFolder: "asks" },
   ),
   publishCommand: option(
     "<command>",
@@ -127,6 +138,7 @@ const publishFlags = grouped("Local inputs:", {
     "<time>",
     "how long the addresses must stay valid (default: what the job says, else 24h)",
     duration,
+    { fromFolder: "free" },
   ),
 });
 export type PublishFlags = FlagsOf<typeof publishFlags>;
@@ -155,6 +167,7 @@ export const dailyCapFlags = grouped("Spending:", {
     "<n>",
     "spend at most this many credits from midnight to midnight, over all runs of the account",
     amount,
+    { fromFolder: "free" },
   ),
 });
 

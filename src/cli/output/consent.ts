@@ -6,8 +6,8 @@ import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
-import { confirmed, type YesQuestion } from "./confirm.js";
 import type { PreparedRun } from "./job-options.js";
+import { confirmed, type Question } from "./question.js";
 
 interface ConsentFlags {
   yes?: boolean;
@@ -79,7 +79,7 @@ export async function askPrice(
   );
 }
 
-export function spending(credits: Credits, what: string): YesQuestion {
+export function spending(credits: Credits, what: string): Question {
   return {
     would: "this run would spend credits",
     question: `Spend ${inCredits(credits)} on ${what}?`,

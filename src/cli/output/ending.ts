@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { withoutKeys } from "../../api/key.js";
 import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import { packageFile } from "../../package-file.js";
@@ -13,16 +14,16 @@ export async function reportError(error: unknown, { stderr, cwd }: Machine): Pro
   if (error instanceof EarlyExit) {
     if (error.problems) {
       const { problemsText } = await import("../../report/problem-text.js");
-      stderr.write(`${problemsText(error.problems, cwd)}\n`);
+      stderr.write(`${withoutKeys(problemsText(error.problems, cwd))}\n`);
     }
-    stderr.write(`bulkgen: ${terminalLines(error.message)}\n`);
+    stderr.write(`bulkgen: ${withoutKeys(terminalLines(error.message))}\n`);
     return exitCode(error.exit);
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const exit = exitOf(error);
   const text =
     exit === "crash" ? `${stackWithModules(stack ?? message)}\n${defect}` : await refusal(error, message);
-  stderr.write(`bulkgen: ${terminalLines(text)}\n`);
+  stderr.write(`bulkgen: ${withoutKeys(terminalLines(text))}\n`);
   return exitCode(exit);
 }
 

@@ -16,7 +16,8 @@ import { print } from "./print.js";
 
 /**
  * Does the work of a run and reports its end to everybody who follows it: the user, `--events` and every `--notify`.
- * A run that could not start is notified as well: a nightly job with a revoked key is what the user must hear about.
+ * A run that could not start is notified as well: a nightly job with a revoked key is what the user must hear about. A
+ * mistake in the command, the settings or the manifest is not, unless a schedule started the run.
  * By then the workspace is free again. Returns or throws what the work did.
  */
 export async function followed(

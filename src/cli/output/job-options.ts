@@ -9,8 +9,9 @@ import { jsonText } from "../../text/terminal.js";
 import { dailyOf } from "../flags/run.js";
 import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
-import { agreesToForeignUse } from "./confirm.js";
+import { agreeToValues } from "./agreement.js";
 import type { Display } from "./display.js";
+import { agreesToForeignUse } from "./foreign-use.js";
 import type { LiveGallery } from "./live-gallery.js";
 import { openLog } from "./log.js";
 import { type Notifier, openNotifier } from "./notifier.js";
@@ -57,6 +58,7 @@ export async function jobOptions(
     clock,
     environment: machine.env,
     publish: publishSettings(flags),
+    agreeTo: (values) => agreeToValues(values, workspace, { ...machine, stderr }),
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,

@@ -29,7 +29,8 @@ export async function openNotifier(
   if (flags.notify === undefined && flags.notifyCommand === undefined) return null;
   const { targetsOf } = await import("../../notify/target.js");
   const targets = targetsOf(flags, machine.env);
-  const origin = originOf(workspace, flags.sandbox ?? false, scheduledIn(machine.env));
+  const scheduled = scheduledIn(machine.env);
+  const origin = originOf(workspace, flags.sandbox ?? false, scheduled);
   const { endNotification, newsNotification } = await import("../../notify/facts.js");
   let run: { id: number; jobName: string } | null = null;
   const reported = new Set<ReasonKind>();
@@ -50,6 +51,8 @@ export async function openNotifier(
     },
     async ended(exit, facts, message) {
       await waiting;
+      // A mistake in a command is for the person who typed it; a scheduled run has nobody else to tell.
+      if (run === null && exit === "usage" && scheduled.schedule === null) return;
       await send(targets, endNotification(exit, facts, { message, origin }), machine);
     },
   };

@@ -33,6 +33,8 @@ export function userConfig(environment: Environment): string {
   );
 }
 
+/** More than anybody sets. Aliases and anchors in a larger file would take seconds in which nothing can be interrupted. */
+const charactersMax = 100_000;
 const tooDeep = "values are too deeply nested";
 
 /** Null when there is no file. Throws EarlyExit, which ends with what to do, for a file that cannot be read. */
@@ -50,6 +52,11 @@ export function settingsText(path: string, todo = ""): string | null {
 export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
   const text = settingsText(path);
   if (text === null) return null;
+  if (text.length > charactersMax)
+    throw new EarlyExit(
+      "usage",
+      `${path}: a settings file has at most ${charactersMax} characters, got ${text.length}`,
+    );
   const { isMap, isScalar, LineCounter, parseDocument, visit } = await import("yaml");
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });

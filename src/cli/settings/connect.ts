@@ -6,6 +6,8 @@ import { type OpenAccount, openAccount, type ServiceConnection } from "../../job
 import { checkedAddress, checkedKey, checkedProxies } from "../../job/workspace/connection.js";
 import { forReading, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { terminalText } from "../../text/terminal.js";
+import { agree, notAgreed } from "../../trust/trust.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
 import { toldWait } from "./told-wait.js";
@@ -76,9 +78,23 @@ function remote(
   }
   const proxies = checkedProxies(machine.env);
   const ofKey = { key: checkedKey(key), keyFrom: key.from };
-  const connection = { ...checkedAddress(baseUrl.value), ...ofKey, sandbox: false, proxies };
-  const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
-  if (foreign) warn(foreign);
+  const connection: ServiceConnection = {
+    ...checkedAddress(baseUrl.value),
+    ...ofKey,
+    addressFrom: baseUrl.from,
+    trustAddress: flags.trustAddress ?? false,
+    sandbox: false,
+    proxies,
+  };
+  const foreign = foreignAddress({ baseUrl, key }, workspace);
+  const { sharedFolder, root } = workspace;
+  if (foreign === null || notAgreed(sharedFolder, root, [foreign]).length === 0) return connection;
+  if (!flags.trustAddress)
+    throw new EarlyExit(
+      "usage",
+      `the key from ${key.from} would be sent to ${terminalText(foreign.value)}, the address set in ${foreign.from}, and the folder may come from somebody else. Nothing was sent. If that address is your service, run \`bulkgen trust\` or add --trust-address once; otherwise set BULKGEN_BASE_URL to your own.`,
+    );
+  agree(sharedFolder, root, [foreign], machine.clock.now());
   return connection;
 }
 

@@ -1,10 +1,13 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { isKeyForm } from "../../api/key.js";
+import { fingerprint, isKeyForm, sandboxKey } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
+import { checkedAddress } from "../../job/workspace/connection.js";
+import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { shellWord } from "../../text/shell.js";
+import { type FolderValue, isUsedAt, notAgreed, otherAddresses } from "../../trust/trust.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
@@ -72,18 +75,39 @@ export function openToOthers(path: string): string | null {
 }
 
 /**
- * One line when a key of the user goes to an address that the folder sets; null otherwise. The folder may come from
- * somebody else, so the user must see the address before anything is sent.
+ * The address that a folder sets, if a key that did not come with the folder would go there and was never used there; null
+ * otherwise. The folder may come from somebody else, so the user has to agree before anything is sent.
  */
 export function foreignAddress(
   { baseUrl, key }: Pick<ServiceSettings, "baseUrl" | "key">,
-  address: string,
-  root: string,
-): string | null {
+  { root, sharedFolder }: Pick<Workspace, "root" | "sharedFolder">,
+): FolderValue | null {
   const from = baseUrl?.from;
   const ofFolder = from === envFile(root) || from === workspaceConfig(root);
-  if (!ofFolder || key === null || key.from === envFile(root)) return null;
-  return `the key from ${key.from} is sent to ${address}, the address set in ${from}. To choose the address yourself, set ${baseUrlName}.`;
+  if (!baseUrl || !ofFolder || key === null || key.from === envFile(root)) return null;
+  const value = checkedAddress(baseUrl.value).baseUrl;
+  const secret = key.value.trim();
+  if (secret === sandboxKey || isUsedAt(sharedFolder, fingerprint(secret), value)) return null;
+  return { setting: "base-url", value, from: baseUrl.from };
+}
+
+/** What this user has to agree to before the key is sent to the address; empty if nothing. Throws EarlyExit. */
+export function addressToAgree(
+  settings: Pick<ServiceSettings, "baseUrl" | "key">,
+  workspace: Pick<Workspace, "root" | "sharedFolder">,
+): FolderValue[] {
+  const { root, sharedFolder } = workspace;
+  const { baseUrl, key } = settings;
+  if (!baseUrl?.value || !key?.value) return [];
+  const foreign = foreignAddress(settings, workspace);
+  if (foreign !== null) return notAgreed(sharedFolder, root, [foreign]);
+  const value = checkedAddress(baseUrl.value).baseUrl;
+  const secret = key.value.trim();
+  if (secret === sandboxKey) return [];
+  const others = otherAddresses(sharedFolder, fingerprint(secret), value);
+  if (others.length === 0) return [];
+  const from = `${baseUrl.from}; the key from ${key.from} has been used at ${others.join(" and ")} until now`;
+  return [{ setting: "base-url", value, from }];
 }
 
 /** A variable that is set to an empty text counts as set: it hides the one in the file. */

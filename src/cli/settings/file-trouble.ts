@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
@@ -10,7 +9,7 @@ export function fileTrouble(error: unknown, file?: string): string {
   const { code, message, path = file, dest } = error as NodeJS.ErrnoException & { dest?: string };
   if (path === undefined) return message;
   // Files are written under another name first.
-  const named = dest ?? path.replace(/\.part$/, "");
+  const named = dest ?? path.replace(/(\.\d+)?\.part$/, "");
   const folder = dirname(path);
   switch (code) {
     case "ENOENT":
@@ -45,21 +44,5 @@ export async function namingFile<Result>(
   } catch (error) {
     const { syscall, path } = error as NodeJS.ErrnoException;
     throw syscall === "write" && path === undefined ? Object.assign(error as Error, { path: file }) : error;
-  }
-}
-
-/** Writes a file that is there as a whole or not at all. */
-export async function writeWhole(
-  path: string,
-  pieces: Iterable<string> | AsyncIterable<string | Uint8Array>,
-  signal?: AbortSignal,
-): Promise<void> {
-  const part = `${path}.part`;
-  try {
-    await writeFile(part, pieces, { flush: true, ...(signal && { signal }) });
-    await rename(part, path);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
   }
 }

@@ -8,13 +8,23 @@ import { SavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
+import { agree, type FolderValue } from "../../trust/trust.js";
+import { writeWhole } from "../../whole-file.js";
 import type { FlagSet } from "../flags/definition.js";
 import { manifestFlags } from "../flags/manifest.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
 import { serviceFlags } from "../flags/shared.js";
 import type { ConfigFile } from "./config-file.js";
-import { fileTrouble, writeWhole } from "./file-trouble.js";
-import { configFiles, flagAsGiven, runAttribute, runFlagsOf } from "./settings.js";
+import { fileTrouble } from "./file-trouble.js";
+import {
+  configFiles,
+  flagAsGiven,
+  folderValues,
+  lineOf,
+  runAttribute,
+  runFlagsOf,
+  writtenValues,
+} from "./settings.js";
 import { workspaceOf } from "./workspace.js";
 
 /** What a plan is about: a run of it takes these as they were planned, whatever settings and environment say now. */
@@ -61,8 +71,9 @@ export async function writePlan(
   file: string,
   plan: Plan,
   how: { manifest: string; workspace: string; sandbox: boolean; flags: readonly Flag[] },
-  { cwd, clock }: Machine,
+  machine: Machine,
 ): Promise<void> {
+  const { cwd, clock } = machine;
   if (how.manifest === "-")
     throw new EarlyExit(
       "usage",
@@ -84,6 +95,9 @@ export async function writePlan(
   } catch (error) {
     throw new EarlyExit("usage", `-o: ${fileTrouble(error, path)}. The plan was not saved.`);
   }
+  // Its user has just given these flags.
+  const { sharedFolder, root } = workspaceOf({ workspace: how.workspace }, machine);
+  agree(sharedFolder, root, writtenValues(how.flags, root, ""), clock.now());
 }
 
 /** The saved plan in a file; null for any other file, such as a manifest. Throws EarlyExit for a damaged plan. */
@@ -114,7 +128,8 @@ function* piecesOf(path: string): Generator<Uint8Array> {
 
 /**
  * The flags of a run of a saved plan: those it was made with, except where the line gives another value, and the
- * settings of its own workspace. `line` has the words of all of them. Throws EarlyExit when the line or the settings
+ * settings of its own workspace. `line` has the words of all of them; `brought` is what came with the plan and its workspace
+ * and needs the user's agreement. Throws EarlyExit when the line or the settings
  * contradict what the plan is about.
  */
 export async function flagsOfPlan(
@@ -122,7 +137,7 @@ export async function flagsOfPlan(
   { workspace = saved.workspace }: Pick<RunFlags, "workspace">,
   given: readonly Flag[],
   machine: Machine,
-): Promise<{ flags: RunFlags; line: Flag[] }> {
+): Promise<{ flags: RunFlags; line: Flag[]; brought: FolderValue[] }> {
   const planned = saved.flags.map(
     ([name = "", value]): Flag => (value === undefined ? [name] : [name, value]),
   );
@@ -145,7 +160,8 @@ export async function flagsOfPlan(
   const isGiven = (attribute: string | undefined) =>
     ofLine.some(([name]) => runAttribute(name) === attribute);
   const line = [...planned.filter(([name]) => !isGiven(runAttribute(name))), ...ofLine];
-  const files = await configFiles(workspaceOf({ workspace }, machine).root, machine.env);
+  const { root } = workspaceOf({ workspace }, machine);
+  const files = await configFiles(root, machine.env);
   const flags = runFlagsOf(line, files, machine.env);
   if (flags.sandbox && !saved.sandbox)
     throw new EarlyExit(
@@ -164,7 +180,17 @@ export async function flagsOfPlan(
   delete merged.fresh;
   delete merged.edition;
   if (saved.edition !== "") merged.edition = saved.edition;
-  return { flags: merged, line };
+  const brought = [
+    ...planValues(saved, root).filter(({ setting }) => !isGiven(runAttribute(`--${setting}`))),
+    ...folderValues(runFlags, lineOf(line), files, machine.env),
+  ];
+  return { flags: merged, line, brought };
+}
+
+/** What a saved plan, which may come from somebody else, does outward. */
+export function planValues({ flags }: Pick<SavedPlan, "flags">, root: string): FolderValue[] {
+  const given = flags.map(([name = "", value]): Flag => (value === undefined ? [name] : [name, value]));
+  return writtenValues(given, root, "the saved plan");
 }
 
 /**

@@ -5,7 +5,10 @@ import { shownValue } from "../../schedule/shown-value.js";
 import { ownVariables } from "../../shell.js";
 import type { Flag } from "../../store/schedules.js";
 import type { Environment } from "../../text/environment.js";
+import { fromHome } from "../../text/home.js";
+import { leavesReally } from "../../text/inside.js";
 import { nearest } from "../../text/nearest.js";
+import type { FolderValue } from "../../trust/trust.js";
 import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../flags/definition.js";
 import { type RunFlags, runFlags } from "../flags/run.js";
 import type { Configured } from "../flags/shared.js";
@@ -120,6 +123,44 @@ export function checkLine(flags: FlagSet, line: LineWords): void {
   }
 }
 
+/**
+ * The values in force that a folder brings along and that do something outward. `baseUrl` is judged together with the key
+ * that the address would get.
+ */
+export function folderValues(
+  flags: FlagSet,
+  line: LineWords,
+  files: readonly ConfigFile[],
+  environment: Environment,
+): FolderValue[] {
+  return [...wordsOfAll(flags, line, files, environment)].flatMap(([attribute, found]) => {
+    const isOwn = files.some(({ path, own }) => own && path === found.file);
+    if (found.source !== "file" || isOwn || attribute === "baseUrl") return [];
+    const setting = nameOf(attribute);
+    const from = found.from.replace(`: ${setting}`, "");
+    return found.words
+      .filter((word) => needsAgreement(attribute, word, dirname(found.file)))
+      .map((value) => ({ setting, value, from }));
+  });
+}
+
+/** Whether a folder may set this only after the user has agreed to the value. */
+function needsAgreement(attribute: string, word: string, folder: string): boolean {
+  const policy = (runFlags as FlagSet)[attribute]?.fromFolder;
+  if (policy === "asks outside") return leavesReally(folder, resolve(folder, word));
+  return policy !== "free";
+}
+
+/** The same of flags as they were written down, such as those of a saved plan in that folder. */
+export function writtenValues(given: readonly Flag[], folder: string, from: string): FolderValue[] {
+  return given.flatMap(([name, value]) => {
+    const attribute = runAttribute(name);
+    if (attribute === undefined || value === undefined || !needsAgreement(attribute, value, folder))
+      return [];
+    return [{ setting: nameOf(attribute), value, from }];
+  });
+}
+
 interface Words {
   words: readonly string[];
   source: "line" | "environment" | "file";
@@ -172,7 +213,7 @@ function wordsOf(
   const variable = environment[variableOf(name)];
   if (variable !== undefined)
     return {
-      words: [variable],
+      words: [flag.isPath ? fromHome(variable, environment) : variable],
       source: "environment",
       rank: 1,
       from: `${variableOf(name)}: ${name}`,
@@ -183,7 +224,7 @@ function wordsOf(
   const inFile = file?.settings.get(name);
   if (!file || !inFile) return null;
   const words = flag.isPath
-    ? inFile.words.map((word) => word && resolve(dirname(file.path), word))
+    ? inFile.words.map((word) => word && resolve(dirname(file.path), fromHome(word, environment)))
     : inFile.words;
   return { words, source: "file", rank: 2 + index, from: `${inFile.place}: ${name}`, file: file.path };
 }
@@ -226,7 +267,7 @@ export function runAttribute(name: string): string | undefined {
 }
 
 /** Flags as they were written, by attribute. */
-function lineOf(given: readonly Flag[]): LineWords {
+export function lineOf(given: readonly Flag[]): LineWords {
   const line: Record<string, string[]> = {};
   for (const [name, value] of given) {
     const attribute = runAttribute(name);

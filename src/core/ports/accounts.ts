@@ -57,6 +57,8 @@ export interface Accounts extends PlacesPort {
    * to the next pacing, and `slowed` is that pacing.
    */
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
+  /** Forgets the pause that the service asked for. Returns until when it was (UTC ms); null if there is none. */
+  forgetPause(accountId: number): Promise<number | null>;
   /** Stores the charge of a generation in its price group. */
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The list prices of models, as the service has just told them. A charge below a list price that has risen is forgotten. */

@@ -8,7 +8,7 @@ export interface Disk {
   /** Opens a new file for writing. Fails with EEXIST if the name is taken. */
   create(path: string): Promise<NewFile>;
   /** Appends text to a file, which is made if needed, and returns when text and name are durable. */
-  append(path: string, text: string): Promise<void>;
+  append(path: string, text: string, mode?: number): Promise<void>;
   /**
    * Gives a file a second name. Fails with EEXIST if that name is taken: nothing is ever replaced. On a file system
    * without hard links the first name is gone afterwards, so removing it may fail with ENOENT. `content` describes a

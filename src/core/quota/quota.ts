@@ -199,7 +199,7 @@ export class NoRequestsUntil extends Error {
 }
 
 export function silenceText(until: number): string {
-  return `the service asks for no more requests until ${localTime(until)}`;
+  return `the service asks for no more requests until ${localTime(until)} (\`bulkgen account --forget-pause\` asks it again now)`;
 }
 
 /** When a request may be sent (UTC ms), after `more` others. */

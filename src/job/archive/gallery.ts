@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
 import { loudnessOf } from "../../archive/check/loudness.js";
@@ -14,6 +13,7 @@ import { inCredits } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
+import { writeWhole } from "../../whole-file.js";
 import { evidenceOf, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -148,7 +148,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     });
     await nodeDisk.makeFolder(folder);
     const path = join(folder, options.picked ? pickedPageName : pageName);
-    await replace(path, page);
+    await writeWhole(path, page);
     return { page: path, job: run.jobName, files: outputs.length };
   });
 }
@@ -294,16 +294,4 @@ function differingColumns(things: readonly Thing[]): ReadonlySet<string> {
   return new Set(
     [...found].flatMap(([column, { size }]) => (size > 1 && !tooMany.has(column) ? [column] : [])),
   );
-}
-
-/** Replaces the page atomically, so a reader sees either the old page or the new one. */
-async function replace(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.new`;
-  try {
-    await writeFile(temporary, text);
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
 }

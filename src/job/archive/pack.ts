@@ -1,8 +1,6 @@
-import { createWriteStream, statSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { ZipFile } from "yazl";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
@@ -12,7 +10,9 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { MadeItem, Run } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
+import { leavesReally } from "../../text/inside.js";
 import { shellWord } from "../../text/shell.js";
+import { writeWhole } from "../../whole-file.js";
 
 export interface Pack {
   /** Absolute path of the archive to write. */
@@ -34,21 +34,17 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
   const found = located(files, runs);
   const { ZipFile: NewZip } = await import("yazl");
   const archive = new NewZip();
-  const part = `${zip}.part`;
   const over = new AbortController();
-  const written = pipeline(archive.outputStream, createWriteStream(part, { flush: true }), {
-    signal: AbortSignal.any([signal, over.signal]),
-  });
+  const output = archive.outputStream as PassThrough;
+  const written = writeWhole(zip, output, AbortSignal.any([signal, over.signal]));
   // The ZIP library reports a file that it cannot read by its own event.
-  archive.on("error", (error) => (archive.outputStream as PassThrough).destroy(error));
+  archive.on("error", (error) => output.destroy(error));
   try {
     addTo(archive, found, { sheet, mtime: new Date(clock.now()) });
     await written;
-    await rename(part, zip);
   } catch (error) {
     over.abort();
     await written.catch(() => undefined);
-    await rm(part, { force: true });
     if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was packed");
     throw error;
   }
@@ -98,7 +94,7 @@ function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
   let inBucket: string | null = null;
   const found = files.flatMap(({ file, bucket = null, bytes, outFolder }) => {
     const saved = jobFolder({ outFolder, jobName });
-    const folder = [saved, ...folders].find((one) => sizeOf(join(one, file)) === bytes);
+    const folder = [saved, ...folders].find((one) => sizeOf(one, file) === bytes);
     if (folder === undefined) {
       missing.push(file);
       inBucket ??= bucket;
@@ -125,6 +121,9 @@ function located(files: Pack["files"], runs: Pack["runs"]): FoundFile[] {
 
 const namesMax = 5;
 
-function sizeOf(path: string): number | null {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+/** A link is none of the outputs: it may lead to a file that nobody wants to pass on. */
+function sizeOf(folder: string, file: string): number | null {
+  const path = join(folder, file);
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  return facts?.isFile() && !leavesReally(folder, path) ? facts.size : null;
 }

@@ -6,12 +6,13 @@ import { type Me, parseJson } from "../../api/records.js";
 import { answerText, oddBody } from "../../client/answer.js";
 import { connectService, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
 import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
 import { count } from "../../text/amounts.js";
-import type { ServiceConnection } from "../workspace/account.js";
+import { admitKey, noteKeyUse, type ServiceConnection } from "../workspace/account.js";
 import { type AccountsPlace, openSharedData } from "../workspace/state.js";
 import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
@@ -39,23 +40,52 @@ const expectations = {
 
 type Name = keyof typeof expectations;
 
+/** A pause that is longer (ms) keeps whole nights from being made. */
+const longPauseMs = 60 * 60_000;
+
 /** Checks made with one GET me, which counts against the quota like any other and is not repeated. */
 export async function examineService(options: ServiceCheckOptions): Promise<Check[]> {
-  const accounts = await openSharedData(options.place, options.clock);
+  const { connection, place } = options;
   try {
-    const { origin, key } = options.connection;
+    admitKey(connection, place.accountsFile);
+  } catch (error) {
+    if (!(error instanceof EarlyExit)) throw error;
+    const todo = "add --trust-address once, or run `bulkgen trust`, if it is your service";
+    return [
+      problem("address", {
+        expected: "an address at which this key was used before",
+        got: error.message,
+        todo,
+      }),
+      ...serviceUnchecked("the key is not sent to a new address"),
+    ];
+  }
+  const accounts = await openSharedData(place, options.clock);
+  try {
+    const { origin, key } = connection;
     const account = await accounts.accountOf(await accounts.serviceAt(origin), fingerprint(key));
     const caller = { accountId: account.id, fingerprint: fingerprint(key) };
     const slot = await accounts.reserve(caller, "me");
     if (!slot.ticket) {
       const until = new Date(slot.waitUntil).toISOString().slice(0, 16).replace("T", " ");
-      const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
+      const { blockedUntil } = await accounts.quota(account.id);
+      const isLong = blockedUntil !== null && blockedUntil - options.clock.now() > longPauseMs;
+      const spent = {
+        expected: expectations.limits,
+        got: `none until ${until} UTC${blockedUntil === null ? "" : ", because the service asked for a pause"}`,
+        todo:
+          blockedUntil === null
+            ? "ask again then"
+            : "wait until then; if the service was wrong, `bulkgen account --forget-pause` asks it again now",
+      };
+      const limits = isLong ? problem("limits", spent, "unreachable") : warning("limits", spent);
       return [
-        warning("limits", spent),
+        limits,
         ...rest(["service", "key", "subscription", "credits", "models", "clock"], "no request is left"),
       ];
     }
     const asked = await ask(options, accounts, caller, slot.ticket);
+    if (meOf(asked.reply)) noteKeyUse(connection, place.accountsFile);
     return [
       ...judge(options.connection, asked.reply),
       ...(await details(accounts, account.id, asked.reply)),

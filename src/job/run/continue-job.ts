@@ -3,6 +3,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { publishPlace } from "../../publish/publisher.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
 import { paidFor } from "../orders/apply.js";
@@ -17,7 +18,9 @@ import { checkCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
+import { checkPublish } from "./publish-check.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
+import { refuseUnagreed } from "./run-values.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
@@ -29,10 +32,18 @@ export async function continueJob<Result>(
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
   const meant = await lookUp(options, continuation);
+  refuseUnagreed(meant, options.workspace);
   prepareOutFolder(jobFolder(meant));
   // An order that is refused later would be carried out already.
   mustHaveWorkers(options);
   await checkCopies(meant.options, options.environment);
+  if (!meant.options.sandbox && !options.fetchOnly) {
+    const { publish: to, publishMs: expiresMs } = meant.options;
+    await checkPublish(
+      publishPlace({ ...options.publish, configured: {} }, { to, expiresMs }),
+      options.environment,
+    );
+  }
   const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(meant.manifest),
@@ -42,6 +53,7 @@ export async function continueJob<Result>(
   });
   try {
     const found = await chosenAgain(opened.store, continuation, meant);
+    refuseUnagreed(found, options.workspace);
     const reading = await opened.account.identify();
     checkOwner(found, reading.me.user.id, opened.connection.origin);
     if (!options.fetchOnly) await refuseMadeElsewhere(opened, found);

@@ -25,6 +25,7 @@ import { bucketNamed } from "../workspace/outputs-place.js";
 import { loggedWorkspace } from "../workspace/state.js";
 import { closeRun, type Execution } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
+import { agreeToRun } from "./run-values.js";
 
 /** Polls in flight at once, unless there are more lanes. The quota limits them far more than this does. */
 const pollsAtOnce = 8;
@@ -94,6 +95,7 @@ async function begin(
   await completeIndex();
   await arrange({ store, disk, log }, run, index);
   await opened.lock.carries(run.id);
+  agreeToRun(run, opened.workspace, clock.now());
   await onBegin?.(run);
   return pollOrders({ store, clock, session, account });
 }

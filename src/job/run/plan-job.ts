@@ -8,12 +8,13 @@ import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
+import type { Environment } from "../../text/environment.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseForgotten, refuseOutdated } from "../workspace/history.js";
 import { openStore } from "../workspace/state.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
-import { prepare, publishProblem, type SheetOptions } from "./prepare.js";
+import { type PrepareOptions, prepare, publishProblem, type SheetOptions } from "./prepare.js";
 
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
@@ -23,6 +24,9 @@ export interface PlanJobOptions extends SheetOptions {
   run: RunOptions;
   publish: PublishSettings;
   agreeToForeignUse?: AgreeToForeignUse;
+  agreeTo?: PrepareOptions["agreeTo"];
+  /** The machine's environment, for the access to buckets. */
+  environment: Environment;
   clock: Clock;
   log: Log;
   signal: AbortSignal;

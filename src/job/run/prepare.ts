@@ -36,15 +36,18 @@ import {
   publishPlace,
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
+import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
 import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
+import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import { paidAlready } from "../paid/already.js";
 import { type AgreeToForeignUse, foreignUse, hasHistory } from "../paid/foreign-use.js";
 import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
 import { isOwn, unfinishedOf } from "../paid/owner.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
+import { checkPublish } from "./publish-check.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -71,11 +74,15 @@ export interface PrepareOptions extends SheetOptions {
     >;
   clock: Clock;
   /** The folders of its history and files. */
-  workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
+  workspace: Pick<Workspace, "root" | "outFolder" | "stateFile" | "sharedFolder">;
   origin: string;
   sandbox: boolean;
   /** How local inputs are published; not at all if absent. */
   publish?: PublishSettings;
+  /** The machine's environment, which says how buckets are reached. */
+  environment: Environment;
+  /** Asks about what came with the folder. Throws EarlyExit for a no. Without it, only what was agreed to before is used. */
+  agreeTo?: ((values: readonly FolderValue[]) => Promise<void>) | undefined;
   account: OpenAccount;
   /** The workspace's store, when there is one. */
   store: Store | null;
@@ -96,6 +103,7 @@ export interface PreparedPlan extends AccountReading {
 export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = given;
   const opened = await openedFor(given);
+  await agreeToPlace(given, opened.manifest);
   const { edition: ofSheet } = opened.manifest;
   const options =
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
@@ -176,6 +184,8 @@ interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
 async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly Run[]): Promise<Plan> {
   const { account, store, models, me, origin, draft } = asked;
   const manifest = { ...opened.manifest, name };
+  const place = asked.publish === undefined ? null : publishPlace(asked.publish, manifest.publish ?? {});
+  const inputs = new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file));
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = unfinishedOf(runs, name, edition);
   const isOthers = unfinished !== undefined && !isOwn(unfinished, { user: me.user.id, origin });
@@ -204,13 +214,12 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     roomBytes: asked.run.archiveOnly ? null : await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, isOthers ? null : (unfinished?.id ?? null)),
     repair: asked.reading.repair ?? false,
-    ...(asked.sandbox || publishes(asked, manifest)
-      ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
-      : {}),
+    ...(asked.sandbox || place !== null ? { localInputs: inputs } : {}),
   };
   for (const problem of publishProblem(manifest)) draft.problem(problem);
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
+  if (!asked.sandbox && plan.due > 0 && inputs.found.size > 0) await checkPublish(place, asked.environment);
   const { settleMs, until = null, maxDurationMs = null } = asked.run;
   const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
   plan.warnings.push(
@@ -265,8 +274,29 @@ function otherFolders(runs: readonly Run[], jobName: string, outFolder: string):
     );
 }
 
-function publishes({ publish }: Pick<PrepareOptions, "publish">, manifest: Manifest): boolean {
-  return publish !== undefined && publishPlace(publish, manifest.publish ?? {}) !== null;
+/**
+ * A job file may come from somebody else, and may name a place of theirs for the local files. Throws EarlyExit until this
+ * user has agreed to it, unless a flag or variable names another place, or the sandbox takes the files themselves.
+ */
+async function agreeToPlace(
+  { publish, sandbox, workspace, agreeTo }: PrepareOptions,
+  manifest: Manifest,
+): Promise<void> {
+  const to = manifest.publish?.to;
+  if (
+    to === undefined ||
+    !isPublishTarget(to) ||
+    sandbox ||
+    !publish ||
+    publish.given.to != null ||
+    publish.given.command != null
+  )
+    return;
+  const { sharedFolder, root } = workspace;
+  const asked = notAgreed(sharedFolder, root, [{ setting: "publish", value: to, from: manifest.file }]);
+  if (asked.length === 0) return;
+  if (agreeTo === undefined) throw unagreed(root, asked, `bulkgen trust ${shellWord(manifest.file)}`);
+  await agreeTo(asked);
 }
 
 /** The problem of a job file that names a place where nothing can be published. */

@@ -40,7 +40,14 @@ import type { Workspace } from "../workspace/workspace.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
-import { manifestProblems, missingFiles, mustBeManifest, prepare, type SheetOptions } from "./prepare.js";
+import {
+  manifestProblems,
+  missingFiles,
+  mustBeManifest,
+  type PrepareOptions,
+  prepare,
+  type SheetOptions,
+} from "./prepare.js";
 
 export interface JobOptions {
   workspace: Workspace;
@@ -51,6 +58,7 @@ export interface JobOptions {
   environment: Environment;
   /** How local inputs are published, by the flags. */
   publish: PublishSettings;
+  agreeTo?: PrepareOptions["agreeTo"];
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
-import { copyDatabase, madeWritable, makeFolder } from "../../store/open.js";
+import { copyDatabase, madeWritable, makeFolder, ownFolder } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
 import { noSharedFolder } from "../workspace/account.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
@@ -75,7 +75,7 @@ function placed(workspace: Workspace, options: PlaceOptions): Workspace {
     claimOrRefuse(workspace, identity);
     return workspace;
   }
-  makeFolder(markerFolder);
+  makeFolder(markerFolder, ownFolder);
   const why = troubleAt(markerFolder, options);
   const moves = why !== null && canKeep(workspace, why, options);
   if (!moves && isRehearsal(workspace)) return workspace;
@@ -94,7 +94,7 @@ function placed(workspace: Workspace, options: PlaceOptions): Workspace {
 /** A state on a server may have many folders. Each remembers the server once it has answered. */
 function onServer(workspace: Workspace, database: string, { random }: PlaceOptions): Workspace {
   const { markerFolder, stateFile } = workspace;
-  makeFolder(dirname(stateFile));
+  makeFolder(dirname(stateFile), ownFolder);
   if (isRehearsal(workspace)) return workspace;
   const known = readIdentity(markerFolder);
   if (known?.database === undefined && existsSync(stateFile))
@@ -122,7 +122,7 @@ function troubleAt(folder: string, { mounts, locks = tryLock }: PlaceOptions): s
 function canKeep({ markerFolder, sharedFolder }: Workspace, why: string, options: PlaceOptions): boolean {
   const { locks = tryLock } = options;
   const elsewhere = workspacesFolder(sharedFolder);
-  mkdirSync(elsewhere, { recursive: true });
+  mkdirSync(elsewhere, { recursive: true, mode: ownFolder });
   const other = troubleAt(elsewhere, options);
   if (other === null) return true;
   if (locks(markerFolder) === null) return false;
@@ -210,11 +210,11 @@ function copyPart(from: string, to: string): string[] {
   const present = (names: readonly string[]) =>
     names.map((name) => join(from, name)).filter((path) => existsSync(path));
   const [data, lines] = [present(databases), present(texts)];
-  if (data.length + lines.length > 0) mkdirSync(to, { recursive: true });
+  if (data.length + lines.length > 0) mkdirSync(to, { recursive: true, mode: ownFolder });
   for (const path of data) copyDatabase(path, join(to, basename(path)));
   for (const path of lines) {
     const target = join(to, basename(path));
-    writeFileSync(`${target}.part`, readFileSync(path), { flush: true });
+    writeFileSync(`${target}.part`, readFileSync(path), { flush: true, mode: 0o600 });
     renameSync(`${target}.part`, target);
   }
   return [...data, ...lines];

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fingerprint } from "../../api/key.js";
+import { fingerprint, sandboxKey } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
 import type { Model, ModelList } from "../../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
@@ -19,6 +19,8 @@ import { type AccountReading, countersIn, readAccount } from "../../run/gate/bal
 import { type OpenLanes, openLanes } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
+import { terminalText } from "../../text/terminal.js";
+import { otherAddresses, useKey } from "../../trust/trust.js";
 import { type AccountsPlace, loggedWorkspace, openSharedData } from "./state.js";
 
 /** Which service, as whom. */
@@ -29,6 +31,10 @@ export interface ServiceConnection {
   key: string;
   /** Where the key was set, for messages. */
   keyFrom?: string;
+  /** Where the address was set, for messages. */
+  addressFrom?: string;
+  /** This user has agreed that this address gets the key. */
+  trustAddress?: boolean;
   sandbox: boolean;
   proxies?: Proxies | null;
 }
@@ -95,8 +101,37 @@ export function sharedElsewhere(stateFile: string): string {
   return `\`export XDG_STATE_HOME=${shellWord(join(dirname(dirname(stateFile)), ".state"))}\``;
 }
 
+/**
+ * A key that was used at one address is not sent to another one until the user agrees: the address may be mistyped, or come
+ * from somebody else's file. Throws EarlyExit.
+ */
+export function admitKey(connection: ServiceConnection, accountsFile: string): void {
+  if (!isSecret(connection, accountsFile)) return;
+  const { key, baseUrl, keyFrom = "BULKGEN_API_KEY", addressFrom = "--base-url" } = connection;
+  const [folder, print] = [dirname(accountsFile), fingerprint(key)];
+  if (connection.trustAddress) useKey(folder, print, baseUrl);
+  const others = otherAddresses(folder, print, baseUrl);
+  if (others.length === 0) return;
+  throw new EarlyExit(
+    "usage",
+    `the key from ${keyFrom} has been used at ${others.join(" and ")} until now, and would be sent to ${terminalText(baseUrl)} (from ${addressFrom}). Nothing was sent. If that address is your service too, add --trust-address once, or run \`bulkgen trust\`; otherwise correct the address.`,
+  );
+}
+
+/** Records where a key is used, once the service there has answered: a mistyped address is not the key's. */
+export function noteKeyUse(connection: ServiceConnection, accountsFile: string): void {
+  if (isSecret(connection, accountsFile))
+    useKey(dirname(accountsFile), fingerprint(connection.key), connection.baseUrl);
+}
+
+/** Everybody knows the key of the sandbox; and what is kept in memory is gone with the process. */
+function isSecret({ sandbox, key }: ServiceConnection, accountsFile: string): boolean {
+  return !sandbox && key !== sandboxKey && accountsFile !== ":memory:";
+}
+
 export async function openAccount(options: AccountOptions): Promise<OpenAccount> {
   const { connection, clock, log } = options;
+  admitKey(connection, options.place.accountsFile);
   const accounts = await openShared(options);
   const keyPrint = fingerprint(connection.key);
   const origin = await accounts.serviceAt(connection.origin);
@@ -171,6 +206,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         explain(error, connection),
       );
       const { me } = reading;
+      noteKeyUse(connection, options.place.accountsFile);
       if (me.user.id !== "")
         account = await accounts
           .name(account.id, me.user.id)
@@ -192,6 +228,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     },
     models: async () => {
       const list = await service.models().catch((error: unknown) => explain(error, connection));
+      noteKeyUse(connection, options.place.accountsFile);
       const usable = usableModels(list, log);
       const prices = usable.models.map(
         ({ model_key: key, credits_cost: cost }) => [key, credits(cost)] as const,

@@ -80,7 +80,7 @@ export function writeIdentity(markerFolder: string, identity: WorkspaceIdentity)
 
 function writePart(path: string, identity: WorkspaceIdentity): string {
   const part = `${path}.${identity.id}.${process.pid}.part`;
-  writeFileSync(part, `${JSON.stringify(identity)}\n`, { flush: true });
+  writeFileSync(part, `${JSON.stringify(identity)}\n`, { flag: "wx", flush: true });
   return part;
 }
 
@@ -124,7 +124,7 @@ export function claimedBy(id: string, { root, markerFolder, sharedFolder }: Clai
 export function claim(id: string, { root, sharedFolder }: Claimant): void {
   const path = claimFile(sharedFolder, id);
   if (readClaim(path)?.root === root) return;
-  mkdirSync(dirname(path), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const part = `${path}.${process.pid}.part`;
   writeFileSync(part, JSON.stringify({ root } satisfies Claim), { flush: true });
   renameSync(part, path);

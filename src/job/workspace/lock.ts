@@ -1,4 +1,4 @@
-import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
@@ -138,7 +138,11 @@ export function noteLockOwner(lockFile: string, clock: Clock): LockNote {
   const write = (changes: Partial<LockOwner>) => {
     lockOwner = { ...lockOwner, ...changes };
     try {
-      file ??= openSync(path, "w");
+      // A link under this name would have the note written elsewhere.
+      file ??= openSync(
+        path,
+        constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW,
+      );
       ftruncateSync(file, writeSync(file, JSON.stringify(lockOwner).padEnd(noteLength), 0));
     } catch {}
   };

@@ -1,4 +1,4 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, lstatSync } from "node:fs";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
@@ -47,6 +47,7 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
     while (undo.length > 0) await undo.pop()?.();
   };
   try {
+    refuseLinkedReceipts(workspace);
     // It may have been moved while this process waited for the lock.
     refuseMoved(workspace);
     const store = await lock.openStore();
@@ -71,6 +72,15 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
     await close();
     throw error;
   }
+}
+
+/** Receipts are never written through a link, so a run could record nothing and would wait. Throws EarlyExit. */
+function refuseLinkedReceipts({ receiptsFile }: Pick<Workspace, "receiptsFile">): void {
+  if (lstatSync(receiptsFile, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw new EarlyExit(
+      "usage",
+      `${receiptsFile} is a symbolic link; expected a file. Nothing was sent. Put the file in its place.`,
+    );
 }
 
 /** Milliseconds between two attempts to get the lock. */

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import type { Model } from "../../api/records.js";
 import { type Credits, credits, sumOf } from "../../core/money.js";
+import { leavesReally } from "../../text/inside.js";
+import { writeWholeNow } from "../../whole-file.js";
 
 /** The folder of a first workspace, and what is known about the service. */
 export interface Starter {
@@ -36,6 +38,7 @@ export function makeStarter(starter: Starter): Started {
   const started: Started = { made: [], kept: [], ignored: [] };
   const make = (name: string, write: (path: string) => void) => {
     const path = join(folder, name);
+    refuseLink(folder, path);
     if (existsSync(path)) {
       started.kept.push(name);
       return;
@@ -46,7 +49,7 @@ export function makeStarter(starter: Starter): Started {
     started.made.push(name);
   };
   try {
-    make(".bulkgen/", (path) => mkdirSync(path));
+    make(".bulkgen/", (path) => mkdirSync(path, { mode: 0o700 }));
     make(".env", (path) => writeFileSync(path, settingsText(starter), { flag: "wx", mode: secretMode }));
     make(firstJob, (path) => writeFileSync(path, starter.job, { flag: "wx" }));
     started.ignored = ignore(join(folder, ".gitignore"));
@@ -57,14 +60,21 @@ export function makeStarter(starter: Starter): Started {
   }
 }
 
+/** Nothing is written through a link that leads out of the folder. */
+function refuseLink(folder: string, path: string): void {
+  if (leavesReally(folder, path))
+    throw Object.assign(new Error(`${path} leads out of ${folder}, by a symbolic link`), { code: "ELOOP" });
+}
+
 /** Adds the missing lines to the file, which may be the user's own. */
 function ignore(path: string): string[] {
+  refuseLink(dirname(path), path);
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const present = new Set(text.split(/\r?\n/).map((line) => line.trim().replace(/^\//, "")));
   const missing = ignoredNames.filter((name) => !present.has(name) && !present.has(name.replace(/\/$/, "")));
   if (missing.length === 0) return [];
   const gap = text === "" || text.endsWith("\n") ? "" : "\n";
-  writeFileSync(path, `${gap}${missing.join("\n")}\n`, { flag: "a" });
+  writeWholeNow(path, `${text}${gap}${missing.join("\n")}\n`);
   return missing;
 }
 

@@ -1,6 +1,6 @@
-import { readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, isAbsolute, resolve } from "node:path";
-import { leaves } from "../../text/within.js";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { isOutside } from "../../text/inside.js";
 import { standardInput } from "../formats/bytes.js";
 import { decodedText } from "../formats/encoding.js";
 import { TemplateFault, type TemplateProblem } from "./template.js";
@@ -42,12 +42,8 @@ export class PromptFiles {
       got: name,
     });
     const path = resolve(this.folder, name);
-    if (isAbsolute(name) || leaves(this.folder, path)) return wrong("it lies outside the manifest's folder");
     try {
-      // A link may point out of the folder, so the resolved path is checked.
-      if (leaves(realpathSync(this.folder), realpathSync(path))) {
-        return wrong("it lies outside the manifest's folder");
-      }
+      if (isOutside(this.folder, name)) return wrong("it lies outside the manifest's folder");
       const facts = statSync(path);
       if (!facts.isFile()) return wrong("it is not a file");
       if (facts.size > bytesMax) return wrong(`it has more than ${bytesMax} bytes`);

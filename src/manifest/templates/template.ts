@@ -5,6 +5,8 @@ import { meansNo } from "../shape/repairs.js";
 
 /** The longest rendered text: more is an error, such as a text that is appended to itself repeatedly. */
 const renderedCharactersMax = 1_000_000;
+/** More would take seconds in which nothing can be interrupted. */
+const tagsMax = 2_000;
 /** The allowed tags. Without loops and files every rendering ends soon. */
 const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "unless", "#"];
 
@@ -19,6 +21,12 @@ export function boundedLiquid(options: LiquidOptions = {}): Liquid {
     ...options,
   });
   for (const tag of Object.keys(engine.tags)) if (!tagNames.includes(tag)) delete engine.tags[tag];
+  const parse = engine.parse.bind(engine);
+  engine.parse = (text, file) => {
+    if ((text.match(/\{[{%]/g)?.length ?? 0) > tagsMax)
+      throw new Error(`a template has at most ${tagsMax} tags ({{ }} or {% %})`);
+    return parse(text, file);
+  };
   return engine;
 }
 

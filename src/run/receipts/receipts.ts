@@ -22,6 +22,9 @@ import {
  */
 const reserveBytes = 1024 * 1024;
 
+/** What was asked for and paid is nobody else's business. */
+const ownFile = 0o600;
+
 class Reserve {
   private isTaken = false;
 
@@ -35,7 +38,7 @@ class Reserve {
     if (this.isTaken) return;
     const bytes = await this.disk.size(this.path);
     if (bytes !== null && bytes !== reserveBytes) await this.disk.unlink(this.path);
-    if (bytes !== reserveBytes) await this.disk.append(this.path, filling());
+    if (bytes !== reserveBytes) await this.disk.append(this.path, filling(), ownFile);
     this.isTaken = true;
   }
 
@@ -104,7 +107,7 @@ export function openReceipts(
   const append = async (group: readonly PendingLine[]) => {
     const text = begin + group.map(({ text }) => text).join("");
     begin = "\n";
-    await disk.append(path, text);
+    await disk.append(path, text, ownFile);
     begin = "";
   };
   // The folder exists, unless this is the first line, or the folder was removed.

@@ -1,3 +1,4 @@
+import { sandboxKey } from "../../api/key.js";
 import type { PlanName } from "../../api/plans.js";
 import type { Clock, Random } from "../../clock.js";
 import { creditsPerMonth, ensureDefaultAccount } from "../state/default-account.js";
@@ -9,7 +10,6 @@ import {
   keyHash,
   periodMs,
   type SubscriptionStatus,
-  sandboxKey,
   toMicro,
 } from "../state/state.js";
 

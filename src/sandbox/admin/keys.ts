@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { keyPrefix } from "../../api/key.js";
+import { keyPrefix, sandboxKey } from "../../api/key.js";
 import type { Random } from "../../clock.js";
 import { keyColumns } from "../state/rows.js";
-import { fromMicro, type KeyRecord, keyHash, sandboxKey } from "../state/state.js";
+import { fromMicro, type KeyRecord, keyHash } from "../state/state.js";
 import { AdminProblem, type Desk } from "./accounts.js";
 
 /** A key as its owner sees it once it is made: everything but its value. */

@@ -1,9 +1,10 @@
 import { html } from "hono/html";
 import prettyMilliseconds from "pretty-ms";
 import { endpoints } from "../../api/endpoints.js";
+import { sandboxKey } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
 import type { KeyListing, NewKey } from "../admin/keys.js";
-import { type AccountRecord, fromMicro, sandboxKey } from "../state/state.js";
+import { type AccountRecord, fromMicro } from "../state/state.js";
 import { document, type Piece } from "./document.js";
 import type { ShownTask, TaskPage } from "./recent-tasks.js";
 

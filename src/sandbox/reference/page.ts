@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import prettyMilliseconds from "pretty-ms";
 import { endpoints } from "../../api/endpoints.js";
+import { sandboxKey } from "../../api/key.js";
 import { planLimits } from "../../api/plans.js";
 import type { SandboxModel } from "../catalogue/model.js";
-import { sandboxKey } from "../state/state.js";
 import { examples, failedExample, processingExample } from "./examples.js";
 import { type Operation, operations, refusalsOf, sentence } from "./openapi.js";
 import { componentSchemas, type Schema, type SchemaName } from "./schemas.js";

@@ -1,7 +1,8 @@
+import { sandboxKey } from "../../api/key.js";
 import type { PlanName } from "../../api/plans.js";
 import type { Random } from "../../clock.js";
 import type { SqliteState } from "./sqlite-state.js";
-import { keyHash, periodMs, sandboxKey, toMicro } from "./state.js";
+import { keyHash, periodMs, toMicro } from "./state.js";
 
 /** Credits that a month of each plan includes. The service's page does not say; these are the sandbox's own. */
 export const creditsPerMonth: Readonly<Record<PlanName, number>> = {

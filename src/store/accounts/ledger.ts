@@ -23,7 +23,7 @@ import { accountRow, bringBack, correctedQuota, limited, pacingOf, quotaOf } fro
 /** The quota ledger: the requests in the windows, the requests that open tasks need, and the refusals. */
 type LedgerMethods = Pick<
   Accounts,
-  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
+  "quota" | "reserve" | "answered" | "release" | "silence" | "forgetPause" | "owes" | "past" | "counted"
 >;
 
 /** Milliseconds between two deletions of lines that are in no window any more. */
@@ -129,6 +129,16 @@ export function ledgerMethods(
           accountId,
         );
         return { until, slowed };
+      }),
+
+    forgetPause: async (accountId) =>
+      atomic(function* () {
+        const { silent_until: until } = yield* accountRow(sql, accountId);
+        if (until === null || until <= clock.now()) return null;
+        yield* sql("UPDATE accounts SET silent_until = NULL, silent_at = NULL, strikes = 0 WHERE id = ?").run(
+          accountId,
+        );
+        return until;
       }),
 
     past: ({ accountId, fingerprint }) =>

@@ -3,11 +3,12 @@ import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
 import { minus } from "../../core/money.js";
 import type { Amount } from "../../core/ports/accounts.js";
-import { openSqlite } from "../../sqlite.js";
+import { named, openSqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
-import { NewerDatabase } from "../open.js";
+import { NewerDatabase, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
 import { toldPath } from "../workspace/own-paths.js";
+import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
 import type {
   BrowsedAttempt,
@@ -247,9 +248,11 @@ export function openBrowser(
       throw new NewerDatabase(
         `${stateFile} was written by a newer bulkgen: expected schema ${workspaceMigrations.length} or older, got ${found}; update bulkgen`,
       );
+    refuseForeignCode(db, stateFile, workspaceMigrations);
+    refuseStrangeNames(db, stateFile);
   } catch (error) {
     db.close();
-    throw error;
+    throw named(stateFile, error);
   }
   return { ...browserOn(sqliteDatabase(db, clock), root), close: async () => void db.close() };
 }

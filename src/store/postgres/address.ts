@@ -25,6 +25,10 @@ export function databaseAddress(text: string, { sandbox }: { sandbox: boolean })
       "expected postgres://USER:PASSWORD@HOST/DATABASE, with each character of the password that is not a letter or digit encoded (@ as %40, / as %2F, # as %23, ? as %3F)",
     );
   const schema = url.searchParams.get("schema") ?? defaultSchema;
+  if (/^(pg_|information_schema$)/.test(schema))
+    throw new Error(
+      `expected a schema of your own, got ${JSON.stringify(schema)}, which belongs to PostgreSQL itself`,
+    );
   if (!schemaPattern.test(schema))
     throw new Error(
       `expected a schema of at most 36 lower-case letters, digits and _, got ${JSON.stringify(schema)}`,

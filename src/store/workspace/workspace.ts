@@ -1,8 +1,9 @@
 import type { Clock } from "../../clock.js";
 import type { Changes, Store, TransactionPart } from "../../core/ports/store.js";
-import type { Sqlite } from "../../sqlite.js";
+import { named, type Sqlite } from "../../sqlite.js";
+import { isBelow } from "../../text/within.js";
 import { finish, sqliteDatabase, sqliteQueries } from "../on-sqlite.js";
-import { copyInto, type Defer, openDatabase, transactions } from "../open.js";
+import { copyInto, type Defer, openDatabase, strangeState, transactions } from "../open.js";
 import type { Script } from "../script.js";
 import { approvalChanges, approvalMethods } from "./approvals.js";
 import { attemptChanges, attemptMethods } from "./attempts.js";
@@ -24,7 +25,32 @@ export interface WorkspacePlace {
 
 /** Opens a workspace's database (or ":memory:"), created or migrated. Throws NewerDatabase, or SQLite's error. */
 export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock): Store {
-  return workspaceOn(openDatabase(stateFile, workspaceMigrations), clock, root);
+  const db = openDatabase(stateFile, workspaceMigrations);
+  try {
+    refuseStrangeNames(db, stateFile);
+  } catch (error) {
+    db.close();
+    throw named(stateFile, error);
+  }
+  return workspaceOn(db, clock, root);
+}
+
+/** Names that may lead out of a job's folder. */
+const oddNames = `SELECT file FROM outputs
+  WHERE file IS NOT NULL AND (file = '' OR file GLOB '/*' OR file GLOB '*.[./]*' OR file GLOB '*//*' OR instr(file, '\\') > 0
+    OR file GLOB '*' || char(10) || '*' OR file GLOB '*/' OR file GLOB './*')`;
+
+/**
+ * Names of files are checked when they are made. Those of a state that came with a folder are checked when it is opened, by the
+ * same rule. Throws EarlyExit for a name that leads out of its folder.
+ */
+export function refuseStrangeNames(db: Sqlite, path: string): void {
+  for (const { file } of db.prepare(oddNames).iterate() as Iterable<{ file: string }>)
+    if (!isBelow(String(file)))
+      throw strangeState(
+        path,
+        `names the file ${JSON.stringify(String(file).slice(0, 200))}, outside of its job's folder`,
+      );
 }
 
 /** Makes a database, which gets its name only when it is complete and durable. Rejects with SQLite's error. */

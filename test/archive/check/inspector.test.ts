@@ -174,7 +174,10 @@ test("an error of a thread without a code has none", async () => {
 
 describe("a file that its library cannot get to the end of", () => {
   test.each([
-    ["a WebM cut at byte 255", async () => (await media.webm()).subarray(0, 255)],
+    [
+      "a WebM of unknown size that is cut at byte 255",
+      async () => ofUnknownSize(await media.webm()).subarray(0, 255),
+    ],
     ["an MP4 of a million boxes", async () => manyBoxes(1_000_000)],
   ])("%s is taken by its type, and says so; its thread ends", async (name, bytes) => {
     const path = join(folder, name);
@@ -207,4 +210,12 @@ function manyBoxes(count: number): Buffer {
   };
   const fileType = box("ftyp", Buffer.from("isom\0\0\0\0isomavc1", "latin1"));
   return Buffer.concat([fileType, Buffer.alloc(count * 8, box("free")), box("moov")]);
+}
+
+/** As a program writes it that streams: the size of the segment is left open. */
+function ofUnknownSize(webm: Buffer): Buffer {
+  const at = webm.indexOf(Buffer.from([0x18, 0x53, 0x80, 0x67])) + 4;
+  const length = Math.clz32(webm[at] ?? 1) - 23;
+  webm[at] = 0xff >> (length - 1);
+  return webm.fill(0xff, at + 1, at + length);
 }

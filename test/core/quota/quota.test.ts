@@ -213,7 +213,7 @@ describe("what a request waits for", () => {
       message: "the day's requests are used up until 2026-01-01 12:00 UTC",
     });
     expect(new NoRequestsUntil("service", now).message).toBe(
-      "the service asks for no more requests until 2026-01-01 12:00 UTC",
+      "the service asks for no more requests until 2026-01-01 12:00 UTC (`bulkgen account --forget-pause` asks it again now)",
     );
   });
 });

@@ -12,7 +12,7 @@ test("a file that cannot be read ends the packing, and leaves no part of a ZIP",
   mkdirSync(odd, { recursive: true });
   const packing = pack({
     zip: join(outFolder, "a.zip"),
-    runs: [{ outFolder, jobName: "job" }],
+    runs: [{ outFolder, jobName: "job", options: {} }],
     files: [{ file: "a.png", bytes: statSync(odd).size, outFolder }],
     sheet: null,
     clock: new ManualClock(),

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { continueJob } from "../../../src/job/run/continue-job.js";
 import type { JobOptions } from "../../../src/job/run/run-job.js";
+import { agreeToRun } from "../../../src/job/run/run-values.js";
 import { unfinishedRun } from "../../../src/job/workspace/find-run.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
@@ -10,6 +11,8 @@ let place: ArchivedPlace;
 beforeEach(async () => {
   place = await archivedPlace();
   await place.store.enroll(place.run.id, [newItem("a")]);
+  // Its manifest is elsewhere.
+  agreeToRun(place.run, place.workspace, 0);
 });
 afterEach(() => place.close());
 

@@ -9,15 +9,26 @@ import { checkLine, zoneHere } from "../../../schedule/due.js";
 import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { leaves } from "../../../text/within.js";
+import { agree } from "../../../trust/trust.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
+import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { schedulesFile } from "./place.js";
 import { showSchedules } from "./show.js";
 
 /** Flags of adding a schedule, not of its runs; adding it is the consent to its runs. */
-const ofAdding = ["--cron", "--tz", "--missed", "--workspace", "--json", "--quiet", "--yes", "--events"];
+const ofAdding = [
+  "--trust-address",
+  "--cron",
+  "--tz",
+  "--missed",
+  "--workspace",
+  "--json",
+  "--quiet",
+  "--yes",
+  "--events",
+];
 const ofPaths = ["--out", "--api-key-file"];
 
 export async function addSchedule({
@@ -56,7 +67,10 @@ export async function addSchedule({
   const there = flagsTo(place, false, machine);
   const schedules = openSchedules(schedulesFile(place), clock);
   try {
-    if (!(await schedules.add(schedule)))
+    // What this user adds needs no question.
+    const { sharedFolder } = place;
+    if (await schedules.add(schedule)) agree(sharedFolder, root, [scheduleValue(schedule, "")], now);
+    else
       throw new EarlyExit(
         "usage",
         `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,

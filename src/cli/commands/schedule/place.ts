@@ -6,14 +6,11 @@ import type { Machine } from "../../../machine.js";
 import { takeLock } from "../../../store/lock.js";
 import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
+import { notAgreed } from "../../../trust/trust.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
+import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
-
-/** The schedules of a workspace, real ones and rehearsals together: the flags of each say which it is. */
-export function schedulesFile({ stateFile }: Pick<Workspace, "stateFile">): string {
-  return join(dirname(stateFile), "schedules.db");
-}
 
 /** The lock of the workspace's one daemon. */
 export function daemonLock({ stateFile }: Pick<Workspace, "stateFile">): string {
@@ -64,13 +61,28 @@ export async function withSchedules<Result>(
   }
 }
 
-/** The workspace of a schedule's runs: for rehearsals or not, in files or in a database. Throws EarlyExit. */
+/** Why a schedule that came with a folder does nothing yet; null once this user has added it, or agreed to it. */
+export function whyNotAgreed(schedule: Schedule, workspace: Workspace): string | null {
+  const { sharedFolder, root } = workspace;
+  const value = scheduleValue(schedule, schedulesFile(workspace));
+  if (notAgreed(sharedFolder, root, [value]).length === 0) return null;
+  return `the schedule ${schedule.name} was not added on this machine, and you have not agreed to it: \`bulkgen trust\` shows what it would run`;
+}
+
+/**
+ * The workspace of a schedule's runs: for rehearsals or not, in files or in a database. Throws EarlyExit, also for a
+ * schedule that nobody has agreed to: it may name a database.
+ */
 export async function workspaceOfRuns(
-  { flags }: Schedule,
-  root: string,
+  schedule: Schedule,
+  place: Workspace,
   machine: Machine,
 ): Promise<Workspace> {
+  const why = whyNotAgreed(schedule, place);
+  if (why !== null) throw new EarlyExit("usage", why);
   const { env } = machine;
+  const { root } = place;
+  const { flags } = schedule;
   const { sandbox = false, databaseUrl } = runFlagsOf(flags, await configFiles(root, env), env);
   return workspaceOf(
     { workspace: root, sandbox, ...(databaseUrl === undefined ? {} : { databaseUrl }) },

@@ -8,7 +8,9 @@ import {
 } from "../../../schedule/scheduled-run.js";
 import { shellWord } from "../../../text/shell.js";
 import type { ScheduleRunFlags } from "../../flags/schedule.js";
+import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
+import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
@@ -24,8 +26,10 @@ export async function runScheduleNow({
 }: Call<ScheduleRunFlags, { name: string }>): Promise<number> {
   const { clock, env, program, stderr } = machine;
   const { name } = args;
-  return withSchedules(flags, machine, async (schedules, { root }) => {
+  return withSchedules(flags, machine, async (schedules, workspace) => {
+    const { root } = workspace;
     const schedule = await scheduleNamed(schedules, name);
+    await agreeToValues([scheduleValue(schedule, schedulesFile(workspace))], workspace, machine);
     const dueAt = clock.now();
     await schedules.claim(name, dueAt, { state: "running", startedAt: dueAt, note: byHand });
     const run = launchScheduledRun(scheduledCommand(schedule, { dueAt, run: null }), {

@@ -15,14 +15,16 @@ import {
 } from "../../../schedule/upcoming.js";
 import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
 import type { TerminalStyle } from "../../../text/table.js";
+import { shownFolderValue } from "../../../trust/trust.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
+import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { workspaceConfig } from "../../settings/config-file.js";
 import { envFile, serviceSettings } from "../../settings/env.js";
 import { configFiles, effectiveSettings } from "../../settings/settings.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { daemonMissing, scheduleNamed, schedulesFile, withSchedules, workspaceOfRuns } from "./place.js";
+import { daemonMissing, scheduleNamed, whyNotAgreed, withSchedules, workspaceOfRuns } from "./place.js";
 
 /** How many of its last runs are shown for a schedule. */
 const runsMax = 10;
@@ -33,14 +35,17 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
   const none = existsSync(schedulesFile(place)) ? null : [];
   const all =
     none ??
-    (await withSchedules(flags, machine, async (schedules, { root }) =>
-      Promise.all((await schedules.all()).map((each) => upcomingOf(schedules, each, root, machine))),
+    (await withSchedules(flags, machine, async (schedules, workspace) =>
+      Promise.all((await schedules.all()).map((each) => upcomingOf(schedules, each, workspace, machine))),
     ));
   const documents = all.map((each) => listedSchedule(each, clock.now()));
   print(flags, machine, "schedules", documents, (style) =>
     all.length === 0
       ? `no schedules in ${place.root}; \`bulkgen schedule add\` adds one`
-      : withHint(schedulesTable(all, clock, style), daemonMissing(place, machine)),
+      : withHint(
+          withHint(schedulesTable(all, clock, style), strangersText(all, place)),
+          daemonMissing(place, machine),
+        ),
   );
 }
 
@@ -56,17 +61,30 @@ export async function showSchedules({
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
     if (chosen.length === 0)
       throw new EarlyExit("usage", `there is no schedule in ${root}. \`bulkgen schedule add\` adds one.`);
-    const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, root, machine)));
+    const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, workspace, machine)));
     const documents = all.map((each) => listedSchedule(each, clock.now()));
     const text = (style: TerminalStyle) =>
       withHint(
-        all.map((each) => upcomingText(each, clock, style)).join("\n\n"),
+        withHint(
+          all.map((each) => upcomingText(each, clock, style)).join("\n\n"),
+          strangersText(all, workspace),
+        ),
         daemonMissing(workspace, machine),
       );
     const [first] = documents;
     if (name === undefined || first === undefined) print(flags, machine, "schedules", documents, text);
     else print(flags, machine, "schedule", first, text);
   });
+}
+
+/** What the schedules that this user has neither added nor agreed to would run; null if there are none. */
+function strangersText(all: readonly UpcomingRun[], place: Workspace): string | null {
+  const strangers = all.filter(({ isAgreed }) => !isAgreed);
+  if (strangers.length === 0) return null;
+  const lines = strangers.map(
+    ({ schedule }) => `  ${shownFolderValue(scheduleValue(schedule, schedulesFile(place)))}`,
+  );
+  return `Not added on this machine, and not agreed to, so they do nothing until \`bulkgen trust\`:\n${lines.join("\n")}`;
 }
 
 function withHint(text: string, hint: string | null): string {
@@ -108,16 +126,22 @@ function openRunText(
 async function upcomingOf(
   schedules: Schedules,
   schedule: Schedule,
-  root: string,
+  place: Workspace,
   machine: Machine,
 ): Promise<UpcomingRun> {
   const { clock, env } = machine;
   const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
-  const settings = effectiveSettings(schedule.flags, await configFiles(root, env), env);
-  const workspace = await workspaceOfRuns(schedule, root, machine);
+  const settings = effectiveSettings(schedule.flags, await configFiles(place.root, env), env);
+  if (whyNotAgreed(schedule, place) !== null) return { schedule, scheduledRuns, settings, isAgreed: false };
+  const workspace = await workspaceOfRuns(schedule, place, machine);
   const since = scheduledRuns.at(-1)?.dueAt ?? clock.now();
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock, since) : [];
-  return { schedule, scheduledRuns: scheduledRuns.map((run) => asItStands(run, runs)), settings };
+  return {
+    schedule,
+    scheduledRuns: scheduledRuns.map((run) => asItStands(run, runs)),
+    settings,
+    isAgreed: true,
+  };
 }
 
 export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {

@@ -1,24 +1,28 @@
 import { hostname } from "node:os";
-import { EarlyExit } from "../../../core/exit.js";
+import { EarlyExit, exitCode } from "../../../core/exit.js";
 import type { Log } from "../../../core/ports/send.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { deliver } from "../../../notify/deliver.js";
 import { newsNotification } from "../../../notify/facts.js";
 import { targetsOf } from "../../../notify/target.js";
-import { Daemon, type DaemonEvent } from "../../../schedule/daemon.js";
+import { Daemon, type DaemonEvent, type ScheduledProcess } from "../../../schedule/daemon.js";
 import { serveHealth } from "../../../schedule/health.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
 import { takeLock } from "../../../store/lock.js";
 import { NewerDatabase } from "../../../store/open.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
+import { notAgreed } from "../../../trust/trust.js";
+import { runFlags } from "../../flags/run.js";
 import type { ScheduleStartFlags } from "../../flags/schedule.js";
+import { agreeToValues } from "../../output/agreement.js";
 import { openLog } from "../../output/log.js";
 import { originOf } from "../../output/notifier.js";
 import { print } from "../../output/print.js";
-import { configFiles, runFlagsOf } from "../../settings/settings.js";
+import { schedulesFile, scheduleValue } from "../../settings/brought.js";
+import { configFiles, folderValues, runFlagsOf } from "../../settings/settings.js";
 import type { Call } from "../call.js";
-import { daemonLock, withSchedules, workspaceOfRuns } from "./place.js";
+import { daemonLock, whyNotAgreed, withSchedules, workspaceOfRuns } from "./place.js";
 
 /** What the daemon works with. */
 interface DaemonPlace {
@@ -45,11 +49,19 @@ export async function startSchedules({ flags, machine }: Call<ScheduleStartFlags
       );
     }
     try {
+      await agreeToSchedules(schedules, workspace, machine);
       await runDaemon(flags, { machine, workspace, schedules, log }, stop);
     } finally {
       lock.release();
     }
   });
+}
+
+/** A daemon that could run nothing would be silent all night. Throws EarlyExit. */
+async function agreeToSchedules(schedules: Schedules, workspace: Workspace, machine: Machine): Promise<void> {
+  const file = schedulesFile(workspace);
+  const values = (await schedules.all()).map((schedule) => scheduleValue(schedule, file));
+  await agreeToValues(values, workspace, machine);
 }
 
 async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: AbortSignal): Promise<void> {
@@ -62,8 +74,12 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     clock,
     log,
     claimForAll: (schedule, dueAt) => claimForAll(schedule, dueAt, place),
-    launch: (command) =>
-      launchScheduledRun(command, { program, root, environment: env, clock, watched: true, stderr }),
+    launch(command, schedule) {
+      const why = whyNotAgreed(schedule, place.workspace);
+      return why === null
+        ? launchScheduledRun(command, { program, root, environment: env, clock, watched: true, stderr })
+        : refusedRun(why);
+    },
     notify(schedule, event) {
       const sent = send(schedule, event, place).finally(() => sending.delete(sent));
       sending.add(sent);
@@ -85,6 +101,12 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
   }
 }
 
+/** The end of a run that was not started. */
+function refusedRun(note: string): ScheduledProcess {
+  const nothing = { run: null, credits: null, archived: null, failed: null, held: null, resumeAt: null };
+  return { stop() {}, ended: Promise.resolve({ ...nothing, exit: exitCode("usage"), note }) };
+}
+
 /**
  * The workspace of a schedule may be in a database that other machines share. If it cannot be used at all, nobody
  * claims the due times, and the process of the run says why.
@@ -92,14 +114,14 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
 async function claimForAll(
   schedule: Schedule,
   dueAt: readonly number[],
-  { machine, workspace: { root } }: DaemonPlace,
+  { machine, workspace }: DaemonPlace,
 ): Promise<ReadonlyMap<number, string>> {
   const { clock } = machine;
   try {
-    const { database } = await workspaceOfRuns(schedule, root, machine);
+    const { database } = await workspaceOfRuns(schedule, workspace, machine);
     if (database === null) return new Map();
     const { claimOnServer } = await import("../../../store/postgres/scheduled-runs.js");
-    const daemon = `${hostname()} (${root})`;
+    const daemon = `${hostname()} (${workspace.root})`;
     return await claimOnServer({ address: database, clock }, { schedule: schedule.name, dueAt, daemon });
   } catch (error) {
     if (error instanceof EarlyExit || error instanceof NewerDatabase) return new Map();
@@ -115,7 +137,15 @@ async function send(
 ): Promise<void> {
   const { env, clock, cwd } = machine;
   try {
-    const flags = runFlagsOf(schedule.flags, await configFiles(workspace.root, env), env);
+    const files = await configFiles(workspace.root, env);
+    const { sharedFolder, root } = workspace;
+    const ofFolder = folderValues(runFlags, {}, files, env);
+    if (whyNotAgreed(schedule, workspace) !== null || notAgreed(sharedFolder, root, ofFolder).length > 0)
+      return log.warn(
+        { schedule: schedule.name },
+        "its notifications are not sent: the folder sets what you have not agreed to on this machine; `bulkgen trust` shows it",
+      );
+    const flags = runFlagsOf(schedule.flags, files, env);
     const scheduled = { schedule: schedule.name, due: new Date(dueAt).toISOString() };
     const origin = originOf(workspace, flags.sandbox ?? false, scheduled);
     await deliver(targetsOf(flags, env), newsNotification(event, message, { origin }), {

@@ -2,9 +2,9 @@ import { serveDashboard } from "../../../dashboard/serve.js";
 import { launchIn } from "../../../launch.js";
 import type { DashboardFlags } from "../../flags/serve.js";
 import { print } from "../../output/print.js";
+import { schedulesFile } from "../../settings/brought.js";
 import { withDatabase, workspaceToChange, workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { schedulesFile } from "../schedule/place.js";
 
 /** Serves the page of a workspace until it is interrupted. Runs that were started from the page continue. */
 export async function dashboard({ flags, machine }: Call<DashboardFlags>): Promise<undefined> {

@@ -1,5 +1,6 @@
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { launchIn } from "../../../launch.js";
+import { boundedLines, tooLongAnswer } from "../../../mcp/bounded-lines.js";
 import { agentServer } from "../../../mcp/server.js";
 import { ownVersion } from "../../../package-file.js";
 import type { McpFlags } from "../../flags/serve.js";
@@ -15,7 +16,8 @@ export async function mcp({ flags, machine }: Call<McpFlags>): Promise<undefined
   const { root } = workspaceToServe(flags, machine);
   const sandbox = flags.sandbox ?? false;
   const signal = machine.interrupt();
-  const transport = new StdioServerTransport(stdin, stdout);
+  const lines = stdin.pipe(boundedLines(() => void stdout.write(tooLongAnswer)));
+  const transport = new StdioServerTransport(lines, stdout);
   const launch = launchIn(root, program, withDatabase(flags, env));
   const served = serveStdio(() => agentServer({ root, sandbox, launch, clock, version: ownVersion() }), {
     transport,
@@ -26,4 +28,6 @@ export async function mcp({ flags, machine }: Call<McpFlags>): Promise<undefined
     signal.addEventListener("abort", () => end(), { once: true });
   });
   await served.close();
+  // An open pipe would keep the process alive.
+  stdin.unpipe(lines).pause();
 }

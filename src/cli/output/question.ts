@@ -1,10 +1,9 @@
 import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import type { Display } from "./display.js";
 
 /** The question, and the words for the message when it cannot be asked. */
-export interface YesQuestion {
+export interface Question {
   would: string;
   question: string;
   done: string;
@@ -15,7 +14,7 @@ export async function confirmed(
   flags: { yes?: boolean },
   machine: Machine,
   interrupt: AbortSignal,
-  { would, question, done }: YesQuestion,
+  { would, question, done }: Question,
 ): Promise<boolean> {
   if (flags.yes) return true;
   if (!machine.stdin.isTTY) {
@@ -49,23 +48,4 @@ export async function answerTo(
   } finally {
     terminal.close();
   }
-}
-
-/** Whether to buy although the key was charged for requests that this machine did not send. Asks on a terminal. */
-export async function agreesToForeignUse(
-  what: string,
-  flags: { acceptForeignUse?: boolean },
-  {
-    display,
-    interrupt,
-    machine,
-  }: { display: Pick<Display, "end">; interrupt: AbortSignal; machine: Machine },
-): Promise<boolean> {
-  if (flags.acceptForeignUse) return true;
-  if (!machine.stdin.isTTY) return false;
-  display.end();
-  machine.stderr.write(`bulkgen: ${what}.\n`);
-  const question = { would: "", question: "Continue all the same?", done: "submitted" };
-  if (await confirmed({}, machine, interrupt, question)) return true;
-  throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }

@@ -1,0 +1,99 @@
+import { fingerprint } from "../../../api/key.js";
+import { EarlyExit } from "../../../core/exit.js";
+import type { Workspace } from "../../../job/workspace/workspace.js";
+import type { Machine } from "../../../machine.js";
+import { openSource } from "../../../manifest/read.js";
+import { count } from "../../../text/amounts.js";
+import { terminalText } from "../../../text/terminal.js";
+import {
+  agree,
+  agreedFolders,
+  type FolderValue,
+  forget,
+  notAgreed,
+  shownFolderValue,
+  useKey,
+} from "../../../trust/trust.js";
+import { manifestPath } from "../../flags/manifest.js";
+import type { TrustFlags } from "../../flags/setup.js";
+import { askAbout } from "../../output/agreement.js";
+import { folderValuesOf } from "../../settings/brought.js";
+import { addressToAgree, serviceSettings } from "../../settings/env.js";
+import { planValues, savedPlanIn } from "../../settings/saved-plan.js";
+import { workspaceOf } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
+
+/** Shows what a folder brings along that does something outward, and records that this user agrees to it. */
+export async function trust({
+  flags,
+  args: { manifest },
+  machine,
+}: Call<TrustFlags, { manifest?: string }>): Promise<undefined> {
+  const { stdout } = machine;
+  const plan = manifest === undefined ? null : savedPlanIn(manifest, machine);
+  const workspace = workspaceOf(
+    plan === null ? flags : { workspace: plan.workspace, ...flags },
+    machine,
+    manifest,
+  );
+  const { root, sharedFolder } = workspace;
+  if (flags.list) {
+    stdout.write(listText(sharedFolder));
+    return;
+  }
+  if (flags.forget) {
+    const forgotten = forget(sharedFolder, root);
+    stdout.write(`forgot ${count(forgotten, "agreement")} for ${terminalText(root)}\n`);
+    return;
+  }
+  const settings = serviceSettings(flags, root, machine);
+  const ofManifest = plan === null ? await ofJob(manifest, machine) : planValues(plan, root);
+  plan?.items.close();
+  const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
+  const address = flags.sandbox ? [] : addressToAgree(settings, workspace);
+  const asked = [...notAgreed(sharedFolder, root, ofFolder), ...address];
+  if (asked.length === 0) {
+    stdout.write(`${terminalText(root)} sets nothing that you have not agreed to on this machine\n`);
+    return;
+  }
+  await confirmAll(asked, workspace, flags, machine);
+  agree(sharedFolder, root, asked, machine.clock.now());
+  const [{ value } = { value: "" }] = address;
+  if (settings.key && value !== "") useKey(sharedFolder, fingerprint(settings.key.value.trim()), value);
+  stdout.write(`agreed to ${count(asked.length, "value")} of ${terminalText(root)}\n`);
+}
+
+/** Throws EarlyExit for a no, and if nobody can be asked. */
+async function confirmAll(
+  asked: readonly FolderValue[],
+  { root }: Workspace,
+  { yes }: TrustFlags,
+  machine: Machine,
+): Promise<void> {
+  const { stdin, stdout } = machine;
+  if (yes || !stdin.isTTY) for (const value of asked) stdout.write(`${shownFolderValue(value)}\n`);
+  if (yes) return;
+  if (!stdin.isTTY)
+    throw new EarlyExit(
+      "usage",
+      "there is no terminal to ask on. Add --yes to agree to these values. Nothing was agreed to.",
+    );
+  if (!(await askAbout(asked, root, machine)))
+    throw new EarlyExit("usage", "not agreed; these values have no effect");
+}
+
+/** Where a job file publishes local inputs. */
+async function ofJob(manifest: string | undefined, machine: Machine): Promise<FolderValue[]> {
+  if (manifest === undefined) return [];
+  const path = manifestPath(manifest, machine);
+  const { job } = await openSource(path, {});
+  return job?.publish === undefined ? [] : [{ setting: "publish", value: job.publish.to, from: path }];
+}
+
+function listText(sharedFolder: string): string {
+  const lines = agreedFolders(sharedFolder).flatMap(({ folder, agreements }) => [
+    terminalText(folder),
+    ...agreements.map(({ setting, at }) => `  ${terminalText(setting)}, agreed ${at}`),
+  ]);
+  return lines.length === 0 ? "nothing has been agreed to on this machine\n" : `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,51 @@
+import { resolve } from "node:path";
+import type { Run } from "../../core/ports/store.js";
+import { leavesReally } from "../../text/inside.js";
+import { agree, type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
+import { readIdentity } from "../workspace/identity.js";
+import type { Workspace } from "../workspace/workspace.js";
+
+/**
+ * What a run on record does outside of its workspace: a received state could send files to somebody's bucket, or read and
+ * write anywhere.
+ */
+export function runValues(
+  { id, options, outFolder, manifest }: Pick<Run, "id" | "options" | "outFolder" | "manifest">,
+  { root, stateFile }: Pick<Workspace, "root" | "stateFile">,
+): FolderValue[] {
+  const from = `run ${id} in ${stateFile}`;
+  const outside = (setting: string, path: string) =>
+    leavesReally(root, resolve(root, path)) ? [{ setting, value: path, from }] : [];
+  return [
+    ...(options.archive === undefined ? [] : [{ setting: "archive", value: options.archive, from }]),
+    ...(options.publish === undefined ? [] : [{ setting: "publish", value: options.publish, from }]),
+    ...outside("out", outFolder),
+    ...(["", "-"].includes(manifest) ? [] : outside("manifest", manifest)),
+  ];
+}
+
+/** A run that begins here has what its user gave it, or agreed to. */
+export function agreeToRun(run: Run, workspace: Workspace, now: number): void {
+  if (workspace.database !== null) return;
+  agree(workspace.sharedFolder, workspace.root, [...runValues(run, workspace), begunHere(workspace)], now);
+}
+
+/** Whether a run of this workspace was begun on this machine by this user. */
+export function hasBegunHere(workspace: Workspace): boolean {
+  if (workspace.database !== null) return true;
+  const { sharedFolder, root } = workspace;
+  return notAgreed(sharedFolder, root, [{ ...begunHere(workspace), from: "" }]).length === 0;
+}
+
+/** The state is part of the value: another one in the same folder may have come from somebody else. */
+function begunHere({ markerFolder }: Pick<Workspace, "markerFolder">) {
+  return { setting: "runs", value: readIdentity(markerFolder)?.id ?? "" };
+}
+
+/** Throws EarlyExit for a run that does something outward that nobody has agreed to here. A server's state is the user's own. */
+export function refuseUnagreed(run: Run, workspace: Workspace): void {
+  if (workspace.database !== null) return;
+  const { sharedFolder, root } = workspace;
+  const asked = notAgreed(sharedFolder, root, runValues(run, workspace));
+  if (asked.length > 0) throw unagreed(root, asked, "bulkgen trust");
+}

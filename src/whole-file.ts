@@ -1,0 +1,82 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+
+/**
+ * Files that are there as a whole or not at all. The only way in which a file of a folder is written anew: the folder may have
+ * come from somebody else, with a link under the name that is about to be written. So the content goes to a file that is
+ * created exclusively, which follows no link, and that then takes the name, whatever has it.
+ */
+
+/** How many names are tried for the new file. A person's own file may have one of them. */
+const triesMax = 100;
+
+function partName(path: string, number: number): string {
+  return number === 1 ? `${path}.part` : `${path}.${number}.part`;
+}
+
+/** Creates the file beside `path` that will take its name. Rejects with the system's error. */
+async function createPart(path: string): Promise<{ part: string; handle: FileHandle }> {
+  for (let number = 1; ; number++) {
+    const part = partName(path, number);
+    try {
+      return { part, handle: await open(part, "wx") };
+    } catch (error) {
+      if (!isTaken(error) || number === triesMax) throw error;
+    }
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "EEXIST";
+}
+
+/**
+ * Writes a file with these pieces. Rejects with the system's error, or that of the pieces; then nothing is left.
+ */
+export async function writeWhole(
+  path: string,
+  pieces: string | Uint8Array | Iterable<string> | AsyncIterable<string | Uint8Array>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { part, handle } = await createPart(path);
+  try {
+    try {
+      // Node takes pieces too, although its types do not say so.
+      await handle.writeFile(pieces as string, signal ? { signal } : {});
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+/** The same at once. Throws the system's error. */
+export function writeWholeNow(path: string, text: string, mode = 0o666): void {
+  for (let number = 1; ; number++) {
+    const part = partName(path, number);
+    let descriptor: number;
+    try {
+      descriptor = openSync(part, "wx", mode);
+    } catch (error) {
+      if (!isTaken(error) || number === triesMax) throw error;
+      continue;
+    }
+    try {
+      try {
+        writeFileSync(descriptor, text);
+        fsyncSync(descriptor);
+      } finally {
+        closeSync(descriptor);
+      }
+      renameSync(part, path);
+      return;
+    } catch (error) {
+      rmSync(part, { force: true });
+      throw error;
+    }
+  }
+}
