@@ -39,7 +39,10 @@ async function asked(answer: (response: ServerResponse) => void, list: object = 
     request.url?.includes("/models") ? json(response, 200, list) : answer(response),
   );
   try {
-    const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
+    const found = await doctor(["--trust-address"], {
+      BULKGEN_BASE_URL: service.url,
+      BULKGEN_API_KEY: canaryKey,
+    });
     expect(new Set(service.keys)).toEqual(new Set([`Bearer ${canaryKey}`]));
     expect(service.keys.length).toBeLessThanOrEqual(2);
     expect(found.text).not.toContain(canaryKey);
@@ -200,7 +203,10 @@ describe("doctor", () => {
   test("says what it could not check when nothing answers", async () => {
     const service = await answering(() => {});
     await service.close();
-    const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
+    const found = await doctor(["--trust-address"], {
+      BULKGEN_BASE_URL: service.url,
+      BULKGEN_API_KEY: canaryKey,
+    });
     expect([found.code, found.exitName]).toEqual([4, "unreachable"]);
     expect(found.of["service"]).toContain("problem: connect ECONNREFUSED");
     for (const name of ["key", "subscription", "credits", "limits", "clock"]) {

@@ -7,7 +7,7 @@ import { offerText, planText } from "../../report/plan-table.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import type { PreparedRun } from "./job-options.js";
-import { confirmed, type Question } from "./question.js";
+import { confirmed, type YesQuestion } from "./question.js";
 
 interface ConsentFlags {
   yes?: boolean;
@@ -79,7 +79,7 @@ export async function askPrice(
   );
 }
 
-export function spending(credits: Credits, what: string): Question {
+export function spending(credits: Credits, what: string): YesQuestion {
   return {
     would: "this run would spend credits",
     question: `Spend ${inCredits(credits)} on ${what}?`,

@@ -3,7 +3,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 
 /** The question, and the words for the message when it cannot be asked. */
-export interface Question {
+export interface YesQuestion {
   would: string;
   question: string;
   done: string;
@@ -14,7 +14,7 @@ export async function confirmed(
   flags: { yes?: boolean },
   machine: Machine,
   interrupt: AbortSignal,
-  { would, question, done }: Question,
+  { would, question, done }: YesQuestion,
 ): Promise<boolean> {
   if (flags.yes) return true;
   if (!machine.stdin.isTTY) {

@@ -412,7 +412,7 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
       expect(await accounts.reserve(own, "task")).toMatchObject({
         ticket: null,
         waitUntil: clock.now() + 1_500,
-        waitsFor: "minute",
+        waitsFor: "pacing",
       });
       clock.advance(1_500);
       await send();
@@ -440,7 +440,7 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
       expect(await accounts.reserve(own, "task")).toMatchObject({
         ticket: null,
         waitUntil: clock.now() + spacing,
-        waitsFor: "minute",
+        waitsFor: "pacing",
       });
       clock.advance(spacing);
       await burst(1);
@@ -488,7 +488,7 @@ export function accountsSuite(open: OpenDatabase, numRuns: number): void {
       expect((await accounts.quota(id, "b")).owedElsewhere).toBe(7);
       expect(await accounts.reserve(own, "generate", claim("b", 3))).toMatchObject({
         ticket: null,
-        waitsFor: "day",
+        waitsFor: "reserve",
       });
       expect((await accounts.reserve(own, "generate", claim("b", 2))).ticket).not.toBeNull();
       expect(await accounts.reserve(own, "generate", claim("a", 8))).toMatchObject({ ticket: null });
