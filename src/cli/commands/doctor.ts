@@ -160,17 +160,18 @@ function settingChecks(flags: DoctorFlags, machine: Machine, workspace: Workspac
   const todo = (name: string) => `set ${name} in the environment or in ${file}, or add --sandbox`;
   return [
     ...(open === null ? [] : [warning(".env", mode)]),
-    baseUrlCheck(settings, workspace, todo("BULKGEN_BASE_URL")),
+    baseUrlCheck(settings, flags.trustAddress ? null : workspace, todo("BULKGEN_BASE_URL")),
     keyCheck(settings.key, todo("BULKGEN_API_KEY")),
   ];
 }
 
-function baseUrlCheck(settings: ServiceSettings, workspace: Workspace, todo: string): Check {
+/** `workspace` is null if the user has agreed to the address with --trust-address. */
+function baseUrlCheck(settings: ServiceSettings, workspace: Workspace | null, todo: string): Check {
   const setting = settings.baseUrl;
   if (!setting?.value) return problem("base URL", { expected: expectedUrl, got: "nothing", todo });
   try {
     const { baseUrl } = checkedAddress(setting.value);
-    const [asked] = addressToAgree(settings, workspace);
+    const [asked] = workspace === null ? [] : addressToAgree(settings, workspace);
     if (asked !== undefined)
       return problem("base URL", {
         expected: "an address that you have agreed to, for a key of your own",
