@@ -41,6 +41,26 @@ describe.concurrent("P4: the database", () => {
     expect(existsSync(at("one"))).toBe(false);
   });
 
+  test("counts what was paid for a file that was lost and paid for again", async () => {
+    const { service, at, command } = await ran();
+    rmSync(at("one/outputs/set/a01.png"));
+    expect((await command("one", ...payForMissing)).code).toBe(0);
+    expect(service.made).toHaveLength(items + 1);
+    const credits = async () =>
+      (
+        JSON.parse((await command("one", "status", "--all", "--json")).stdout) as {
+          runs: { credits: { spent: number } }[];
+        }
+      ).runs
+        .map((run) => run.credits.spent)
+        .reduce((sum, spent) => sum + spent, 0);
+    const before = await credits();
+    loseDatabase(at("one"));
+    expect((await command("one", "doctor", "--rebuild", "--yes")).code).toBe(0);
+    expect(await credits()).toBe(before);
+    expect(before).toBe((items + 1) * 2);
+  });
+
   test("of a copy knows the copy's files, and the original's are left alone", async () => {
     const { service, at, command } = await ran();
     cpSync(at("one"), at("two"), { recursive: true });

@@ -40,7 +40,12 @@ export interface SpendLog {
   /** This workspace buys, and knows of what was charged elsewhere until now. */
   knowForeign(settings: ReconcileSettings): Promise<void>;
   /** An entry of any key; null if the spend log does not have it. */
-  entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
+  entry(entry: number): Promise<{
+    ownKey: boolean;
+    verdict: Verdict | null;
+    evidence: string | null;
+    task: "open" | "completed" | "failed" | null;
+  } | null>;
   /** The folder of another workspace whose request made this task, with any key of the service; null if none is recorded. */
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */

@@ -17,6 +17,8 @@ import type { ArchivedLine, FoundItem } from "./rebuild-items.js";
 export interface LoggedVerdicts {
   /** `undecided` if the spend log has no verdict: a request that may have been charged counts as charged. */
   on(spendLogId: number | null): Promise<Verdict>;
+  /** Whether the task of a request has ended well, as far as the spend log knows. */
+  isMade(spendLogId: number | null): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -31,6 +33,10 @@ export function openVerdicts(
     async on(spendLogId) {
       const entry = spendLogId === null ? null : await spendLog?.entry(spendLogId);
       return entry?.verdict ?? "undecided";
+    },
+    async isMade(spendLogId) {
+      const entry = spendLogId === null ? null : await spendLog?.entry(spendLogId);
+      return entry?.task === "completed";
     },
     close: async () => accounts?.close(),
   };
@@ -63,7 +69,7 @@ export interface RebuildTarget {
 export interface RebuildContext {
   clock: Clock;
   unsaid: Unsaid;
-  verdicts: Pick<LoggedVerdicts, "on">;
+  verdicts: Pick<LoggedVerdicts, "on" | "isMade">;
 }
 
 /** Writes the items in their final states: one run for each job, edition, output folder and account. */
@@ -180,7 +186,7 @@ function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid):
 interface RestoreOptions {
   /** UTC ms. */
   now: number;
-  verdicts: Pick<LoggedVerdicts, "on">;
+  verdicts: Pick<LoggedVerdicts, "on" | "isMade">;
   /** How many outputs a task of this item has. */
   outputs: number;
   /** The row ids of the requests that tasks belong to. Tasks of this item are added. */
@@ -326,13 +332,15 @@ function collect(
 async function closeEarlier(
   attempts: readonly RestoredAttempt[],
   made: FoundItem["made"],
-  verdicts: Pick<LoggedVerdicts, "on">,
+  verdicts: Pick<LoggedVerdicts, "on" | "isMade">,
 ): Promise<void> {
   for (const attempt of attempts) {
     if (attempt.outcome === "unanswered") attempt.verdict = await verdicts.on(attempt.spendLogId);
     if (attempt.outcome !== "accepted") continue;
     attempt.closed = true;
-    if (!made.has(attempt.taskId ?? "")) attempt.charged = noCredits;
+    // The archive does not have what was made if its files were lost and paid for again.
+    const isMade = made.has(attempt.taskId ?? "") || (await verdicts.isMade(attempt.spendLogId));
+    if (!isMade) attempt.charged = noCredits;
   }
 }
 

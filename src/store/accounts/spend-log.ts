@@ -189,7 +189,8 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
       read(function* () {
         const row = (yield* sql("SELECT * FROM spend_log WHERE id = ?").get(entry)) as EntryRow | undefined;
         if (!row) return null;
-        return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
+        const { verdict, evidence, task } = row;
+        return { ownKey: row.fingerprint === fingerprint, verdict, evidence, task };
       }),
 
     otherOwner: (taskId) =>
