@@ -30,6 +30,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   "bulkgen run sheet.csv --no-work --archive s3://team/autumn --archive-only":
     "test/fleet/archive-only.test.ts",
   "bulkgen run sheet.csv --archive s3://team/autumn --archive-only": "test/e2e/archive-only.test.ts",
+  "bulkgen resolve ITEM --accept": "test/e2e/resolve.test.ts",
   "bulkgen sandbox --port 4010 --plan Pro --credits 500": "test/sandbox/admin-commands.test.ts",
 };
 
