@@ -145,7 +145,7 @@ describe("a workspace on PostgreSQL", () => {
     const url = postgres.newWorkspace();
     await openAt(url);
     await postgres.query(url, "UPDATE schema_version SET version = 99");
-    await expect(openAt(url)).rejects.toThrow("expected schema 3 or older, got 99; update bulkgen");
+    await expect(openAt(url)).rejects.toThrow("expected schema 4 or older, got 99; update bulkgen");
     expect(() => addressOf(url.replace(/schema=.*/, "schema=x;drop"))).toThrow("expected a schema of");
     // The driver would take it in place of the schema.
     expect(() => addressOf(`${url}&options=-c%20work_mem%3D1MB`)).toThrow("an address without ?options=");
