@@ -62,7 +62,7 @@ export class Gate {
     );
     this.disk = new DiskTrouble(ports, time, jobFolder(run));
     this.receipts = new ReceiptsTrouble(ports.log, time);
-    this.balance = new Balance(ports, run.id, this.caps, () => this.requests++);
+    this.balance = new Balance(ports, run.id, this.caps, () => this.reached());
     if (run.state === "cancelled")
       this.stop("collect", "the run was cancelled; what was submitted before is collected");
   }
@@ -151,7 +151,9 @@ export class Gate {
     await this.settling.judgePolls();
     const isSilent = this.reach.silentUntil > this.ports.clock.now();
     if (isSubmitting || isSilent || !isOpen("poll", this.stops)) return;
-    this.requests += await this.settling.step();
+    const made = await this.settling.step();
+    this.requests += made;
+    if (made > 0) this.reach.reached();
   }
 
   /**
