@@ -61,7 +61,7 @@ function firstStep(left: LeftToDo, folder: string | null): string | null {
   if (state === "paused" || exit === "interrupted")
     return isOpen ? `${resume} continues${keepRunning(counts)}` : null;
   if (exit === "failed" && counts.failed + counts.planned > 0) return afterFailures(left, folder);
-  if (exit === "held" && counts.held > 0) return heldAdvice(left.heldTasks, run.options.sandbox);
+  if (exit === "held" && counts.held > 0) return heldAdvice(left.heldTasks, run.options.sandbox, counts.held);
   if (exit === "held" && left.awaiting.length > 0) return decisionAdvice(left);
   if (exit === "held" && counts.blocked > 0)
     return `\`${statusCommand(run)}\` says what the blocked items wait for; ${resume} tries them again`;

@@ -253,6 +253,15 @@ describe("status", () => {
     ]);
   });
 
+  test("names the flags that decide in advance where a service loses many answers", () => {
+    const run = { ...finishedRun, exit: "held" as const };
+    const advice = (held: number) => nextStep(leftOf(run, { planned: 0, held }));
+    expect(advice(5)).toMatch(
+      /\. Where a service loses many answers, `--orphans resubmit --orphan-credits N` on /,
+    );
+    expect(advice(4)).not.toContain("--orphan-credits");
+  });
+
   test("takes answers from the receipts before anybody decides about held items", () => {
     const run = { ...finishedRun, exit: "held" as const };
     const left = { ...leftOf(run, { planned: 0, held: 2 }), heldAnswers: 2 };

@@ -139,15 +139,20 @@ export function tasksKnown(held: readonly Pick<WaitingItem, "evidence">[]): Task
 }
 
 /** The commands that decide about held items. */
-export function heldAdvice(known: TasksKnown, sandbox: boolean): string {
+export function heldAdvice(known: TasksKnown, sandbox: boolean, held: number): string {
   const flag = sandbox ? " --sandbox" : "";
   const finds = {
     all: `\`bulkgen resolve --all --refetch${flag}\` tries to download them again, at no cost; --accept keeps what came, even if it failed its check`,
     some: `\`bulkgen resolve ITEM --refetch${flag}\` tries to download again what has a task, at no cost (--accept keeps what came, even if it failed its check); find the tasks of the others at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
     none: `find the tasks of the held items at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\``,
   };
-  return `${finds[known]}; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;
+  return `${finds[known]}; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip${held < manyHeld || known === "all" ? "" : inAdvance}`;
 }
+
+/** From so many on, a service seems to lose answers all the time. */
+const manyHeld = 5;
+const inAdvance =
+  ". Where a service loses many answers, `--orphans resubmit --orphan-credits N` on `run` or `resume` pays up to N credits for such items again by itself";
 
 /** When a run can continue or a task is polled, e.g. `after 2026-11-21 04:10 UTC`. */
 export function afterText(at: number): string {

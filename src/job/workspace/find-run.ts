@@ -62,7 +62,7 @@ function stillHeld(run: Run, held: readonly WaitingItem[]): EarlyExit {
     [
       `nothing to resume: run ${id} is finished except for ${count(held.length, "held item")}, which ${charged}:`,
       ...lines,
-      `Decide about them: ${heldAdvice(known, options.sandbox)}.`,
+      `Decide about them: ${heldAdvice(known, options.sandbox, held.length)}.`,
     ].join("\n"),
   );
 }
