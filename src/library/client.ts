@@ -182,7 +182,7 @@ class AccountClient implements Client {
         lanes,
         clock: this.clock,
       };
-      const outcome = await blamed(reading, answer, price);
+      const outcome = await blamed(reading, answer, { id: 0, price: price }, new Set([0]));
       if (outcome.kind !== "accepted") throw errorOf(outcome);
       this.open.set(outcome.taskId, entry);
       if (outcome.charged !== null)

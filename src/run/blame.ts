@@ -42,15 +42,24 @@ export async function blameFor(ports: BlamePorts, stop: Refusal, price: Credits 
   }
 }
 
-/** The answer to a paid request, with what the account says if the answer does not say whom it is about. */
+/**
+ * The answer to a paid request, with what the account says if the answer does not say whom it is about. A balance that
+ * covers the price now may have been too low when the request was refused: a refund came, or somebody topped up. So a 402 is
+ * put down to the request only the second time; `doubted` are the items that had their first, which is a pause for them.
+ */
 export async function blamed(
   ports: BlamePorts,
   outcome: GenerateOutcome,
-  price: Credits,
+  { id, price }: { id: number; price: Credits },
+  doubted: Set<number>,
 ): Promise<GenerateOutcome> {
   if (outcome.kind !== "refused" || outcome.isStated || outcome.stop === "pause") return outcome;
   const blame = await blameFor(ports, outcome.stop, price);
   const { status, code, message } = outcome;
+  if (blame.on === "request" && outcome.stop === "credits" && !doubted.has(id)) {
+    doubted.add(id);
+    return { ...outcome, stop: "pause" };
+  }
   if (blame.on === "request") return { kind: "rejected", status, code, message };
   if (blame.on === "unclear") return outcome;
   return { ...outcome, message: message === null ? blame.told : `${message}; ${blame.told}` };

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
+import { backoffMsMax } from "../core/again.js";
 import { priceGroup } from "../core/identity.js";
 import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt, Conclusion } from "../core/ports/attempt.js";
@@ -50,7 +51,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const answer = await service.generate(body, ticket);
   const at = clock.monotonic();
   await writeReceipt(session, item, attempt, conclusionOf(answer, clock.now()));
-  const outcome = await blamed(session.ports, answer, item.price);
+  const outcome = await blamed(session.ports, answer, item, gate.doubted);
   const answered = conclusionOf(outcome, clock.now());
   if (outcome !== answer) {
     // GET me was asked.
@@ -58,6 +59,8 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     await writeReceipt(session, item, attempt, answered);
   }
   const concluded = await conclude(session.ports, attempt, answered);
+  const isDoubted = outcome !== answer && outcome.kind === "refused" && outcome.stop === "pause";
+  if (isDoubted) await store.reschedule(item.id, clock.now() + backoffMsMax);
   if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
   await report(session, item, outcome);

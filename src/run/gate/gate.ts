@@ -41,6 +41,8 @@ export class Gate {
   readonly prices = new Prices();
   readonly caps: Caps;
   readonly settling: Settling;
+  /** Items whose request was refused for lack of credits, though the balance covered it right after. */
+  readonly doubted = new Set<number>();
   readonly disk: DiskTrouble;
   readonly reach: Reachability;
   /** Requests that were made for the run, in this execution and before it. */
