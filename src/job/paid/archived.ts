@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js";
+import { normalText, priceGroup } from "../../core/identity.js";
 import { inCredits } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
 import { count } from "../../text/amounts.js";
@@ -10,9 +11,12 @@ import { shellWord } from "../../text/shell.js";
 import { indexFiles } from "../workspace/history.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
-interface Archived {
+interface Line {
   line: IndexLine;
   folder: string;
+}
+
+interface Archived extends Line {
   isGone: boolean;
 }
 
@@ -28,8 +32,10 @@ export async function inArchive(
   const { root, outFolder } = workspace;
   const own = jobFolder({ outFolder, jobName: plan.job });
   const mayBeRenamed = !agreed && runs.length === 0;
-  const lines = await linesIn(mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own], draft);
-  const unknown = async ({ line, folder }: { line: IndexLine; folder: string }) => {
+  const folders = mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own];
+  const lines = await linesIn(folders, draft);
+  const same = mayBeRenamed ? await linesByRequest(folders, plan.edition) : null;
+  const unknown = async ({ line, folder }: Line) => {
     // The history knows the file: another request followed its task, or it is another job's in the same folder.
     if (line.task !== "" && (await store?.find(line.task))?.length) return undefined;
     // Once the history is back, --missing decides about these.
@@ -37,8 +43,8 @@ export async function inArchive(
     return isGone && line.task === "" ? undefined : { line, folder, isGone };
   };
   return {
-    has({ key }) {
-      const found = lines.get(key);
+    has(item) {
+      const found = lines.get(item.key) ?? same?.get(requestOf(item))?.pop();
       return found && unknown(found);
     },
     finding({ found: those, credits }: KnownItems<Archived>, { items: all }) {
@@ -56,12 +62,34 @@ export async function inArchive(
   };
 }
 
+/**
+ * The index lines of some jobs' folders by what they asked for. Without any history nothing says for whom they were made
+ * and at which address of the service, which are part of a key.
+ */
+async function linesByRequest(folders: readonly string[], edition: string): Promise<Map<string, Line[]>> {
+  const byRequest = new Map<string, Line[]>();
+  for (const folder of folders)
+    for (const line of (await JobIndex.open(nodeDisk, folder)).latest()) {
+      if (line.output > 1 || (line.edition ?? "") !== edition) continue;
+      const request = requestOf(line);
+      byRequest.set(request, [...(byRequest.get(request) ?? []), { line, folder }]);
+    }
+  return byRequest;
+}
+
+function requestOf({
+  model,
+  prompt,
+  params,
+  inputs,
+}: Pick<IndexLine, "model" | "prompt" | "params" | "inputs">): string {
+  const named = Object.entries(inputs).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([priceGroup({ model, params }), normalText(prompt ?? ""), named]);
+}
+
 /** The index lines of the plan's items in some jobs' folders, by item key. */
-async function linesIn(
-  folders: readonly string[],
-  draft: Pick<Draft, "holds">,
-): Promise<Map<string, { line: IndexLine; folder: string }>> {
-  const byKey = new Map<string, { line: IndexLine; folder: string }>();
+async function linesIn(folders: readonly string[], draft: Pick<Draft, "holds">): Promise<Map<string, Line>> {
+  const byKey = new Map<string, Line>();
   for (const folder of folders) {
     if (!existsSync(join(folder, indexName))) continue;
     for (const line of (await JobIndex.open(nodeDisk, folder)).latest())
