@@ -20,6 +20,7 @@ const items = z.array(word).min(1).max(1_000);
 
 const startChoices = z.object({
   file: word,
+  job: word.optional(),
   sheet: text.optional(),
   model: text.optional(),
   prompt: text.optional(),

@@ -124,6 +124,16 @@ const finding = z.strictObject({
     "foreign_use",
   ]),
   message: text("one line for people"),
+  choice: z
+    .strictObject({
+      found: text("what was found, without the ways on"),
+      continues: text(
+        "the job that `--job` continues; null if none of this workspace has the items",
+      ).nullable(),
+      again: text("the job with which `--job` makes and pays for all of them again"),
+    })
+    .optional()
+    .describe("which job the run can be told to belong to"),
 });
 
 const step = z.strictObject({
