@@ -29,6 +29,7 @@ const startChoices = z.object({
   edition: text.optional(),
   fresh: z.boolean().optional(),
   skipInvalid: z.boolean().optional(),
+  skipHeadings: z.boolean().optional(),
   canary: z.boolean().optional(),
   repair: z.boolean().optional(),
 });

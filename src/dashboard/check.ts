@@ -23,6 +23,7 @@ interface ParsedPlan {
     got: string;
     nearest?: string;
     repair?: string;
+    aside?: "heading" | "total";
   }[];
   blockers: PlanFinding[];
   warnings: PlanFinding[];
@@ -122,6 +123,7 @@ function problemOf({
   got,
   nearest,
   repair,
+  aside,
 }: ParsedPlan["problems"][number]): SheetProblem {
   const [, choices] = /^one of: ([^()]*)/.exec(expected) ?? [];
   const fixes = [repair, nearest, ...(choices?.split(", ").map((each) => each.trim()) ?? [])];
@@ -133,6 +135,7 @@ function problemOf({
     message,
     expected,
     got,
+    aside: aside ?? null,
     fixes: [...new Set(fixes.filter((fix) => fix !== undefined && fix !== ""))].slice(
       0,
       fixesMax,

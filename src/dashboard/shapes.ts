@@ -312,6 +312,8 @@ export interface SheetProblem {
   got: string;
   /** Values that would be right, the likeliest first. */
   fixes: string[];
+  /** What the row looks like, if not like one to make; null for any other problem. */
+  aside: "heading" | "total" | null;
 }
 
 /** `GET /api/models`: what models can be chosen, with their credits and the values of their parameters. */

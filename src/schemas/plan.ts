@@ -95,6 +95,10 @@ const problem = z.strictObject({
   got: z.string(),
   nearest: text("the nearest valid value").optional(),
   repair: text("the value before a spreadsheet changed it; --repair uses it").optional(),
+  aside: z
+    .enum(["heading", "total"])
+    .optional()
+    .describe("what the row looks like, if not like one to make; --skip-headings leaves it out"),
 });
 
 const finding = z.strictObject({

@@ -139,6 +139,22 @@ describe("start work", () => {
     });
   });
 
+  test("headings and totals of a sheet are left out by one choice, which the command shows", async () => {
+    const { place, post } = await openDashboard();
+    place.write("set.csv", "id,model,prompt\nKitchen,,\ncup,plain-image,a cup\nTotal,,\n");
+    const checked = await post<SheetCheck>("/api/check", { file: "set.csv" });
+    expect(checked.problems).toMatchObject([
+      { row: 2, aside: "heading" },
+      { row: 4, aside: "total" },
+    ]);
+    expect(await post<SheetCheck>("/api/check", { file: "set.csv", skipHeadings: true })).toMatchObject({
+      ready: true,
+      due: 1,
+      problemCount: 0,
+      line: "bulkgen run set.csv --skip-headings",
+    });
+  });
+
   test("a price that has risen since it was shown is refused, and nothing is paid", async () => {
     const { kept, act, service } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
     const started = await act({ do: "start", choices: { file: kept.file }, price: 1 });

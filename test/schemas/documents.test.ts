@@ -132,6 +132,8 @@ describe("documents", () => {
       place.write(`next-${rows}.csv`, sheet(rows));
       await called(rows === 4 ? 2 : 0, place, `plan next-${rows}.csv --sandbox --json`);
     }
+    place.write("headings.csv", `${sheet(1)}\nKitchen,,\n`);
+    await called(2, place, "plan headings.csv --sandbox --json");
     await called(0, place, "redo a01 --yes --sandbox --json");
     await called(0, place, "pick a01-v2 --sandbox --json");
     const outputs = join(place.folder, "sandbox-outputs", "set");

@@ -288,6 +288,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   };
   const flags = [
     ["skipInvalid", "Skip rows with problems"],
+    ["skipHeadings", "Leave out headings and totals"],
     ["repair", "Repair values that are nearly right"],
     ["canary", "Make one item of each kind first"],
     ["fresh", "Make everything again, as a new edition"],
@@ -295,7 +296,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   const known = models.find(({ id }) => id === model);
   return (
     <div class="choices">
-      <h2 class="sub">For rows that do not say it</h2>
+      <h2 class="sub">Defaults for empty cells</h2>
       <label>
         Model
         <input
