@@ -5,12 +5,12 @@ import { Icon } from "../parts/dialog.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { onKeys } from "../parts/keys.js";
 import { FileStrip, Medium, Thumbnail } from "../parts/media.js";
-import { NextSteps } from "../parts/next-step.js";
 import { visible } from "../parts/visible.js";
 import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { performNow, propose, useDoing } from "../server/commands.js";
+import { NextSteps } from "./next-step.js";
 
 type WaitingItem = WaitingPage["items"][number];
 type Decision = "approved" | "rejected" | "again";

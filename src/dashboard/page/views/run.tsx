@@ -8,7 +8,6 @@ import { Icon } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { QuotaGauge, ReasonNote } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
-import { NextStep } from "../parts/next-step.js";
 import { endWords, goesOn, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
@@ -18,6 +17,7 @@ import { useAnswer } from "../server/answer.js";
 import { post } from "../server/client.js";
 import { propose, tellError } from "../server/commands.js";
 import { ItemTable } from "./item-table.js";
+import { NextStep } from "./next-step.js";
 import { chartMs } from "./runs.js";
 
 /** One run: its progress, its cost, the forecast, its troubles, and every item. */

@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OfferedPrice, RunEntry, RunPage } from "../../shapes.js";
+import { counted, credits } from "../parts/amounts.js";
+import { goesOn } from "../parts/run-words.js";
+import { visible } from "../parts/visible.js";
 import { useAnswer } from "../server/answer.js";
 import { priceOf, propose, tellError } from "../server/commands.js";
-import { counted, credits } from "./amounts.js";
-import { goesOn } from "./run-words.js";
-import { visible } from "./visible.js";
 
 /** The runs that go on with what was approved, each as a button with its price. */
 export function NextSteps() {
