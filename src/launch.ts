@@ -34,6 +34,8 @@ export interface SheetChoices {
   params?: Record<string, string>;
   edition?: string;
   skipInvalid?: boolean;
+  /** Leave out rows that look like headings or totals. */
+  skipHeadings?: boolean;
 }
 
 /** The same as agents give it: some write a seed as a number. */
@@ -42,13 +44,21 @@ export type FlagChoices = Omit<SheetChoices, "params"> & {
 };
 
 /** The flags for it. Values are written as `--flag=value`, so that none is taken for a flag. */
-export function sheetFlags({ model, prompt, params = {}, edition, skipInvalid }: FlagChoices): string[] {
+export function sheetFlags({
+  model,
+  prompt,
+  params = {},
+  edition,
+  skipInvalid,
+  skipHeadings,
+}: FlagChoices): string[] {
   return [
     ...(model ? [`--model=${model}`] : []),
     ...(prompt ? [`--prompt=${prompt}`] : []),
     ...Object.entries(params).map(([key, value]) => `--param=${key}=${value}`),
     ...(edition ? [`--edition=${edition}`] : []),
     ...(skipInvalid ? ["--skip-invalid"] : []),
+    ...(skipHeadings ? ["--skip-headings"] : []),
   ];
 }
 

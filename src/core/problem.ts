@@ -9,6 +9,8 @@ export interface Problem {
   nearest?: string;
   /** The value before a spreadsheet changed it: used instead if repairs are requested. */
   repair?: string;
+  /** What the row looks like, if not like one to make: `--skip-headings` leaves it out. */
+  aside?: "heading" | "total";
 }
 
 export interface Place {
@@ -43,10 +45,13 @@ export interface ProblemGroup {
   rows: { first: number[]; count: number };
   /** The rows have different values, as in a column that has the wrong form. */
   valuesDiffer: boolean;
+  /** Of rows that look like headings or totals, the totals; the others are headings. */
+  totals: { first: number[]; count: number };
 }
 
 const toldMax = 100;
 const rowsMax = 4;
+const asidesMax = 10;
 
 /**
  * Collects problems, however many there are. One mistake is listed once: a wrong column is wrong in every row, and a wrong
@@ -64,20 +69,29 @@ export function digestOf(problems: Iterable<Problem>): Digest {
     let group = groups.get(key);
     if (!group && groups.size >= toldMax) continue;
     if (!group) {
-      group = { problem, times: 0, rows: { first: [], count: 0 }, valuesDiffer: false, last: null };
+      group = {
+        problem,
+        times: 0,
+        rows: { first: [], count: 0 },
+        valuesDiffer: false,
+        totals: { first: [], count: 0 },
+        last: null,
+      };
       groups.set(key, group);
     }
     group.times++;
     group.valuesDiffer ||= group.problem.got !== problem.got;
     if (row === null || row === group.last) continue;
     group.last = row;
-    group.rows.count++;
-    if (group.rows.first.length < rowsMax) group.rows.first.push(row);
+    const rows = problem.aside === "total" ? group.totals : group.rows;
+    rows.count++;
+    if (rows.first.length < (problem.aside === undefined ? rowsMax : asidesMax)) rows.first.push(row);
   }
   return { told: [...groups.values()], count, repairs };
 }
 
-function sameness({ place, message, expected, got, nearest }: Problem): string {
+function sameness({ place, message, expected, got, nearest, aside }: Problem): string {
+  if (aside !== undefined) return JSON.stringify(["aside", place.file]);
   const { file, row, line, lineColumn, column } = place;
   // Without a row, the line is the place.
   const where = row === null ? [line, lineColumn, got] : [];
@@ -87,4 +101,26 @@ function sameness({ place, message, expected, got, nearest }: Problem): string {
 /** The subject of a problem: a whole row, or one of its combinations. */
 export function partOf({ row, combination = "" }: Pick<Place, "row" | "combination">): string {
   return `${row} ${combination}`;
+}
+
+/** Some row numbers: the first, and how many there are. */
+export function numbersOf(rows: readonly number[]): ProblemGroup["rows"] {
+  return { first: rows.slice(0, asidesMax), count: rows.length };
+}
+
+/** Such as `rows 5, 15 and 23 look like headings, and row 56 like a total`. */
+export function asideWords(headings: ProblemGroup["rows"], totals: ProblemGroup["rows"]): string {
+  const one = (rows: ProblemGroup["rows"]) => rows.count === 1;
+  const look = one(headings.count > 0 ? headings : totals) ? "looks" : "look";
+  const [heading, total] = [one(headings) ? "a heading" : "headings", one(totals) ? "a total" : "totals"];
+  if (headings.count === 0) return `${rowsText(totals)} ${look} like ${total}`;
+  const rest = totals.count === 0 ? "" : `, and ${rowsText(totals)} like ${total}`;
+  return `${rowsText(headings)} ${look} like ${heading}${rest}`;
+}
+
+export function rowsText({ first, count }: ProblemGroup["rows"]): string {
+  if (count === 1) return `row ${first[0]}`;
+  if (count <= first.length) return `rows ${first.slice(0, -1).join(", ")} and ${first.at(-1)}`;
+  const shown = first.slice(0, -1);
+  return `rows ${shown.join(", ")} and ${count - shown.length} more`;
 }

@@ -20,6 +20,7 @@ const items = z.array(word).min(1).max(1_000);
 
 const startChoices = z.object({
   file: word,
+  job: word.optional(),
   sheet: text.optional(),
   model: text.optional(),
   prompt: text.optional(),
@@ -28,6 +29,7 @@ const startChoices = z.object({
   edition: text.optional(),
   fresh: z.boolean().optional(),
   skipInvalid: z.boolean().optional(),
+  skipHeadings: z.boolean().optional(),
   canary: z.boolean().optional(),
   repair: z.boolean().optional(),
 });

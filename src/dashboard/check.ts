@@ -3,10 +3,15 @@ import { lineOf } from "../launch.js";
 import { Refused } from "./asked.js";
 import type { Commands } from "./commands.js";
 import { flagsOf } from "./commands.js";
-import type { ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
+import type { JobQuestion, JobWay, ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
 
 const problemsMax = 2_000;
 const fixesMax = 40;
+
+interface PlanFinding {
+  message: string;
+  choice?: { found: string; continues: string | null; again: string };
+}
 
 /** What `bulkgen plan --json` prints, as far as the page shows it. */
 interface ParsedPlan {
@@ -18,9 +23,10 @@ interface ParsedPlan {
     got: string;
     nearest?: string;
     repair?: string;
+    aside?: "heading" | "total";
   }[];
-  blockers: { message: string }[];
-  warnings: { message: string }[];
+  blockers: PlanFinding[];
+  warnings: PlanFinding[];
   notes: string[];
   standings: Partial<Record<ItemStanding, number>>;
   models: { model: string; items: number; due: number; credits: number }[];
@@ -36,17 +42,16 @@ interface ParsedPlan {
 
 /** Plans a sheet. Throws Refused, with the command's message, if the command failed, for example without a key. */
 export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<SheetCheck> {
-  const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
-  if (stdout.trim() === "") throw new Refused(message);
-  const plan = JSON.parse(stdout) as ParsedPlan;
-  const due = plan.models.reduce((sum, model) => sum + model.due, 0);
-  const { new: _, ...existing } = plan.standings;
+  const { exit, plan } = await planned(choices, commands);
+  const { due, existing } = workOf(plan);
+  const question = await questionOf(plan, choices, commands);
+  const isAsked = ({ choice }: PlanFinding) => question !== null && choice !== undefined;
   return {
     job: plan.job,
     problems: plan.problems.slice(0, problemsMax).map(problemOf),
     problemCount: plan.problems.length,
-    blockers: plan.blockers.map((each) => each.message),
-    warnings: plan.warnings.map((each) => each.message),
+    blockers: messagesOf(plan.blockers.filter((each) => !isAsked(each))),
+    warnings: messagesOf(plan.warnings.filter((each) => !isAsked(each))),
     notes: plan.notes,
     due,
     existing,
@@ -56,6 +61,58 @@ export async function check(choices: StartChoices, commands: Pick<Commands, "ask
     models: plan.models,
     line: lineOf(["run", choices.file, ...flagsOf(choices)]),
     ready: exit === 0 && due > 0,
+    question,
+  };
+}
+
+async function planned(
+  choices: StartChoices,
+  commands: Pick<Commands, "ask">,
+): Promise<{ exit: number; plan: ParsedPlan }> {
+  const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
+  if (stdout.trim() === "") throw new Refused(message);
+  return { exit, plan: JSON.parse(stdout) as ParsedPlan };
+}
+
+function workOf({ models, standings }: ParsedPlan): Pick<SheetCheck, "due" | "existing"> {
+  const { new: _, ...existing } = standings;
+  return { due: models.reduce((sum, model) => sum + model.due, 0), existing };
+}
+
+const messagesOf = (findings: readonly PlanFinding[]) => findings.map(({ message }) => message);
+
+/**
+ * The ways on when items may be paid for already, each with its price. What `--job` does in a terminal is a button in
+ * the page. Rows with problems come first.
+ */
+async function questionOf(
+  plan: ParsedPlan,
+  choices: StartChoices,
+  commands: Pick<Commands, "ask">,
+): Promise<JobQuestion | null> {
+  const asked = plan.blockers.concat(plan.warnings).find(({ choice }) => choice !== undefined)?.choice;
+  if (asked === undefined || (plan.problems.length > 0 && !choices.skipInvalid)) return null;
+  const { found, continues, again } = asked;
+  const isOnlyThis = plan.blockers.every(({ choice }) => choice !== undefined);
+  const named = continues === null ? null : { ...choices, job: continues };
+  const other = named === null ? null : await planned(named, commands);
+  return {
+    found,
+    continues: named && other && wayOf(other.plan, named, other.exit === 0),
+    again: isOnlyThis ? wayOf(plan, { ...choices, job: again }, true) : null,
+  };
+}
+
+function wayOf(plan: ParsedPlan, choices: StartChoices, ready: boolean): JobWay {
+  const { due, existing } = workOf(plan);
+  return {
+    job: choices.job ?? plan.job,
+    due,
+    existing,
+    credits: plan.money,
+    forecast: due === 0 ? null : plan.requests.forecast,
+    line: lineOf(["run", choices.file, ...flagsOf(choices)]),
+    ready,
   };
 }
 
@@ -66,6 +123,7 @@ function problemOf({
   got,
   nearest,
   repair,
+  aside,
 }: ParsedPlan["problems"][number]): SheetProblem {
   const [, choices] = /^one of: ([^()]*)/.exec(expected) ?? [];
   const fixes = [repair, nearest, ...(choices?.split(", ").map((each) => each.trim()) ?? [])];
@@ -77,6 +135,7 @@ function problemOf({
     message,
     expected,
     got,
+    aside: aside ?? null,
     fixes: [...new Set(fixes.filter((fix) => fix !== undefined && fix !== ""))].slice(
       0,
       fixesMax,

@@ -57,8 +57,9 @@ export function wordsOf(act: Act): string[] {
 
 /** The flags that say how a sheet is read and run. */
 export function flagsOf(choices: StartChoices): string[] {
-  const { sheet, maxCredits, fresh, canary, repair } = choices;
+  const { job, sheet, maxCredits, fresh, canary, repair } = choices;
   return [
+    ...(job ? [`--job=${job}`] : []),
     ...(sheet ? [`--sheet=${sheet}`] : []),
     ...sheetFlags(choices),
     ...(maxCredits === undefined ? [] : [`--max-credits=${maxCredits}`]),

@@ -237,6 +237,8 @@ export interface CellChange {
 /** What a person sets before a sheet is started; absent values are not given. */
 export interface StartChoices extends SheetChoices {
   file: string;
+  /** The job that it belongs to; absent if bulkgen is to find it. */
+  job?: string;
   /** The sheet of a workbook; the first if it is absent. */
   sheet?: string;
   maxCredits?: number;
@@ -279,6 +281,24 @@ export interface SheetCheck {
   line: string;
   /** It can be started as it is. */
   ready: boolean;
+  /** For which job it can be started, if its items may be paid for already; null if there is no such question. */
+  question: JobQuestion | null;
+}
+
+/** A person decides whether a sheet continues an older job, or is paid for as a whole. */
+export interface JobQuestion {
+  found: string;
+  /** Null if no job of this workspace can be continued. */
+  continues: JobWay | null;
+  /** Null if something else keeps it from being started. */
+  again: JobWay | null;
+}
+
+/** What starting the sheet for this job would make, and cost. */
+export interface JobWay
+  extends Pick<SheetCheck, "job" | "due" | "existing" | "credits" | "forecast" | "line"> {
+  /** It can be started, unless there is nothing to make. */
+  ready: boolean;
 }
 
 export interface SheetProblem {
@@ -292,6 +312,8 @@ export interface SheetProblem {
   got: string;
   /** Values that would be right, the likeliest first. */
   fixes: string[];
+  /** What the row looks like, if not like one to make; null for any other problem. */
+  aside: "heading" | "total" | null;
 }
 
 /** `GET /api/models`: what models can be chosen, with their credits and the values of their parameters. */

@@ -26,6 +26,7 @@ const ofManifests = z.strictObject({
   params: texts,
   sheet: text,
   repair: flag,
+  skipHeadings: flag,
   maxItems: count.optional(),
   job: text,
   acceptForeignUse: flag,

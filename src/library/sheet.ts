@@ -23,6 +23,8 @@ export interface ReadSettings {
   sheet?: string;
   /** Undo what spreadsheets change, such as 16:9 into 16:09. */
   repair?: boolean;
+  /** Leave out rows that look like headings or totals. Default: false. */
+  skipHeadings?: boolean;
   /** Refuse a job that makes more items than this; 100,000 by default. */
   maxItems?: number;
 }
@@ -96,7 +98,7 @@ function shownRow(row: Row): ManifestRow {
 }
 
 function readingOf({ clock, cwd }: Host, settings: ReadSettings): ReadOptions {
-  const { model, prompt, params, sheet, repair = false, maxItems } = settings;
+  const { model, prompt, params, sheet, repair = false, skipHeadings = false, maxItems } = settings;
   return {
     defaults: {
       ...defined({ model, prompt }),
@@ -105,6 +107,7 @@ function readingOf({ clock, cwd }: Host, settings: ReadSettings): ReadOptions {
     cwd,
     today: localDay(clock.now()),
     repair,
+    skipHeadings,
     ...defined({ sheet, itemsMax: maxItems }),
   };
 }

@@ -1,10 +1,10 @@
-import type { Place, Problem } from "../core/problem.js";
+import { asideWords, numbersOf, type Place, type Problem } from "../core/problem.js";
 import { axesOf, type Combination, Layers } from "./combinations.js";
 import { ParamSets, type RowOptions, rowOf } from "./row.js";
-import { isKnown, labelled, outputName } from "./shape/columns.js";
+import { columnName, isKnown, labelled, outputName } from "./shape/columns.js";
 import { lostCellProblem } from "./shape/damage.js";
 import type { Row } from "./shape/manifest.js";
-import type { Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
+import type { Aside, Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
 import { Scope } from "./templates/scope.js";
 import {
@@ -22,6 +22,8 @@ export interface Expansion extends RowOptions {
   /** Defaults of the command line, overridden by those of the job. */
   defaults: Written;
   combinations: readonly Combination[];
+  /** The columns of the sheet. */
+  columns: readonly string[];
   /** The local date: the variable `today` of templates. */
   today: string;
 }
@@ -38,7 +40,8 @@ export class Expander {
   rendering: Rendering | null = null;
   private problems: Problem[] = [];
   /** Problems of the job's own texts, which are reported once and not for each row. */
-  private readonly told = new Set<string>();
+  private told = new Set<string>();
+  private readonly asides: Record<Aside, number[]> = { heading: [], total: [] };
   private readonly axisKeys: readonly string[];
   private readonly layers: readonly Layers[];
   private readonly sets = new ParamSets();
@@ -50,12 +53,68 @@ export class Expander {
 
   /** All rows of a source row, except those whose templates cannot be rendered. `index` counts source rows from 1. */
   add(row: SourceRow, index: number, rows: Row[]): void {
+    if (row.aside !== undefined && this.cannotBeMade(row, index)) {
+      this.setAside(row, row.aside);
+      return;
+    }
+    if (row.misfit !== undefined) {
+      this.problems.push(row.misfit);
+      return;
+    }
     for (const key of this.axisKeys)
       if (Object.hasOwn(row.cells, key)) this.problems.push(conflict(row, key));
     for (const layers of this.layers) {
       const made = this.made(row, index, layers);
       if (made) rows.push(made);
     }
+  }
+
+  /** How many rows were left out as headings and totals. */
+  get leftOut(): number {
+    return this.asides.heading.length + this.asides.total.length;
+  }
+
+  /** Which rows were left out, once everything is read. */
+  asideNotes(): string[] {
+    const { heading, total } = this.asides;
+    const left = this.leftOut;
+    if (left === 0) return [];
+    const all = asideWords(numbersOf(heading), numbersOf(total));
+    return [`${all}: ${left === 1 ? "it is" : "they are"} left out`];
+  }
+
+  private setAside({ file, number, mark, cells }: SourceRow, aside: Aside): void {
+    if (this.from.skipHeadings) {
+      this.asides[aside].push(number);
+      return;
+    }
+    this.problems.push({
+      place: { file, row: number, ...mark },
+      message: `the row looks like a ${aside}`,
+      expected: "a row to make; --skip-headings leaves out just the rows that look like headings or totals",
+      got: Object.values(cells)[0] ?? "",
+      aside,
+    });
+  }
+
+  /** Whether a row has a problem, or lacks what the other rows have, also with its defaults. */
+  private cannotBeMade(row: SourceRow, index: number): boolean {
+    if (row.misfit !== undefined) return true;
+    const { problems, told } = this;
+    this.problems = [];
+    this.told = new Set();
+    const made = this.layers.map((layers) => this.made(row, index, layers));
+    const isWrong = this.problems.length > 0 || made.includes(null);
+    this.problems = problems;
+    this.told = told;
+    const has = (column: string) => this.from.columns.includes(column);
+    const lacks = ({ model, prompt, inputs }: Row) =>
+      (model === "" && has("model")) ||
+      ((prompt ?? "").trim() === "" && Object.keys(inputs).length === 0 && has("prompt"));
+    // The header once more: no model is called so.
+    return (
+      isWrong || made.some((each) => each !== null && (lacks(each) || columnName(each.model) === "model"))
+    );
   }
 
   /** The problems since the last call. */

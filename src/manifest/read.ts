@@ -225,7 +225,8 @@ async function* partsOf(
     wrong ||= batch.problems.length > 0;
     yield { rows, problems: [...batch.problems, ...expander.take()] };
   }
-  const none = bound.rows === 0 && !wrong;
+  notes.push(...expander.asideNotes());
+  const none = bound.rows === expander.leftOut && !wrong;
   return {
     ...unusedOf(source, notes, expander.rendering?.templates.used ?? new Set(), bound.rows === 0),
     refusal: none ? noRows(file) : bound.exceeded ? bound.problem(file) : null,
@@ -252,7 +253,7 @@ function noIdNotes({ columns, job }: Source): string[] {
   ];
 }
 
-function expansionOf(file: string, { job }: Source, options: ReadOptions, bound: Bound): Expansion {
+function expansionOf(file: string, { job, columns }: Source, options: ReadOptions, bound: Bound): Expansion {
   return {
     file,
     job,
@@ -265,6 +266,8 @@ function expansionOf(file: string, { job }: Source, options: ReadOptions, bound:
     today: options.today ?? "",
     repair: options.repair ?? false,
     allowDamagedText: options.allowDamagedText ?? false,
+    skipHeadings: options.skipHeadings ?? false,
+    columns,
   };
 }
 

@@ -29,6 +29,8 @@ export interface RowOptions {
   repair: boolean;
   /** Pass text that a spreadsheet or a wrong encoding seems to have destroyed. */
   allowDamagedText: boolean;
+  /** Leave out rows that look like headings or totals and cannot be made. */
+  skipHeadings: boolean;
 }
 
 /** Makes a row from its cells and adds their problems. Never throws. */

@@ -45,19 +45,31 @@ const sheet = {
     .describe("params of rows that do not set them"),
   first: z.int().positive().optional().describe("only this many rows, from the first"),
   skip_invalid: z.boolean().optional().describe("leave out invalid rows instead of refusing the sheet"),
+  skip_headings: z.boolean().optional().describe("leave out rows that look like headings or totals"),
   edition: text.optional().describe("make everything again under this name, once"),
 };
 
 function sheetWords(given: Readonly<Record<string, unknown>>): string[] {
-  const { manifest, first, skip_invalid: skipInvalid, ...choices } = given as unknown as SheetInput;
+  const {
+    manifest,
+    first,
+    skip_invalid: skipInvalid = false,
+    skip_headings: skipHeadings = false,
+    ...choices
+  } = given as unknown as SheetInput;
   return [
     manifest,
     ...(first === undefined ? [] : [`--first=${first}`]),
-    ...sheetFlags({ ...choices, ...(skipInvalid === undefined ? {} : { skipInvalid }) }),
+    ...sheetFlags({ ...choices, skipInvalid, skipHeadings }),
   ];
 }
 
-type SheetInput = FlagChoices & { manifest: string; first?: number; skip_invalid?: boolean };
+type SheetInput = FlagChoices & {
+  manifest: string;
+  first?: number;
+  skip_invalid?: boolean;
+  skip_headings?: boolean;
+};
 
 const runWords = ({ run }: Readonly<Record<string, unknown>>) => (run === undefined ? [] : [String(run)]);
 const itemWords = (given: Readonly<Record<string, unknown>>) => given["items"] as string[];

@@ -2,8 +2,10 @@ import { toNumber } from "../core/money.js";
 import type { PlannedItem } from "../core/ports/draft.js";
 import { type Listing, mapped } from "../text/listing.js";
 import { isoOrNull } from "../text/times.js";
-import type { ExpectedFiles, Finding, Fit, ModelCost, Plan, Requests } from "./plan.js";
+import type { ExpectedFiles, Finding, Fit, JobChoice, ModelCost, Plan, Requests } from "./plan.js";
 import type { WorkflowStep } from "./workflow.js";
+
+type FindingDocument = Pick<Finding, "kind" | "message"> & { choice?: JobChoice };
 
 /** A plan for programs. Credits are plain numbers, times are ISO 8601. */
 export interface PlanDocument
@@ -56,8 +58,8 @@ export interface PlanDocument
   fit: Omit<Fit, "credits"> & { credits: number };
   files: ExpectedFiles;
   /** What blocks a run before its first request. */
-  blockers: Pick<Finding, "kind" | "message">[];
-  warnings: Pick<Finding, "kind" | "message">[];
+  blockers: FindingDocument[];
+  warnings: FindingDocument[];
   /** The steps of the manifest, if they were asked for. */
   graph?: { steps: (Omit<WorkflowStep, "credits"> & { credits: number })[] };
 }
@@ -94,7 +96,14 @@ export function planJson(plan: Plan, withGraph = false): PlanDocument {
       spent: toNumber(spent),
     },
     fit: { ...plan.fit, credits: toNumber(plan.fit.credits) },
-    blockers: plan.blockers.map(({ kind, message }) => ({ kind, message })),
-    warnings: plan.warnings.map(({ kind, message }) => ({ kind, message })),
+    blockers: plan.blockers.map(findingJson),
+    warnings: plan.warnings.map(findingJson),
   };
+}
+
+function findingJson(finding: Finding): FindingDocument {
+  const { kind, message } = finding;
+  return "choice" in finding && finding.choice
+    ? { kind, message, choice: finding.choice }
+    : { kind, message };
 }

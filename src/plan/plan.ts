@@ -207,6 +207,16 @@ export interface Fit {
   rowId: string | null;
 }
 
+/** Which job a run can be told to belong to, when its items may be paid for already. */
+export interface JobChoice {
+  /** What was found, without the ways on: `39 of 41 items were made before for job autumn (autumn.csv)`. */
+  found: string;
+  /** The job that has them; null if they are not of another job of this workspace. */
+  continues: string | null;
+  /** The job that makes and pays for all of them again. */
+  again: string;
+}
+
 /** Something to know before a run: one line for people, and its facts. */
 export type Finding = { message: string } & (
   | { kind: "no_subscription" }
@@ -226,11 +236,11 @@ export type Finding = { message: string } & (
   | { kind: "missing_files"; items: string[]; credits: Credits }
   | { kind: "early_settling"; seconds: number; atLeast: number }
   | { kind: "deadline"; until: string; finishAt: number }
-  | { kind: "made_before" }
-  | { kind: "partly_made_before" }
+  | { kind: "made_before"; choice?: JobChoice }
+  | { kind: "partly_made_before"; choice?: JobChoice }
   | { kind: "archived_before" }
   | { kind: "paid_before" }
-  | { kind: "others_run" }
+  | { kind: "others_run"; choice?: JobChoice }
   | { kind: "foreign_use" }
 );
 

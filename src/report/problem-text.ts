@@ -1,5 +1,12 @@
 import { isAbsolute, relative } from "node:path";
-import type { Digest, Place, Problem, ProblemGroup } from "../core/problem.js";
+import {
+  asideWords,
+  type Digest,
+  type Place,
+  type Problem,
+  type ProblemGroup,
+  rowsText,
+} from "../core/problem.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 const valueCharactersMax = 300;
@@ -38,17 +45,17 @@ export function problemsText({ told, count, repairs }: Digest, folder: string): 
   return [...lines, `and ${more} more: ${ways}`].join("\n");
 }
 
-function lineOf({ problem, times, rows, valuesDiffer }: ProblemGroup): string {
+function lineOf({ problem, times, rows, valuesDiffer, totals }: ProblemGroup): string {
+  if (problem.aside !== undefined) {
+    const left = rows.count + totals.count === 1 ? "it" : "just these";
+    return terminalText(
+      `${problem.place.file}: ${asideWords(rows, totals)}; --skip-headings leaves out ${left}`,
+    );
+  }
   if (rows.count < 2) return problemLine(problem) + again(times - 1);
   const { id: _id, combination: _combination, ...place } = problem.place;
   const ofRow = valuesDiffer ? ` in row ${place.row}` : "";
   return groupLine(problem, placeText(place, rowsText(rows)), ofRow);
-}
-
-function rowsText({ first, count }: ProblemGroup["rows"]): string {
-  if (count <= first.length) return `rows ${first.slice(0, -1).join(", ")} and ${first.at(-1)}`;
-  const shown = first.slice(0, -1);
-  return `rows ${shown.join(", ")} and ${count - shown.length} more`;
 }
 
 function again(times: number): string {

@@ -40,7 +40,9 @@ export function stateText({ run, alive, left }: Pick<RunOverview, "run" | "alive
   if (run.state === "running" && !alive) return "crashed";
   const isOver = run.state === "interrupted" || run.state === "finished";
   const waits = isOver && run.exit === "held" && (left?.awaiting.length ?? 0) > 0;
-  return waits ? "waits for approval" : run.state;
+  if (waits) return "waits for approval";
+  // A decision has given it something to do again.
+  return run.state === "interrupted" && run.exit === null && !alive ? "ready to continue" : run.state;
 }
 
 /** A run for programs: credits as numbers, times as ISO 8601. */

@@ -95,6 +95,10 @@ const problem = z.strictObject({
   got: z.string(),
   nearest: text("the nearest valid value").optional(),
   repair: text("the value before a spreadsheet changed it; --repair uses it").optional(),
+  aside: z
+    .enum(["heading", "total"])
+    .optional()
+    .describe("what the row looks like, if not like one to make; --skip-headings leaves it out"),
 });
 
 const finding = z.strictObject({
@@ -124,6 +128,16 @@ const finding = z.strictObject({
     "foreign_use",
   ]),
   message: text("one line for people"),
+  choice: z
+    .strictObject({
+      found: text("what was found, without the ways on"),
+      continues: text(
+        "the job that `--job` continues; null if none of this workspace has the items",
+      ).nullable(),
+      again: text("the job with which `--job` makes and pays for all of them again"),
+    })
+    .optional()
+    .describe("which job the run can be told to belong to"),
 });
 
 const step = z.strictObject({

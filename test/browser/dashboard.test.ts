@@ -479,13 +479,18 @@ describe("decide", () => {
     await page.keyboard.press("x");
     await page.getByText("Nothing waits for approval").waitFor();
     await page.goto(`${new URL(link).origin}/#/runs/1`);
-    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("ready to continue", { exact: true }).waitFor();
+    await page.getByRole("button", { name: /^Continue set \(1 item, \d+ credits?\)$/ }).waitFor();
+    expect(await page.locator("button.main").count()).toBe(1);
+    await page.goto(`${new URL(link).origin}/#/decide/approval`);
+    await page.getByRole("button", { name: /^Continue set \(1 item, \d+ credits?\)$/ }).click();
     await page.getByRole("dialog").getByText("1 item to submit").waitFor();
     await page
       .getByRole("dialog")
-      .getByRole("button", { name: /^Resume/ })
+      .getByRole("button", { name: /^Continue for/ })
       .click();
     await expect.poll(() => sandbox.madeSoFar().length).toBe(3);
+    await page.goto(`${new URL(link).origin}/#/runs/1`);
     await page.getByText("finished").first().waitFor();
     expect(complaints).toEqual([]);
   });

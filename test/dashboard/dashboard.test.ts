@@ -82,6 +82,79 @@ describe("start work", () => {
     expect(place.read("sheets/autumn.csv")).toContain("jar,plain-image,a jar");
   });
 
+  describe("the next version of a sheet under a new name", () => {
+    const winter = "id,model,prompt\ncup,plain-image,a cup\njar,plain-image,a jar\npot,plain-image,a pot\n";
+
+    test("continues the job that has most of it, or makes all of it again, each for its own price", async () => {
+      const { place, post, act, service } = await madeTwo();
+      place.write("winter.csv", winter);
+      const checked = await post<SheetCheck>("/api/check", { file: "winter.csv" });
+      expect(checked).toMatchObject({
+        ready: false,
+        problemCount: 0,
+        blockers: [],
+        question: {
+          found: "2 of 3 items were made before for job autumn (autumn.csv)",
+          continues: {
+            job: "autumn",
+            due: 1,
+            existing: { archived: 2 },
+            credits: { within: 2 },
+            ready: true,
+            line: "bulkgen run winter.csv --job=autumn",
+          },
+          again: { job: "winter", due: 3, credits: { within: 6 }, ready: true },
+        },
+      });
+      const choices = { file: "winter.csv", job: "autumn" };
+      expect(await act({ do: "start", choices, price: 2 })).toMatchObject({ exit: 0 });
+      expect(service.made.map(({ prompt }) => prompt)).toEqual(["a cup", "a jar", "a pot"]);
+      const after = await post<SheetCheck>("/api/check", { file: "winter.csv" });
+      expect(after).toMatchObject({ question: null, due: 0, existing: { archived: 3 } });
+    });
+
+    test("is made again for its price once a person has chosen that", async () => {
+      const { place, act, service } = await madeTwo();
+      place.write("winter.csv", winter);
+      const choices = { file: "winter.csv", job: "winter" };
+      expect(await act({ do: "start", choices, price: 6 })).toMatchObject({ exit: 0 });
+      expect(service.made).toHaveLength(5);
+    });
+
+    test("asks too when only a few of its items were made, and once its problems are fixed", async () => {
+      const { place, post } = await madeTwo();
+      const rows = ["a pot", "a pan", "a lid"].map((prompt, at) => `new${at},plain-image,${prompt}\n`);
+      const few = `id,model,prompt\ncup,plain-image,a cup\n${rows.join("")}`;
+      place.write("few.csv", `${few}bad,plain-imag,a bowl\n`);
+      const wrong = await post<SheetCheck>("/api/check", { file: "few.csv" });
+      expect(wrong).toMatchObject({ problemCount: 1, question: null });
+      place.write("few.csv", few);
+      expect(await post<SheetCheck>("/api/check", { file: "few.csv" })).toMatchObject({
+        warnings: [],
+        question: {
+          continues: { due: 3, credits: { within: 6 } },
+          again: { due: 4, credits: { within: 8 } },
+        },
+      });
+    });
+  });
+
+  test("headings and totals of a sheet are left out by one choice, which the command shows", async () => {
+    const { place, post } = await openDashboard();
+    place.write("set.csv", "id,model,prompt\nKitchen,,\ncup,plain-image,a cup\nTotal,,\n");
+    const checked = await post<SheetCheck>("/api/check", { file: "set.csv" });
+    expect(checked.problems).toMatchObject([
+      { row: 2, aside: "heading" },
+      { row: 4, aside: "total" },
+    ]);
+    expect(await post<SheetCheck>("/api/check", { file: "set.csv", skipHeadings: true })).toMatchObject({
+      ready: true,
+      due: 1,
+      problemCount: 0,
+      line: "bulkgen run set.csv --skip-headings",
+    });
+  });
+
   test("a price that has risen since it was shown is refused, and nothing is paid", async () => {
     const { kept, act, service } = await dropped(sheet.replace("plain-imag,", "plain-image,"));
     const started = await act({ do: "start", choices: { file: kept.file }, price: 1 });

@@ -63,7 +63,12 @@ describe("how a run stands", () => {
     [
       "has an item to approve",
       { exit: "held", counts: { archived: 2, failed: 1 }, awaiting: 1 },
-      "waits for you",
+      "waits for your approval",
+    ],
+    [
+      "has something to do again after a decision",
+      { counts: { archived: 1, planned: 1 } },
+      "ready to continue",
     ],
     ["has all its items approved by now", { exit: "held", counts: { archived: 2 } }, "finished"],
     [

@@ -30,7 +30,7 @@ test("a row is read with all that it says", async () => {
 });
 
 test("a row that says nothing has no id, no prompt, no output, one copy and priority 0", async () => {
-  const { rows } = await sheet("id,model,prompt,output,repeat,priority,x\n,,,,,,1\n");
+  const { rows } = await sheet("id,model,prompt,output,repeat,priority,x,y\n,,,,,,one,two\n");
   expect(rows).toMatchObject([
     { id: null, model: "", prompt: null, output: null, params: {}, inputs: {}, repeat: 1, priority: 0 },
   ]);

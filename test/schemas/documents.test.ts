@@ -127,6 +127,13 @@ describe("documents", () => {
     await called(0, place, "pick a02 --also --sandbox --json");
     await called(0, place, "pick a02 --undo --sandbox --json");
     await called(0, place, "export --sandbox --json");
+    for (const rows of [4, 12]) {
+      // The items of job set, in a sheet with another name: all of them, or the smaller part.
+      place.write(`next-${rows}.csv`, sheet(rows));
+      await called(rows === 4 ? 2 : 0, place, `plan next-${rows}.csv --sandbox --json`);
+    }
+    place.write("headings.csv", `${sheet(1)}\nKitchen,,\n`);
+    await called(2, place, "plan headings.csv --sandbox --json");
     await called(0, place, "redo a01 --yes --sandbox --json");
     await called(0, place, "pick a01-v2 --sandbox --json");
     const outputs = join(place.folder, "sandbox-outputs", "set");

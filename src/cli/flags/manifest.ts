@@ -78,6 +78,7 @@ export const manifestFlags = {
     allowDamagedText: toggle("accept text with signs of damage, such as ???? or #REF!", {
       fromFolder: "free",
     }),
+    skipHeadings: toggle("leave out rows that look like headings or totals", { fromFolder: "free" }),
     maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive, {
       fromFolder: "free",
     }),
@@ -152,6 +153,7 @@ export function readingOf(
     today: localDay(clock.now()),
     repair: flags.repair ?? false,
     allowDamagedText: flags.allowDamagedText ?? false,
+    skipHeadings: flags.skipHeadings ?? false,
     ...defined({ sheet, headerRow, delimiter, itemsMax: maxItems }),
   };
 }

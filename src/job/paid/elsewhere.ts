@@ -110,11 +110,15 @@ export async function paidElsewhere({
       const [were, are] = items === 1 ? ["was", "is"] : ["were", "are"];
       const paid = `${isInDoubt ? "may have been" : were} paid for`;
       const [gone, way] = wayTo(newest, workspace.root);
-      const what = `${items} of ${count(all.length, "item")} ${paid} in the workspace ${newest.root} (the newest on ${dateOf(newest.sentAt)})${gone} and ${agreed ? are : "would be"} paid again here, for ${inCredits(tally.credits)}`;
+      const found = `${items} of ${count(all.length, "item")} ${paid} in the workspace ${newest.root} (the newest on ${dateOf(newest.sentAt)})${gone}`;
+      const what = `${found} and ${agreed ? are : "would be"} paid again here, for ${inCredits(tally.credits)}`;
       if (agreed)
         return { refused: false, finding: { kind: "partly_made_before", message: `${what}; ${way}.` } };
       const message = `${what}: ${way}, --job ${shellWord(job)} pays for them again.`;
-      return { refused: true, finding: { kind: "made_before", message } };
+      return {
+        refused: true,
+        finding: { kind: "made_before", message, choice: { found, continues: null, again: job } },
+      };
     },
   };
 }

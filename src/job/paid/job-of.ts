@@ -14,7 +14,7 @@ import { type OtherJob, othersWith, sameShare } from "./other-jobs.js";
  * file's stem, so a renamed or copied file would start a new job and pay for everything again: the other jobs of the
  * workspace are searched for its items first.
  */
-export interface JobChoice {
+export interface GuessedJob {
   name: string;
   note: string | null;
   finding: Finding | null;
@@ -35,7 +35,7 @@ export async function guessJob(
   runs: readonly Run[],
   plan: Pick<Plan, "job" | "edition" | "items" | "unselected">,
   draft: Pick<Draft, "holds">,
-): Promise<JobChoice> {
+): Promise<GuessedJob> {
   const { job } = plan;
   const others = await othersWith(store, runs, plan, draft);
   const all = plan.items.length + plan.unselected.length;
@@ -52,8 +52,13 @@ export async function guessJob(
   if (paidFor.length === 0) return { name: job, note: null, finding: null };
   const made = new Set(paidFor.flatMap(({ paid }) => [...paid]));
   const kind = made.size >= all * sameShare ? "made_before" : "partly_made_before";
-  const message = `${made.size} of ${count(all, "item")} ${made.size === 1 ? "was" : "were"} made before ${whichJob(paidFor, job, plan.items)}.`;
-  return { name: job, note: null, finding: { kind, message } };
+  const [most] = paidFor as [OtherJob, ...OtherJob[]];
+  const what = `${made.size} of ${count(all, "item")} ${made.size === 1 ? "was" : "were"} made before`;
+  const message = `${what} ${whichJob(paidFor, job, plan.items)}.`;
+  const more = paidFor.length === 1 ? "" : ` and ${count(paidFor.length - 1, "other job")}`;
+  const found = `${what} for job ${most.name} (${basename(most.file)})${more}`;
+  const choice = { found, continues: most.name, again: job };
+  return { name: job, note: null, finding: { kind, message, choice } };
 }
 
 /** The end of the sentence: for which jobs, at what cost, and what to type. */

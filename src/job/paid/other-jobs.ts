@@ -29,7 +29,8 @@ export async function madeForOtherJobs(
       if (first === undefined) return null;
       const more = found.length === 1 ? "" : ` and ${found.length - 1} more`;
       const [was, are] = found.length === 1 ? ["was", "is"] : ["were", "are"];
-      const what = `${first.item.rowId}${more} ${was} made before for job ${first.by} and ${agreed ? are : "would be"} paid again, for ${inCredits(credits)}`;
+      const made = `${first.item.rowId}${more} ${was} made before for job ${first.by}`;
+      const what = `${made} and ${agreed ? are : "would be"} paid again, for ${inCredits(credits)}`;
       const way = "take the files from there and leave the rows out";
       if (agreed) {
         const message = `${what}; to avoid that, ${way}.`;
@@ -37,9 +38,10 @@ export async function madeForOtherJobs(
       }
       // The sheet may have taken the name of another one.
       const most = found.filter(({ by }) => by === first.by).length >= items.length * sameShare;
+      const choice = { found: made, continues: most ? first.by : null, again: job };
       const instead = most ? `--job ${shellWord(first.by)} continues that job; or ` : "";
       const message = `${what}: ${instead}${way}, or add --job ${shellWord(job)} to pay for them again.`;
-      return { refused: true, finding: { kind: "made_before", message } };
+      return { refused: true, finding: { kind: "made_before", message, choice } };
     },
   };
 }

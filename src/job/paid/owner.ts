@@ -93,7 +93,8 @@ export async function madeForOthers(
       if (agreed)
         return { refused: false, finding: { kind: "others_run", message: `${ways} to avoid that.` } };
       const message = `${ways}; or add --job ${shellWord(job)} to pay again.`;
-      return { refused: true, finding: { kind: "others_run", message } };
+      const choice = { found: `${ways}, or make and pay for them again`, continues: null, again: job };
+      return { refused: true, finding: { kind: "others_run", message, choice } };
     },
   };
 }

@@ -5,6 +5,7 @@ import { shortText } from "../../text/terminal.js";
 import { columnLetters, columnName, isKnown } from "../shape/columns.js";
 import type { LostCell, Source, SourceBatch } from "../shape/source.js";
 import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
+import { asideIn } from "./headings.js";
 import type { LostCells } from "./lost-cells.js";
 
 /** The lines with which `bulkgen export --failed` names the job and the edition that its rows belong to. */
@@ -63,13 +64,16 @@ export class SheetReader {
     } else if (header === null) this.begin(record, number);
     else if (this.at.likely === undefined && !this.isOneCell) {
       const wrong = this.shapeProblem(header, record);
-      if (wrong) this.read.problems.push(wrong);
+      const aside = asideIn(header, record, lost, number);
+      if (wrong && aside === undefined) this.read.problems.push(wrong);
       else
         this.read.rows.push({
           number,
           file,
           cells: this.cellsOf(header, record),
           ...(lost === undefined ? {} : { lost }),
+          ...(aside === undefined ? {} : { aside }),
+          ...(wrong === null ? {} : { misfit: wrong }),
         });
     }
   }
@@ -165,7 +169,7 @@ export class SheetReader {
     if (!this.plain) return Object.fromEntries(filled(header, record));
     const cells: Record<string, string> = {};
     for (let index = 0; index < header.length; index++) {
-      const cell = record[index] as string;
+      const cell = record[index] ?? "";
       if (!isEmpty(cell)) cells[header[index] as string] = cellText(cell);
     }
     return cells;

@@ -51,7 +51,14 @@ export interface SourceRow {
   marks?: Record<string, Mark>;
   /** Cells of a workbook that have no value here although the sheet shows one, by column. */
   lost?: Readonly<Record<string, LostCell>>;
+  /** What the row looks like, if not like one to make. */
+  aside?: Aside;
+  /** Its cells do not fit the header. Only of rows that look like something else. */
+  misfit?: Problem;
 }
+
+/** What people write between the rows of a sheet: the heading of a section, the header once more, or a total. */
+export type Aside = NonNullable<Problem["aside"]>;
 
 export interface LostCell {
   /** A formula error, a formula that was saved without its result, or a merged cell that is not the first. */

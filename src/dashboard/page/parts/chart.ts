@@ -27,7 +27,9 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
   const axis = { stroke: quiet, font: "11px system-ui, sans-serif", ticks: { show: false } };
   const isSum = data.kind === "sum";
   const { times, own, forecast } = seriesOf(data);
-  const bars = uPlot.paths.bars?.({ size: [0.8, 12] });
+  // A bar begins with its step, and the first step began before the run.
+  const from = isSum ? data.from : Math.min(data.from, Math.floor(data.from / data.stepMs) * data.stepMs);
+  const bars = uPlot.paths.bars?.({ size: [0.8, 12], align: 1 });
   const main: uPlot.Series = {
     stroke: accent,
     width: isSum ? 2 : 0,
@@ -45,7 +47,7 @@ export function drawChart(element: HTMLElement, data: ChartData): () => void {
       cursor: { show: false },
       padding: [8, 24, 0, 0],
       scales: {
-        x: { time: true, range: [data.from / 1_000, data.to / 1_000] },
+        x: { time: true, range: [from / 1_000, data.to / 1_000] },
         y: { range: [0, most * 1.05] },
       },
       axes: [

@@ -98,7 +98,7 @@ function PriceTable({ price: { items, credits: own, rest, note, total } }: { pri
             <tr>
               <td colSpan={2}>
                 {counted(rest.items, "item")}{" "}
-                {items.length === 0 ? "to submit" : "submitted along with them, as their run continues"}
+                {items.length === 0 ? "to submit" : "of the same run, which are made too"}
               </td>
               <td class="amount">{credits(rest.credits)}</td>
             </tr>

@@ -23,13 +23,30 @@ export function runStateWords(entry: RunEntry): string {
   if (alive) return "in progress";
   if (state === "running") return "crashed";
   if (state === "cancelled" || state === "paused") return state;
+  if (isReopened(entry)) return awaiting > 0 ? "waits for your approval" : "ready to continue";
   // It ended for an approval, or for a decision that may have been made since.
   if (exit === "held" && (counts.held ?? 0) === 0) {
     const { archived = 0, failed = 0 } = counts;
-    if (awaiting > 0 || wantedItems(counts) > archived + failed) return "waits for you";
+    if (awaiting > 0) return "waits for your approval";
+    if (wantedItems(counts) > archived + failed) return "waits for you";
     return failed > 0 ? someFailed : "finished";
   }
   return endings[exit as ExitName] ?? state;
+}
+
+/** A decision has given a run that had ended something to do again. */
+function isReopened({ state, alive, exit }: RunEntry): boolean {
+  return !alive && state === "interrupted" && exit === null;
+}
+
+/** Whether a person has decided about everything that the run waited for, and items are left. */
+export function goesOn(entry: RunEntry): boolean {
+  const { state, alive, exit, counts, awaiting } = entry;
+  const { archived = 0, failed = 0, held = 0 } = counts;
+  const isOpen = !alive && exit === "held" && state !== "cancelled" && state !== "paused";
+  return (
+    (isOpen || isReopened(entry)) && awaiting === 0 && held === 0 && wantedItems(counts) > archived + failed
+  );
 }
 
 /** A run that ended and has no items left: a later run of its job has those of its rows; variants are of no run. */

@@ -10,6 +10,7 @@ import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { performNow, propose, useDoing } from "../server/commands.js";
+import { NextSteps } from "./next-step.js";
 
 type WaitingItem = WaitingPage["items"][number];
 type Decision = "approved" | "rejected" | "again";
@@ -91,6 +92,7 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
   if (current === undefined)
     return (
       <Empty title="Nothing waits for approval">
+        <NextSteps />
         <p>A step with `approve` in a job file waits here until somebody has looked at what was made.</p>
       </Empty>
     );
@@ -150,7 +152,8 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
           What is approved is taken by the steps that wait for it. What is rejected stays in the archive, and
           nothing is made from it. Approving and rejecting cost nothing by themselves.
         </p>
-        {current.runId !== null && (
+        {open.length === 0 && <NextSteps />}
+        {current.runId !== null && open.length > 0 && (
           <p class="quiet small">
             When you are done, <a href={link("runs", current.runId)}>resume run {current.runId}</a>: it makes
             what waited. A run in progress goes on by itself.

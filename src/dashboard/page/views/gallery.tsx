@@ -25,7 +25,10 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
   const [typed, setTyped] = useState("");
   const [text, setText] = useState("");
   useEffect(() => after(250, () => setText(typed.trim())), [typed]);
-  const { files, isAll, error, more } = useFiles(text, run);
+  const found = useFiles(text, run);
+  const { isAll, error, more } = found;
+  const [mark, setMark] = useState<Mark>("all");
+  const files = found.files?.filter(marks[mark].shows) ?? null;
   const [open, setOpen] = useState<string | null>(null);
   const [isSelecting, setSelecting] = useState(false);
   const [selected, setSelected] = useState<ReadonlyMap<string, FileEntry>>(new Map());
@@ -58,6 +61,17 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
               onInput={(event) => setTyped(event.currentTarget.value)}
             />
           </label>
+          <select
+            aria-label="Show"
+            value={mark}
+            onChange={(event) => setMark(event.currentTarget.value as Mark)}
+          >
+            {Object.entries(marks).map(([name, { words }]) => (
+              <option key={name} value={name}>
+                {words}
+              </option>
+            ))}
+          </select>
           <button
             type="button"
             aria-pressed={isSelecting}
@@ -81,7 +95,7 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
       {files === null ? (
         <Waiting error={error} />
       ) : files.length === 0 ? (
-        <Empty title={text === "" ? "Nothing is archived yet" : "No file matches"} />
+        <Empty title={text === "" && mark === "all" ? "Nothing is archived yet" : "No file matches"} />
       ) : (
         <Grid
           files={files}
@@ -106,6 +120,20 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
     </div>
   );
 }
+
+type Mark = "all" | "picked" | "waiting" | "rejected" | "open";
+
+/** Which files are shown. */
+const marks: Readonly<Record<Mark, { words: string; shows(file: FileEntry): boolean }>> = {
+  all: { words: "All files", shows: () => true },
+  picked: { words: "Picked", shows: ({ picked }) => picked > 0 },
+  waiting: { words: "Waiting for approval", shows: ({ approval }) => approval === "waiting" },
+  rejected: { words: "Rejected", shows: ({ approval }) => approval === "rejected" },
+  open: {
+    words: "Neither picked nor rejected",
+    shows: ({ picked, approval }) => picked === 0 && approval !== "rejected",
+  },
+};
 
 function nameOf({ itemId, number }: FileEntry): string {
   return `${itemId} ${number}`;
@@ -395,6 +423,11 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
             <button type="button" onClick={pick} aria-pressed={picked > 0}>
               {picked > 0 ? "Picked" : "Pick"} <kbd>P</kbd>
             </button>
+            {file.approval === "waiting" && (
+              <button type="button" onClick={() => void performNow({ do: "reject", items: [file.name] })}>
+                Reject
+              </button>
+            )}
             <button type="button" onClick={() => propose(redoOf(rowId, file.name))}>
               Make it again…
             </button>
@@ -402,7 +435,7 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
               <Icon name="download" /> Download
             </a>
             <a class="button" href={link("items", itemId)}>
-              Its story
+              History
             </a>
           </div>
         </div>

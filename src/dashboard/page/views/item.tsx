@@ -121,7 +121,7 @@ export function redoOf(rowId: string, name: string): Proposal {
   return {
     title: `Make ${visible(rowId)} again`,
     words:
-      "The item is submitted once more and paid for once more. The file that is there stays until the new one is archived.",
+      "The item is submitted once more and paid for once more. The file that is there stays in the archive, as an earlier version.",
     act: { do: "redo", items: [name], price: 0 },
     price: "asked",
     verb: "Make it again",

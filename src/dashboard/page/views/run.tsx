@@ -8,7 +8,7 @@ import { Icon } from "../parts/dialog.js";
 import { Waiting } from "../parts/empty.js";
 import { QuotaGauge, ReasonNote } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
-import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
+import { endWords, goesOn, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
 import { Time, useTime } from "../parts/time.js";
 import { Clamped, Words } from "../parts/words.js";
@@ -17,6 +17,7 @@ import { useAnswer } from "../server/answer.js";
 import { post } from "../server/client.js";
 import { propose, tellError } from "../server/commands.js";
 import { ItemTable } from "./item-table.js";
+import { NextStep } from "./next-step.js";
 import { chartMs } from "./runs.js";
 
 /** One run: its progress, its cost, the forecast, its troubles, and every item. */
@@ -84,7 +85,8 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
 }
 
 function RunActions({ run }: { run: RunDetail }) {
-  const { id, job, alive, canResume, counts, state } = run;
+  const { id, job, alive, canResume, counts, state, awaiting } = run;
+  const waits = !alive && awaiting > 0;
   const failed = counts.failed ?? 0;
   const open = wantedItems(counts) - (counts.archived ?? 0);
   const openWords = `${counted(open, "item")} of ${job} ${open === 1 ? "is" : "are"} not archived`;
@@ -124,10 +126,16 @@ function RunActions({ run }: { run: RunDetail }) {
           Cancel
         </button>
       )}
+      {waits && (
+        <a class="button main" href={link("decide", "approval")}>
+          Approve {counted(awaiting, "item")}…
+        </a>
+      )}
+      {goesOn(run) && <NextStep run={run} />}
       {!alive && canResume && (
         <button
           type="button"
-          class="main"
+          class={waits || goesOn(run) ? "" : "main"}
           onClick={() =>
             propose({
               title: `Resume run ${id}`,
@@ -161,15 +169,15 @@ export function RetryButton({ run, failed }: { run: number; failed: number | nul
       type="button"
       onClick={() =>
         propose({
-          title: `Retry what failed in run ${run}`,
+          title: `Submit what failed in run ${run} again`,
           words: `${failed === null ? "All failed items are" : failed === 1 ? "The failed item is" : `${number(failed)} failed items are`} submitted again. An item fails again if its prompt or its input was the reason.`,
           act: { do: "retry", run, price: 0 },
           price: "asked",
-          verb: "Retry",
+          verb: "Submit again",
         })
       }
     >
-      Retry {failed === null ? "all" : number(failed)} failed
+      Submit {failed === null ? "all failed items" : counted(failed, "failed item")} again
     </button>
   );
 }

@@ -109,7 +109,8 @@ export function ScheduleDialog({ choices, onClose }: { choices: StartChoices; on
           </select>
         </label>
         <p>
-          It is run <b>{cronWords(cron)}</b>, in the time of {zone}. {runWords(choices)}
+          It is run <b>{cronWords(cron)}</b>, in the time of {zone}. {runWords(choices)} Nothing runs it
+          before <code>bulkgen schedule start</code> is open in this folder.
         </p>
         {error !== null && (
           <p class="alert" role="alert" dir="auto">

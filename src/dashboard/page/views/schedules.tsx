@@ -31,11 +31,18 @@ export function SchedulesView() {
           </p>
         </Empty>
       ) : (
-        <ul class="cards">
-          {data.map((schedule) => (
-            <ScheduleCard key={schedule.name} schedule={schedule} now={now} />
-          ))}
-        </ul>
+        <>
+          <p class="panel warn">
+            This page runs no schedule. What is due is run only while <code>bulkgen schedule start</code> is
+            open in this folder; <code>bulkgen schedule print</code> shows how the machine starts it by
+            itself.
+          </p>
+          <ul class="cards">
+            {data.map((schedule) => (
+              <ScheduleCard key={schedule.name} schedule={schedule} now={now} />
+            ))}
+          </ul>
+        </>
       )}
     </div>
   );
@@ -101,7 +108,7 @@ function ScheduleCard({ schedule, now }: { schedule: ScheduleEntry; now: number 
         )}
       </dl>
       {runs.length === 0 ? (
-        <p class="quiet">It has not been due yet.</p>
+        <p class="quiet">It has not run yet.</p>
       ) : (
         <table class="table">
           <caption class="unseen">Past runs</caption>
@@ -128,7 +135,6 @@ function ScheduleCard({ schedule, now }: { schedule: ScheduleEntry; now: number 
           </tbody>
         </table>
       )}
-      <p class="quiet small">`bulkgen schedule start` runs what is due while it is open.</p>
     </li>
   );
 }

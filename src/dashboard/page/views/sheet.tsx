@@ -158,6 +158,7 @@ function OpenSheet({ choices, setChoices, onSheet, onCopy, onRefused, standing }
             place={place}
             onPlace={setPlace}
             onFix={change}
+            onSkipHeadings={() => setChoices({ ...choices, skipHeadings: true })}
           />
         </div>
         <StartPanel

@@ -2,7 +2,15 @@ import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { forecastText } from "../../../report/forecast.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
-import type { LiveRun, ModelEntry, SheetCheck, StartChoices, StateCounts } from "../../shapes.js";
+import type {
+  JobQuestion,
+  JobWay,
+  LiveRun,
+  ModelEntry,
+  SheetCheck,
+  StartChoices,
+  StateCounts,
+} from "../../shapes.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { visible } from "../parts/visible.js";
 import { Words } from "../parts/words.js";
@@ -26,16 +34,29 @@ export function StartPanel({ choices, setChoices, checked, isAsShown, models, ru
   const [isScheduling, setScheduling] = useState(false);
   const { check, error, isBusy } = checked;
   const canStart = check?.ready === true && !isBusy && running === null;
-  const start = async () => {
-    if (check !== null && (await isAsShown())) propose(startOf(choices, check));
+  const start = async (chosen: StartChoices, way: StartWay) => {
+    if (await isAsShown()) propose(startOf(chosen, way));
   };
   return (
     <aside class="panel start-panel" aria-label="Start this sheet">
       <Price checked={checked} />
       <div class="start-actions">
-        <button type="button" class="main" disabled={!canStart} onClick={() => void start()}>
-          Run…
-        </button>
+        {check?.question ? (
+          <JobQuestionButtons
+            question={check.question}
+            disabled={isBusy || running !== null}
+            onStart={(way) => void start({ ...choices, job: way.job }, way)}
+          />
+        ) : (
+          <button
+            type="button"
+            class="main"
+            disabled={!canStart}
+            onClick={() => check !== null && void start(choices, check)}
+          >
+            Run…
+          </button>
+        )}
         <button type="button" disabled={error !== null} onClick={() => setScheduling(true)}>
           Save as a schedule…
         </button>
@@ -65,6 +86,43 @@ export function StartPanel({ choices, setChoices, checked, isAsShown, models, ru
   );
 }
 
+type StartWay = Omit<JobWay, "ready">;
+
+/** A sheet whose items may be paid for already continues their job, or makes and pays for all of them again. */
+function JobQuestionButtons({
+  question: { found, continues, again },
+  disabled,
+  onStart,
+}: {
+  question: JobQuestion;
+  disabled: boolean;
+  onStart: (way: JobWay) => void;
+}) {
+  return (
+    <>
+      <p dir="auto">{visible(found)}.</p>
+      {continues !== null && (
+        <button
+          type="button"
+          class="main"
+          disabled={disabled || !continues.ready || continues.due === 0}
+          onClick={() => onStart(continues)}
+        >
+          Continue {visible(continues.job)} ({number(continues.due)} new, {credits(continues.credits.within)})
+        </button>
+      )}
+      {continues !== null && continues.due === 0 && (
+        <p class="quiet small">Everything in it is made in {visible(continues.job)}: there is nothing new.</p>
+      )}
+      {again !== null && (
+        <button type="button" disabled={disabled} onClick={() => onStart(again)}>
+          Make all again ({credits(again.credits.within)})
+        </button>
+      )}
+    </>
+  );
+}
+
 function NothingToMake({ existing }: { existing: StateCounts }) {
   const states = orderedStates.filter((state) => (existing[state] ?? 0) > 0);
   if (states.every((state) => state === "archived"))
@@ -86,7 +144,7 @@ function NothingToMake({ existing }: { existing: StateCounts }) {
 
 function startOf(
   choices: StartChoices,
-  { job, due, existing: { archived = 0 }, forecast, line, credits: money }: SheetCheck,
+  { job, due, existing: { archived = 0 }, forecast, line, credits: money }: StartWay,
 ): Proposal {
   const rest =
     archived === 0
@@ -127,19 +185,34 @@ function Price({ checked: { check, error, isBusy } }: { checked: Checked }) {
       </p>
     );
   if (check === null) return <p class="quiet">Working out the price…</p>;
-  const { credits: money, due, existing, forecast, requests, models, blockers, warnings, notes } = check;
+  const {
+    credits: money,
+    due,
+    existing,
+    forecast,
+    requests,
+    models,
+    blockers,
+    warnings,
+    notes,
+    question,
+  } = check;
   const { archived = 0 } = existing;
   return (
     <div class={isBusy ? "price-box busy" : "price-box"} aria-live="polite">
-      <p class="figure">
-        {number(money.within)} <span class="quiet">{money.within === 1 ? "credit" : "credits"}</span>
-      </p>
-      <p class="quiet">
-        {counted(due, "item")} to make
-        {archived > 0 && `, ${number(archived)} archived already`}
-        {money.balance !== null &&
-          ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
-      </p>
+      {question === null && (
+        <p class="figure">
+          {number(money.within)} <span class="quiet">{money.within === 1 ? "credit" : "credits"}</span>
+        </p>
+      )}
+      {question === null && (
+        <p class="quiet">
+          {counted(due, "item")} to make
+          {archived > 0 && `, ${number(archived)} archived already`}
+          {money.balance !== null &&
+            ` · balance ${number(money.balance)}, then ${number(money.after ?? money.balance)}`}
+        </p>
+      )}
       {money.within < money.needed && <p>{capWords(money)}</p>}
       {money.inDoubt > 0 && <p>{doubtWords(money.inDoubt)}</p>}
       {forecast !== null && <p>{forecastText(forecast)}</p>}
@@ -215,6 +288,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   };
   const flags = [
     ["skipInvalid", "Skip rows with problems"],
+    ["skipHeadings", "Leave out headings and totals"],
     ["repair", "Repair values that are nearly right"],
     ["canary", "Make one item of each kind first"],
     ["fresh", "Make everything again, as a new edition"],
@@ -222,7 +296,7 @@ function Choices({ choices, setChoices, models }: Pick<PanelProps, "choices" | "
   const known = models.find(({ id }) => id === model);
   return (
     <div class="choices">
-      <h2 class="sub">For rows that do not say it</h2>
+      <h2 class="sub">Defaults for empty cells</h2>
       <label>
         Model
         <input
