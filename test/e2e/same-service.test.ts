@@ -1,3 +1,5 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newPlace, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";
@@ -48,6 +50,18 @@ test("P2: a service that has moved for good goes on under its new address: tasks
   expect(place.files().filter((name) => ids(items).some((id) => name.endsWith(`/${id}.png`)))).toHaveLength(
     items,
   );
+});
+
+test("P2: what the archive has of another address is not bought again without a history", async () => {
+  const { sandbox, place, proxy, old, command } = await moved();
+  expect((await run(place, ["resume"], { env: proxy.env })).code).toBe(0);
+  rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+  const refused = await command("run", "set.csv", "--yes");
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(/3 of 3 items are in the archive .* they would be paid again/);
+  expect((await command("run", "set.csv", "--yes", "--fresh")).code).toBe(0);
+  expect(sandbox.madeSoFar()).toHaveLength(2 * items);
+  expect(old).toContain("127.0.0.1");
 });
 
 test("P2: only an address where this user has worked before is taken for the same service", async () => {

@@ -89,6 +89,8 @@ export interface PlacesPort {
   usedIn(workspace: LoggedWorkspace): Promise<void>;
   /** The name of the service at an address: the address, unless a person has said that it is the same as an earlier one. */
   serviceAt(address: string): Promise<string>;
+  /** The addresses of services at which a user is known. */
+  originsOf(user: string): Promise<string[]>;
   /**
    * The service at `address` is the one that this user knows by `origin`, and has moved. Returns how many paid requests
    * were sent to the new address as to another service; null, and nothing is changed, if the user is not known there.

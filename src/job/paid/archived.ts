@@ -3,8 +3,10 @@ import { dirname, join } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js";
+import { itemKeys } from "../../core/identity.js";
 import { inCredits } from "../../core/money.js";
-import type { Draft } from "../../core/ports/draft.js";
+import type { NewItem } from "../../core/ports/store.js";
+import { hasReference } from "../../core/reference.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { indexFiles } from "../workspace/history.js";
@@ -23,12 +25,23 @@ interface Archived {
  */
 export async function inArchive(
   plan: AskedPlan,
-  { workspace, store, runs, agreed, draft }: Question,
+  { workspace, store, runs, agreed, draft, who, otherOrigins }: Question,
 ): Promise<PaymentSource<Archived>> {
   const { root, outFolder } = workspace;
   const own = jobFolder({ outFolder, jobName: plan.job });
   const mayBeRenamed = !agreed && runs.length === 0;
-  const lines = await linesIn(mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own], draft);
+  const isWanted = (key: string) => otherOrigins.length > 0 || draft.holds(key);
+  const lines = await linesIn(mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own], isWanted);
+  // A key has the address in it, so what was made at another address of the service has another key.
+  const keysElsewhere = otherOrigins.map((origin) =>
+    itemKeys({ origin, account: who.user, edition: plan.edition }),
+  );
+  const lineOf = ({ key, inputs, files, ...item }: NewItem) => {
+    const found = lines.get(key);
+    if (found !== undefined || hasReference(inputs)) return found;
+    const others = keysElsewhere.map((keyOf) => keyOf({ ...item, inputs: { ...inputs, ...files } }));
+    return others.map((other) => lines.get(other)).find((line) => line !== undefined);
+  };
   const unknown = async ({ line, folder }: { line: IndexLine; folder: string }) => {
     // The history knows the file: another request followed its task, or it is another job's in the same folder.
     if (line.task !== "" && (await store?.find(line.task))?.length) return undefined;
@@ -37,8 +50,8 @@ export async function inArchive(
     return isGone && line.task === "" ? undefined : { line, folder, isGone };
   };
   return {
-    has({ key }) {
-      const found = lines.get(key);
+    has(item) {
+      const found = lineOf(item);
       return found && unknown(found);
     },
     finding({ found: those, credits }: KnownItems<Archived>, { items: all }) {
@@ -56,16 +69,16 @@ export async function inArchive(
   };
 }
 
-/** The index lines of the plan's items in some jobs' folders, by item key. */
+/** The index lines of wanted items in some jobs' folders, by item key. */
 async function linesIn(
   folders: readonly string[],
-  draft: Pick<Draft, "holds">,
+  isWanted: (key: string) => boolean,
 ): Promise<Map<string, { line: IndexLine; folder: string }>> {
   const byKey = new Map<string, { line: IndexLine; folder: string }>();
   for (const folder of folders) {
     if (!existsSync(join(folder, indexName))) continue;
     for (const line of (await JobIndex.open(nodeDisk, folder)).latest())
-      if (draft.holds(line.key)) byKey.set(line.key, { line, folder });
+      if (isWanted(line.key)) byKey.set(line.key, { line, folder });
   }
   return byKey;
 }

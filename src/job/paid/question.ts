@@ -19,6 +19,8 @@ export interface Who {
  */
 export interface Question {
   who: Who;
+  /** Other addresses at which this user is known on this machine: a user id is of one service. */
+  otherOrigins: readonly string[];
   workspace: Pick<Workspace, "root" | "stateFile" | "outFolder">;
   account: Pick<OpenAccount, "spendLog">;
   clock: Clock;

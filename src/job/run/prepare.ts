@@ -134,7 +134,9 @@ async function asPaid(
   const { me, origin, job } = asked;
   const who = { user: me.user.id, origin };
   const unfinished = unfinishedOf(runs, plan.job, plan.edition);
-  const question = { ...asked, who, runs, unfinished, agreed: job !== null, guessed };
+  const origins = asked.sandbox ? [] : await asked.account.accounts.originsOf(who.user);
+  const otherOrigins = origins.filter((each) => each !== origin);
+  const question = { ...asked, who, otherOrigins, runs, unfinished, agreed: job !== null, guessed };
   const { blockers, warnings } = await paidAlready(plan, question, asked);
   plan.blockers.push(...blockers);
   plan.warnings.unshift(...warnings);

@@ -16,6 +16,12 @@ export function placeMethods({ sql, atomic, read }: Database): PlacesPort {
         return (row as { origin: string } | undefined)?.origin ?? address;
       }),
 
+    originsOf: (user) =>
+      read(function* () {
+        const rows = yield* sql("SELECT origin FROM accounts WHERE user_id = ? ORDER BY id").all(user);
+        return (rows as { origin: string }[]).map(({ origin }) => origin);
+      }),
+
     sameService: async (move) => atomic(() => join(sql, move)),
   };
 }

@@ -85,6 +85,7 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
       standings: { new: standing === "new" ? 2 : 1 },
     },
     {
+      otherOrigins: [],
       who: { user: "u", origin: owner.origin },
       workspace,
       clock,
