@@ -1,3 +1,4 @@
+import { isRefusal } from "../core/exit.js";
 import type { ItemStanding } from "../core/ports/draft.js";
 import { lineOf } from "../launch.js";
 import { Refused } from "./asked.js";
@@ -38,7 +39,9 @@ interface ParsedPlan {
 export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<SheetCheck> {
   const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
   if (stdout.trim() === "") throw new Refused(message);
-  const plan = JSON.parse(stdout) as ParsedPlan;
+  const document = JSON.parse(stdout) as unknown;
+  if (isRefusal(document)) throw new Refused(message);
+  const plan = document as ParsedPlan;
   const due = plan.models.reduce((sum, model) => sum + model.due, 0);
   const { new: _, ...existing } = plan.standings;
   return {

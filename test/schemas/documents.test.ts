@@ -494,7 +494,7 @@ describe("every", () => {
     const paths = withJson.map(([path]) => path.join(" "));
     const all: [string, DocumentDefinition][] = Object.entries(documents);
     for (const [name, { commands }] of all)
-      if (commands === undefined) expect([...Object.keys(written), "manifest"]).toContain(name);
+      if (commands === undefined) expect([...Object.keys(written), "manifest", "refusal"]).toContain(name);
     expect(new Set(paths.flatMap(documentsOf)).size).toBe(all.filter(([, { commands }]) => commands).length);
   });
 

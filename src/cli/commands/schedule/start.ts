@@ -77,7 +77,15 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     launch(command, schedule) {
       const why = whyNotAgreed(schedule, place.workspace);
       return why === null
-        ? launchScheduledRun(command, { program, root, environment: env, clock, watched: true, stderr })
+        ? launchScheduledRun(command, {
+            program,
+            root,
+            environment: env,
+            clock,
+            watched: true,
+            stderr,
+            jsonLines: flags.logFormat === "json",
+          })
         : refusedRun(why);
     },
     notify(schedule, event) {
