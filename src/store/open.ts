@@ -11,6 +11,7 @@ import {
   openSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -468,7 +469,7 @@ const moreFiles =
 /** Whether the error names a database that this user may write: then SQLite could not open it for want of descriptors. */
 function isWritableFile(message: string): boolean {
   const [path = ""] = message.split(": unable to open");
-  return existsSync(path) && mayWrite(path);
+  return (statSync(path, { throwIfNoEntry: false })?.isFile() ?? false) && mayWrite(path);
 }
 
 /** Whether the disk or another process keeps a database from being opened, so that its content is unknown. */

@@ -233,7 +233,7 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
 }
 
 /** How many pictures are shrunk at once: most of that work is outside of JavaScript. */
-const atOnce = 16;
+const atOnce = 4;
 
 /** The files in their order, some of them made ahead. */
 async function* previewsOf(things: readonly Thing[], making: Making): AsyncGenerator<GalleryFile, undefined> {
