@@ -89,12 +89,20 @@ function cannotLoad(error: unknown): boolean {
   );
 }
 
+const originals = new Map<string, string>();
+
+/** Errors of a database that is a copy are to name the file that the user knows. */
+export function copyOf(copy: string, original: string): void {
+  originals.set(copy, original);
+}
+
 /**
  * SQLite does not say which database it speaks of, and damage may show in any query. So wherever an error is caught, the
  * file's name is put before its message, once; that name then selects the advice for the user. A column whose JSON cannot
  * be read is damage that SQLite does not see.
  */
-export function named(path: string, error: unknown): unknown {
+export function named(given: string, error: unknown): unknown {
+  const path = originals.get(given) ?? given;
   const isFile = path !== "" && path !== ":memory:";
   if (isFile && error instanceof SyntaxError)
     return Object.assign(new Error(`${path}: a value in it is damaged`, { cause: error }), {

@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
 import { acceptedContent, type MediaContent } from "./check/content.js";
-import { folderBelow, holds, linked, numberedName, outputName, safeName } from "./disk/names.js";
+import { holds, isAboutName, linked, numberedName, outputName, placeFor, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
 import { type Temporary, temporaryName } from "./disk/temporary.js";
 import { type Partial, Partials } from "./download/partial.js";
@@ -209,8 +209,8 @@ async function placeReceived(
   try {
     if (!temporaryName.test(posix.basename(path)) || posix.normalize(path) !== path || path.startsWith(".."))
       return { kind: "try_again", reason: `${path} is not a temporary file of the archive` };
-    const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
-    const folder = await folderBelow(disk, request.jobFolder, posix.dirname(name));
+    const wanted = outputName(safeName(request.name), request.outputNumber, request.outputCount);
+    const { name, folder } = await placeFor(disk, request.jobFolder, wanted);
     const inBucket = await disk.inBucket?.(temporary);
     if ((await disk.size(temporary)) !== bytes || (inBucket && inBucket.sha256 !== sha256))
       return { kind: "try_again", reason: `the downloaded file ${temporary} is gone or not whole` };
@@ -239,8 +239,8 @@ async function receive<Result>(
   ports: SavePorts,
   use: (checked: Checked & { temporary: Temporary }) => Promise<Result>,
 ): Promise<Result | Exclude<SaveResult, { kind: "saved" }>> {
-  const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
-  const folder = await folderBelow(ports.disk, request.jobFolder, posix.dirname(name));
+  const wanted = outputName(safeName(request.name), request.outputNumber, request.outputCount);
+  const { name, folder } = await placeFor(ports.disk, request.jobFolder, wanted);
   const identity = identityOf(keyOf(request));
   const partial = await ports.partials.open(ports.disk, folder, identity);
   const { temporary } = partial;
@@ -299,8 +299,14 @@ async function reject(
 ): Promise<Extract<SaveResult, { kind: "try_again" }>> {
   const { index, outputNumber: output, jobFolder, name } = request;
   const facts = { item: index.item, task: index.task, output, bytes, sha256, reason };
-  const kept = await quarantine(disk, jobFolder, temporary.path, safeName(name), facts);
-  return { kind: "try_again", reason: `${reason} (kept as ${kept})`, sha256 };
+  const kept = await quarantine(disk, jobFolder, temporary.path, safeName(name), facts).catch(
+    (error: unknown) => {
+      // Something else is in the place of the quarantine: that must not stop the other files.
+      if (isAboutName(error)) return null;
+      throw error;
+    },
+  );
+  return { kind: "try_again", reason: kept === null ? reason : `${reason} (kept as ${kept})`, sha256 };
 }
 
 interface Checked {
@@ -429,7 +435,12 @@ async function makeWay(
     const line = typeof occupant === "string" ? index.find(occupant) : undefined;
     if (line?.file !== from || isSuperseded(from)) continue;
     if ((await disk.size(join(jobFolder, from))) === null) continue;
-    moved.push({ from, to: await supersede(disk, jobFolder, index, line) });
+    try {
+      moved.push({ from, to: await supersede(disk, jobFolder, index, line) });
+    } catch (error) {
+      // Something else is in the place of the folder for superseded files: the old file stays, and the new one lies beside it.
+      if (!isAboutName(error)) throw error;
+    }
   }
   return moved;
 }

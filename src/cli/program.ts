@@ -1,5 +1,5 @@
 import { EarlyExit, exitCode } from "../core/exit.js";
-import type { Machine } from "../machine.js";
+import type { Machine, OutputStream } from "../machine.js";
 import { ownVersion } from "../package-file.js";
 import type { Flag } from "../store/schedules.js";
 import { fromHome } from "../text/home.js";
@@ -9,6 +9,7 @@ import { completions } from "./completion.js";
 import { type FlagSet, nameOf } from "./flags/definition.js";
 import { commandHelp, programHelp } from "./help.js";
 import { reportError } from "./output/ending.js";
+import { asksForDocument, asksForJsonLines, withJsonLines } from "./output/json-stream.js";
 import type { CommandLine } from "./parse.js";
 import { topics } from "./topics.js";
 
@@ -18,14 +19,40 @@ import { topics } from "./topics.js";
  * version load nothing else, so that they start fast.
  */
 export async function runCommand(argv: readonly string[], machine: Machine): Promise<number> {
+  const isJson = asksForJsonLines(argv, machine) && !machine.stderr.isTTY;
+  const streams: Streams = { machine: isJson ? withJsonLines(machine) : machine, isJson, hasPrinted: false };
+  const { stdout } = machine;
+  const watched = asksForDocument(argv) ? noticing(stdout, () => (streams.hasPrinted = true)) : stdout;
+  streams.machine = { ...streams.machine, stdout: watched };
   try {
-    return await dispatch(argv, machine);
+    return await dispatch(argv, streams);
   } catch (error) {
-    return reportError(error, machine);
+    const json = asksForDocument(argv) && !streams.hasPrinted;
+    return reportError(error, streams.machine, { json, jsonLines: streams.isJson });
   }
 }
 
-async function dispatch(argv: readonly string[], machine: Machine): Promise<number> {
+/** Where a command prints, once it is known in which format. */
+interface Streams {
+  machine: Machine;
+  /** Standard error has only JSON. */
+  isJson: boolean;
+  hasPrinted: boolean;
+}
+
+/** The same stream, which tells of the first text that is written to it. */
+function noticing(stream: OutputStream, noticed: () => void): OutputStream {
+  return new Proxy(stream, {
+    get(target, name) {
+      if (name === "write") noticed();
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+async function dispatch(argv: readonly string[], streams: Streams): Promise<number> {
+  const { machine } = streams;
   const { stdout, stderr } = machine;
   if (argv[0] === "help") {
     const [, name = ""] = argv;
@@ -37,7 +64,7 @@ async function dispatch(argv: readonly string[], machine: Machine): Promise<numb
     );
     if (topics.some((each) => each.name === near))
       throw new EarlyExit("usage", `there is no help about ${JSON.stringify(name)}. Did you mean ${near}?`);
-    return dispatch([...argv.slice(1), "--help"], machine);
+    return dispatch([...argv.slice(1), "--help"], streams);
   }
   const path = leadingCommands(commandList, argv);
   const [next] = argv.slice(path.length);
@@ -53,7 +80,7 @@ async function dispatch(argv: readonly string[], machine: Machine): Promise<numb
   const { parseLine } = await import("./parse.js");
   const line = withHome(parseLine(commandList, argv), machine);
   if (line.help) return print(stdout, helpOf(line.path, stdout.columns));
-  return call(line, machine);
+  return call(line, streams);
 }
 
 /** The line with paths from the home folder, which a shell leaves as they are behind a `=`. */
@@ -85,13 +112,18 @@ function print(stream: Machine["stdout"], text: string): number {
   return exitCode("done");
 }
 
-async function call({ path, line, given, args }: CommandLine, machine: Machine): Promise<number> {
+async function call({ path, line, given, args }: CommandLine, streams: Streams): Promise<number> {
+  let { machine } = streams;
   const command = path.at(-1);
   if (!command?.load) {
     print(machine.stderr, helpOf(path, machine.stderr.columns));
     return exitCode("usage");
   }
   const [handler, flags] = await Promise.all([command.load(), flagsOf(command, line, args, machine)]);
+  if (flags["logFormat"] === "json" && !streams.isJson && !machine.stderr.isTTY) {
+    machine = withJsonLines(machine);
+    Object.assign(streams, { machine, isJson: true });
+  }
   try {
     if ("workspace" in (command.flags ?? {})) await agreeToFolder(command, line, args, flags, machine);
     const exit = await handler({ machine, flags, args, given } as never);

@@ -70,3 +70,22 @@ export class EarlyExit extends Error {
     super(message, options);
   }
 }
+
+/** What a command with `--json` prints that has nothing else to print: why it did not do its work. */
+export interface RefusedCommand {
+  exit: number;
+  exitName: ExitName;
+  /** `manifest` if the rows have problems. */
+  reason: ExitName | "manifest";
+  /** What happened, why, and what to do, for people. */
+  message: string;
+  /** The command to type now, if there is one. */
+  next: string | null;
+}
+
+/** Whether a document that a command printed says why it did not do its work. */
+export function isRefusal(document: unknown): document is RefusedCommand {
+  if (typeof document !== "object" || document === null) return false;
+  const keys = ["exit", "exitName", "reason", "message", "next"];
+  return Object.keys(document).length === keys.length && keys.every((key) => key in document);
+}

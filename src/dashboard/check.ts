@@ -1,3 +1,4 @@
+import { isRefusal } from "../core/exit.js";
 import type { ItemStanding } from "../core/ports/draft.js";
 import { lineOf } from "../launch.js";
 import { Refused } from "./asked.js";
@@ -71,7 +72,9 @@ async function planned(
 ): Promise<{ exit: number; plan: ParsedPlan }> {
   const { exit, stdout, message } = await commands.ask(["plan", choices.file, "--json", ...flagsOf(choices)]);
   if (stdout.trim() === "") throw new Refused(message);
-  return { exit, plan: JSON.parse(stdout) as ParsedPlan };
+  const document = JSON.parse(stdout) as unknown;
+  if (isRefusal(document)) throw new Refused(message);
+  return { exit, plan: document as ParsedPlan };
 }
 
 function workOf({ models, standings }: ParsedPlan): Pick<SheetCheck, "due" | "existing"> {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { AlarmClock } from "../clock.js";
-import { exitCode } from "../core/exit.js";
+import { exitCode, isRefusal } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf } from "../launch.js";
 import { leaves } from "../text/within.js";
 import { type Tool, tools } from "./tools.js";
@@ -136,7 +136,7 @@ function saidBy(words: readonly string[], { stdout, stderr }: LaunchedCommand, c
   // A run that ends with failed or held items has done what it could, and its document says so.
   return {
     said: { command: lineOf(words), exit, document, message },
-    isError: exit !== 0 && document === null,
+    isError: exit !== 0 && (document === null || isRefusal(document)),
   };
 }
 

@@ -192,6 +192,11 @@ export class Items {
     return this.draft.knownOf(this.keyOf(good, 1)) !== null;
   }
 
+  /** Whether the item of that key is paid for. */
+  isPaidKey(key: string): boolean {
+    return isPaid(this.draft.knownOf(key));
+  }
+
   /** Whether all that the row asks for is paid for, beside what rows before it ask for. */
   arePaid(good: GoodRow): boolean {
     return this.occurrencesOf(good).every((occurrence) =>

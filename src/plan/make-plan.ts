@@ -6,7 +6,7 @@ import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/dr
 import { type Problem, partOf } from "../core/problem.js";
 import { hasReference, isReference } from "../core/reference.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
-import type { End, Manifest, Part, Row } from "../manifest/shape/manifest.js";
+import { cellPlace, type End, type Manifest, type Part, type Row } from "../manifest/shape/manifest.js";
 import { count } from "../text/amounts.js";
 import { finishChains, References } from "./chains.js";
 import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
@@ -42,6 +42,7 @@ class Planning {
   hasChains = false;
   private readonly draft: Draft;
   readonly names = new ItemNames();
+  private readonly unwritable: { position: number; key: string; problem: Problem }[] = [];
   private readonly said = new Said();
   private readonly models: ReadonlyMap<string, Model>;
   /** The problems of the rows in the current part, by row and by combination. */
@@ -109,11 +110,39 @@ class Planning {
       },
       making.items,
     );
+    this.checkNames(row, position, making);
     for (const item of checked.unlessPaid ? making.items.keys() : [])
       this.items.expectPaid(position + item, checked.unlessPaid as Problem);
     if (checked.ifPaid !== undefined && isGood(checked) && making.items.length > 0)
       this.items.expectMade(position, checked, checked.ifPaid);
     this.references.add(row, position, making.items.length);
+  }
+
+  /** What is paid for is saved all the same, under another name; nothing else is bought for a name that cannot be written. */
+  private checkNames(row: Row, position: number, { items }: Making): void {
+    const { unwritable = () => null } = this.input;
+    const isLinked = hasReference(row.inputs);
+    for (const [index, { key, name }] of items.entries()) {
+      const trouble = unwritable(name);
+      if (trouble === null) continue;
+      const problem = {
+        place: cellPlace(row, row.output === null ? "id" : "output"),
+        message: `the file cannot be saved there: ${trouble}`,
+        expected: "a name below folders, or one that nothing else has",
+        got: name,
+      };
+      if (isLinked) this.items.expectPaid(position + index, problem);
+      else this.unwritable.push({ position: position + index, key, problem });
+    }
+  }
+
+  /** Refuses what is not paid for and could not be saved. Call it once the job's items are known. */
+  refuseUnwritable(): void {
+    for (const { position, key, problem } of this.unwritable) {
+      if (this.items.isPaidKey(key)) continue;
+      this.draft.problem(problem);
+      this.draft.refuseRow(position, problem.message);
+    }
   }
 
   /** Problems found while reading the row. */
@@ -205,6 +234,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   }
   const { known } = draft.counts();
   if (known > 0) planning.items.keepOccurrences();
+  planning.refuseUnwritable();
   planning.references.flush();
   const chained = finishChains(draft, planning.items, known > 0);
   const { selection, notes } = planning.choosing.finish(draft);

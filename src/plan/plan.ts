@@ -35,6 +35,8 @@ export interface PlanInput {
   sandbox: boolean;
   /** The rows' local files, if the service accepts them or they are published; without it, local paths are problems. */
   localInputs?: Pick<LocalInputs, "found" | "read">;
+  /** Why no file can be saved under an item's name; null if one can. */
+  unwritable?: (name: string) => string | null;
   /** Accept values that a spreadsheet changed as the original options, and report each. */
   repair?: boolean;
   /** The highest charge seen for a price group (`priceGroup`), which replaces the base price. */

@@ -1,5 +1,5 @@
 import { extname, join } from "node:path";
-import { holds, jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
+import { holds, isAboutName, jobFolder, numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { refusalOf } from "../archive/disk/space.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
 import { moveFile, supersede } from "../archive/move.js";
@@ -219,7 +219,13 @@ class Arrangement {
       return;
     }
     const from = file.file;
-    file.file = await moveFile(disk, this.folder, this.index, { line, name: wanted, item: item.rowId });
+    try {
+      file.file = await moveFile(disk, this.folder, this.index, { line, name: wanted, item: item.rowId });
+    } catch (error) {
+      if (!isAboutName(error)) throw error;
+      log.warn({ from, to: wanted }, `the file keeps its old name: ${(error as Error).message}`);
+      return;
+    }
     if (file.file === from) return;
     await store.moved(file.itemId, file.number, file.file);
     log.info({ from, to: file.file }, "renamed");

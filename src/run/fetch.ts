@@ -1,5 +1,5 @@
-import { join } from "node:path";
-import { jobFolder } from "../archive/disk/names.js";
+import { join, posix } from "node:path";
+import { jobFolder, safeName } from "../archive/disk/names.js";
 import { indexFacts } from "../archive/index-file.js";
 import type { SaveRequest } from "../archive/save.js";
 import { backoffMs, triesMax } from "../core/again.js";
@@ -105,6 +105,7 @@ export class Fetching {
     switch (result.kind) {
       case "saved":
         await store.saved(item.id, output.number, result);
+        this.tellElsewhere(item, result.file);
         if (result.bucket === undefined && this.saved.at(-1) !== item.id) this.saved.push(item.id);
         for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);
         return "saved";
@@ -123,6 +124,14 @@ export class Fetching {
         await tryAgain(ports, item, result);
         return "later";
     }
+  }
+
+  /** Tells of a file that could not be saved in the folder that its row wants. */
+  private tellElsewhere(item: Item, file: string): void {
+    const folder = posix.dirname(safeName(item.name));
+    if (folder === "." || file.startsWith(`${folder}/`)) return;
+    const message = `its folder ${folder} cannot be used, so the file was saved beside it`;
+    this.session.ports.log.warn({ item: item.rowId, file }, message);
   }
 
   /**

@@ -2,11 +2,12 @@ import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Clock } from "../clock.js";
-import { EarlyExit } from "../core/exit.js";
+import { EarlyExit, type ExitName, exitNameOf } from "../core/exit.js";
 import type { Schedules } from "../store/schedules.js";
 import { iso } from "../text/times.js";
 import type { Daemon } from "./daemon.js";
 import { nextDue } from "./due.js";
+import type { MetricsSource } from "./metrics.js";
 
 /** The state of the daemon over HTTP on loopback, for a watchdog: `/healthz`. */
 export interface HealthOptions {
@@ -32,6 +33,19 @@ export interface Health {
   running: readonly string[];
   /** What is due next (ISO 8601). */
   next: { schedule: string; dueAt: string } | null;
+  /** The scheduled run that ended last: the daemon may be well, and the service away. */
+  last: LastRun | null;
+}
+
+interface LastRun {
+  schedule: string;
+  /** ISO 8601. */
+  dueAt: string;
+  endedAt: string;
+  /** Null if a signal ended its process. */
+  exit: number | null;
+  exitName: ExitName | null;
+  note: string | null;
 }
 
 export interface RunningHealth {
@@ -41,12 +55,26 @@ export interface RunningHealth {
 }
 
 /** Throws EarlyExit when the port is taken. */
-export async function serveHealth(options: HealthOptions): Promise<RunningHealth> {
-  const app = healthApp(options);
-  const server = serve({ fetch: app.fetch, port: options.port, hostname: "127.0.0.1" });
+export function serveHealth(options: HealthOptions): Promise<RunningHealth> {
+  return onLoopback(healthApp(options), options.port, "--port");
+}
+
+/** Serves `/metrics`. Throws EarlyExit when the port is taken. */
+export function serveMetrics(source: MetricsSource, port: number): Promise<RunningHealth> {
+  const app = loopbackApp();
+  app.get("/metrics", async (context) => {
+    const { metricsText } = await import("./metrics.js");
+    const { text, type } = await metricsText(source);
+    return context.body(text, 200, { "content-type": type });
+  });
+  return onLoopback(app, port, "--metrics");
+}
+
+async function onLoopback(app: Hono, port: number, flag: string): Promise<RunningHealth> {
+  const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) =>
-      reject(new EarlyExit("usage", `--port: expected a free port, got ${options.port}: ${error.message}`)),
+      reject(new EarlyExit("usage", `${flag}: expected a free port, got ${port}: ${error.message}`)),
     );
     server.once("listening", () => resolve());
   });
@@ -60,11 +88,31 @@ export async function serveHealth(options: HealthOptions): Promise<RunningHealth
   };
 }
 
-function healthApp(options: HealthOptions): Hono {
+async function lastRun(schedules: Pick<Schedules, "scheduledRunsIn">): Promise<LastRun | null> {
+  const ended = await schedules.scheduledRunsIn("ended");
+  const last = ended.toSorted((a, b) => (a.endedAt ?? 0) - (b.endedAt ?? 0)).at(-1);
+  if (last === undefined) return null;
+  const { schedule, dueAt, endedAt, exit, note } = last;
+  return {
+    schedule,
+    dueAt: iso(dueAt),
+    endedAt: iso(endedAt ?? dueAt),
+    exit,
+    exitName: exitNameOf(exit),
+    note,
+  };
+}
+
+function loopbackApp(): Hono {
   const app = new Hono();
   app.use(async (context, next) =>
     loopbackHost.test(context.req.header("host") ?? "") ? next() : context.text("loopback names only\n", 421),
   );
+  return app;
+}
+
+function healthApp(options: HealthOptions): Hono {
+  const app = loopbackApp();
   app.get("/healthz", async (context) => {
     const { running, trouble, turnedAt } = options.daemon;
     const ok = options.clock.monotonic() - turnedAt < stalledMs && trouble === null;
@@ -74,7 +122,14 @@ function healthApp(options: HealthOptions): Hono {
       return at === null ? [] : [{ schedule: schedule.name, dueAt: iso(at) }];
     });
     const [first] = next.toSorted((a, b) => a.dueAt.localeCompare(b.dueAt));
-    const health: Health = { ok, trouble, schedules: all.length, running, next: first ?? null };
+    const health: Health = {
+      ok,
+      trouble,
+      schedules: all.length,
+      running,
+      next: first ?? null,
+      last: await lastRun(options.schedules),
+    };
     return context.json(health, ok ? 200 : 503);
   });
   return app;

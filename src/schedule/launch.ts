@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { Clock } from "../clock.js";
-import { exitCode, exitCodes } from "../core/exit.js";
+import { exitCode, exitCodes, isRefusal } from "../core/exit.js";
 import { type ItemState, wantedItems } from "../core/item.js";
 import { credits } from "../core/money.js";
 import type { Environment } from "../text/environment.js";
@@ -25,6 +25,8 @@ export interface LaunchOptions {
    * True: stdout is read for the summary, and stderr for the reason if there is none. False: both go to the terminal.
    */
   watched: boolean;
+  /** A watched run says everything on stderr in JSON, unless its schedule says otherwise. */
+  jsonLines?: boolean;
   /** Gets the stderr of a watched run. */
   stderr: Pick<Writable, "write">;
 }
@@ -44,7 +46,9 @@ export function launchScheduledRun(
   options: LaunchOptions,
 ): ScheduledProcess {
   const [file, ...first] = options.program;
-  const how = options.watched ? ["--json", "--quiet"] : [];
+  const format =
+    options.jsonLines && !words.some((word) => word.startsWith("--log-format")) ? ["--log-format=json"] : [];
+  const how = options.watched ? ["--json", "--quiet", ...format] : [];
   const stream = options.watched ? "pipe" : "inherit";
   const child = spawn(file, [...first, command, `--workspace=${options.root}`, ...how, ...words], {
     cwd: options.root,
@@ -57,9 +61,16 @@ export function launchScheduledRun(
     if (text.length < summaryCharactersMax) text += piece;
   });
   let said = "";
+  let unfinished = "";
   child.stderr?.setEncoding("utf8").on("data", (piece: string) => {
-    options.stderr.write(piece);
     said = (said + piece).slice(-saidCharactersMax);
+    // Whole lines, so that they do not mix with those of other runs.
+    const end = piece.lastIndexOf("\n") + 1;
+    if (end > 0) options.stderr.write(unfinished + piece.slice(0, end));
+    unfinished = end > 0 ? piece.slice(end) : unfinished + piece;
+  });
+  child.stderr?.on("end", () => {
+    if (unfinished !== "") options.stderr.write(`${unfinished}\n`);
   });
   const ended = endingOf(child, options.clock).then(
     ([exit, signal]) => endOf({ exit, signal, text, said }, options.clock.now()),
@@ -101,9 +112,11 @@ interface Ended {
 
 function endOf({ exit, signal, text, said }: Ended, now: number): ScheduledRunEnd {
   if (exit === null) return { ...nothing, exit, note: `its process was ended by ${signal}` };
-  const summary = readSummary(text);
+  const document = readDocument(text);
+  const summary = isSummary(document) ? document : null;
   if (summary === null) {
-    const note = lastMessage(said) ?? exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
+    const told = isRefusal(document) ? shortText(document.message, noteCharactersMax) : lastMessage(said);
+    const note = told ?? exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
     const resumeAt = exit === exitCode("unfinished") ? now + againMs : null;
     return { ...nothing, exit, note, resumeAt };
   }
@@ -127,11 +140,16 @@ function lastMessage(said: string): string | undefined {
   return message && shortText(message.slice("bulkgen: ".length), noteCharactersMax);
 }
 
-/** Null for a run that could not start: it has no summary. */
-function readSummary(text: string): Summary | null {
+/** What the process printed on stdout; null if that is no document. */
+function readDocument(text: string): unknown {
   try {
-    return JSON.parse(text) as Summary;
+    return JSON.parse(text);
   } catch {
     return null;
   }
+}
+
+/** A run that could not start has no summary; its document says why. */
+function isSummary(document: unknown): document is Summary {
+  return typeof document === "object" && document !== null && "counts" in document;
 }

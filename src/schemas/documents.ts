@@ -14,6 +14,7 @@ import {
 } from "./archive.js";
 import { fleet, fleetRebuild, migration } from "./fleet.js";
 import { plan } from "./plan.js";
+import { refusal } from "./refusal.js";
 import { event, order, report, runs, status, summary } from "./run.js";
 import { daemon, health, notification, removed, schedule, startedByHand, startUp } from "./schedules.js";
 import {
@@ -114,6 +115,10 @@ export const documents = {
     what: "all accounts of a sandbox",
     commands: ["sandbox account --all"],
     schema: z.array(sandboxAccount),
+  },
+  refusal: {
+    what: "why a command with `--json` did not do its work, whichever command it is",
+    schema: refusal,
   },
   event: { what: "a line of `--events`, and an event of the library", schema: event },
   notification: { what: "what `--notify` posts", schema: notification },

@@ -47,11 +47,15 @@ export const startedByHand = z.strictObject({
   note: text("its result in one line"),
 });
 
-export const daemon = z.strictObject({ url: text("the address of /healthz") });
+export const daemon = z.strictObject({
+  url: text("the address of /healthz"),
+  metrics: text("the address of /metrics; null without --metrics").nullable(),
+});
 
 export const startUp = z.strictObject({
   systemd: text("the text of a systemd service"),
   cron: text("a line for crontab"),
+  path: text("the first line of a crontab of your own, by which cron finds bulkgen and Node"),
 });
 
 const total = (what: string) => count(what).nullable();
@@ -87,4 +91,15 @@ export const health = z.strictObject({
   schedules: count("schedules of the workspace"),
   running: z.array(z.string()),
   next: z.strictObject({ schedule: z.string(), dueAt: time("when it is due") }).nullable(),
+  last: z
+    .strictObject({
+      schedule: z.string(),
+      dueAt: time("when it was due"),
+      endedAt: time("when it ended"),
+      exit: exit.nullable().describe("the exit code of its process; null if a signal ended it"),
+      exitName: exitName.nullable(),
+      note: text("its result in one line").nullable(),
+    })
+    .nullable()
+    .describe("the scheduled run that ended last; null if none has"),
 });

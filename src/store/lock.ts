@@ -34,6 +34,20 @@ export function takeLock(path: string): Lock | null {
   };
 }
 
+/** Whether a process has the lock, for a user who may only read its file. */
+export function isTaken(path: string): boolean {
+  const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: 0 });
+  try {
+    for (const statement of shared) db.exec(statement);
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw named(path, error);
+  } finally {
+    db.close();
+  }
+}
+
 const exclusive = ["BEGIN EXCLUSIVE"];
 /** Others may share it, but nobody can take it exclusively: until it ends, others cannot write what it has read. */
 const shared = ["BEGIN", "SELECT count(*) FROM sqlite_schema"];

@@ -1,17 +1,23 @@
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
+  copyFileSync,
   existsSync,
   fsyncSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { EarlyExit } from "../core/exit.js";
 import { noFolderSync } from "../core/ports/disk.js";
-import { named, openSqlite, type Sqlite, statements } from "../sqlite.js";
+import { copyOf, named, openSqlite, type Sqlite, statements } from "../sqlite.js";
 
 /** One version of a schema. A released version is never edited: the next change is another version. */
 export type Migration = (db: Sqlite) => void;
@@ -41,6 +47,7 @@ export class DatabaseTrouble extends Error {
  * database of a newer bulkgen.
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
+  if (path !== ":memory:" && existsSync(path) && !mayWrite(path)) return openCopy(path, migrations);
   let db: Sqlite | null = null;
   try {
     if (path !== ":memory:") makeOwnFile(path);
@@ -60,6 +67,66 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   } catch (error) {
     db?.close();
     throw named(path, error);
+  }
+}
+
+/**
+ * Whether this user may write a database and what SQLite puts beside it. Who may only read it is not shut out of commands
+ * that only read.
+ */
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    accessSync(dirname(path), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Opens a database to read it, also where this user may write neither the file nor its folder. */
+export function openReadOnly(path: string): Sqlite {
+  try {
+    const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: 10_000 });
+    db.pragma("schema_version");
+    return db;
+  } catch (error) {
+    // Without a write-ahead log beside it, SQLite would have to make one before it reads.
+    if (!refusedByDisk(error) || mayWrite(path)) throw error;
+    return openCopy(path, []);
+  }
+}
+
+/**
+ * A copy of a database in the folder for temporary files, with the newest schema, which refuses every write. Nothing but the
+ * open file is left of it.
+ */
+function openCopy(path: string, migrations: readonly Migration[]): Sqlite {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-read-"));
+  let db: Sqlite | null = null;
+  try {
+    const copy = join(folder, basename(path));
+    for (const end of ["", "-wal"])
+      if (existsSync(path + end)) {
+        copyFileSync(path + end, copy + end);
+        chmodSync(copy + end, 0o600);
+      }
+    db = openSqlite(copy);
+    copyOf(copy, path);
+    db.pragma("journal_mode = DELETE");
+    // A reader without migrations checks for itself what it reads.
+    if (migrations.length > 0) {
+      migrate(db, ":memory:", migrations);
+      refuseForeignCode(db, path, migrations);
+    }
+    db.pragma("temp_store = MEMORY");
+    db.pragma("query_only = ON");
+    return db;
+  } catch (error) {
+    db?.close();
+    throw named(path, error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -134,7 +201,7 @@ function ownCode(migrations: readonly Migration[]): ReadonlySet<string> {
 
 /** Throws SQLite's error if any page of a database is damaged. A query notices only the pages that it reads. */
 export function refuseDamaged(path: string): void {
-  const db = openSqlite(path, { readonly: true, fileMustExist: true });
+  const db = openReadOnly(path);
   try {
     const found = String(db.pragma("quick_check(1)", { simple: true }));
     if (found === "ok") return;
@@ -371,8 +438,12 @@ export function wayOut(error: unknown): string | null {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (error instanceof NewerDatabase) return "update bulkgen";
   if (error instanceof DatabaseTrouble) return error.todo;
+  if ((error as Error).name === "SqliteMissing")
+    return "install bulkgen again with this Node: SQLite is one of its optional packages";
   if (path !== undefined && /^(EACCES|EPERM|EROFS)$/.test(String(code)))
     return `let this user read and write ${path}`;
+  if (/^(EMFILE|ENFILE)$/.test(String(code)) || (code === "SQLITE_CANTOPEN" && isWritableFile(message)))
+    return moreFiles;
   switch (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM|BUSY|CORRUPT|NOTADB)/.exec(String(code))?.[1]) {
     case "FULL":
       return "free some space on its disk";
@@ -390,6 +461,15 @@ export function wayOut(error: unknown): string | null {
     default:
       return null;
   }
+}
+
+const moreFiles =
+  "this process may not open more files: raise the limit with `ulimit -n 1024` and run the command again";
+
+/** Whether the error names a database that this user may write: then SQLite could not open it for want of descriptors. */
+function isWritableFile(message: string): boolean {
+  const [path = ""] = message.split(": unable to open");
+  return (statSync(path, { throwIfNoEntry: false })?.isFile() ?? false) && mayWrite(path);
 }
 
 /** Whether the disk or another process keeps a database from being opened, so that its content is unknown. */
@@ -411,6 +491,9 @@ export function madeWritable(code: string | undefined, what: string): string {
     case "ENOSPC":
     case "EDQUOT":
       return `free some space for ${what}`;
+    case "EMFILE":
+    case "ENFILE":
+      return `raise the number of files that a process may open (\`ulimit -n 1024\`) for ${what}`;
     case "ENOTDIR":
     case "EEXIST":
       return `see that no file lies in the way of ${what}`;

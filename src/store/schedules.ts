@@ -1,8 +1,15 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import type { Credits } from "../core/money.js";
-import { named, openSqlite, type Sql, statements } from "../sqlite.js";
-import { type Migration, openDatabase, refuseForeignCode, schemaOf, transactions } from "./open.js";
+import { named, type Sql, statements } from "../sqlite.js";
+import {
+  type Migration,
+  openDatabase,
+  openReadOnly,
+  refuseForeignCode,
+  schemaOf,
+  transactions,
+} from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
 
@@ -120,7 +127,7 @@ export type SchedulesReader = Pick<Schedules, "all" | "scheduledRuns" | "close">
 /** Null if there are none. Throws NewerDatabase, or SQLite's error. Opening them otherwise is a change of the file. */
 export function readSchedules(path: string): SchedulesReader | null {
   if (!existsSync(path)) return null;
-  const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
+  const db = openReadOnly(path);
   try {
     refuseForeignCode(db, path, migrations);
     if (schemaOf(db, path, migrations.length) > 0)
@@ -133,9 +140,6 @@ export function readSchedules(path: string): SchedulesReader | null {
   db.close();
   return null;
 }
-
-/** How long a reader waits for a database that is being made or recovered. */
-const busyMs = 10_000;
 
 function readerOn(sql: Sql, path: string): Omit<SchedulesReader, "close"> {
   return {

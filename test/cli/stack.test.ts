@@ -45,6 +45,11 @@ test("P24: a message shows names from outside without control characters, and ke
   const written: string[] = [];
   const stderr = { write: (text: string) => written.push(text) };
   const error = new EarlyExit("usage", "which?\n  a\u001b]0;owned\u0007\u001b[2J\u202e\n  b");
-  expect(await reportError(error, { stderr, cwd: "/" } as unknown as Machine)).toBe(2);
+  expect(
+    await reportError(error, { stderr, env: {}, clock: { now: () => 0 }, cwd: "/" } as unknown as Machine, {
+      json: false,
+      jsonLines: false,
+    }),
+  ).toBe(2);
   expect(written.join("")).toBe("bulkgen: which?\n  a\n  b\n");
 });

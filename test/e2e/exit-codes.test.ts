@@ -88,9 +88,12 @@ describe.concurrent("every documented exit code is reached", () => {
     if (!isProcess) running = started(place, words, service);
     const end = await (running ?? start(place, words, service)).ended;
     expect(end, end.stderr).toMatchObject({ code, signal: null });
-    if (begins) expect(JSON.parse(end.stdout)).toMatchObject({ exit: code, exitName: name });
-    else {
-      expect(end.stdout).toBe("");
+    expect(JSON.parse(end.stdout)).toMatchObject({ exit: code, exitName: name });
+    if (!begins) {
+      expect(JSON.parse(end.stdout)).toMatchObject({
+        reason: expect.any(String),
+        message: expect.any(String),
+      });
       expect(end.stderr).toMatch(/^bulkgen: /m);
     }
     // A stack is for defects alone; it names the positions in the bundle with their modules.

@@ -266,6 +266,8 @@ steps:
     await service.down();
     await going.prints(/service unreachable/);
     for (const line of ["status", "status --all", "report"]) await called(0, place, `${line} --json`);
+    const env = { ...service.env, BULKGEN_API_KEY: "svc_short" };
+    await called(3, place, "account --json", { env });
     await service.up();
     await going.ended;
   });
@@ -398,9 +400,9 @@ steps:
     });
     schedules.close();
     for (const line of ["schedule list", "schedule show", "schedule show nightly", "schedule print"])
-      await called(0, place, `${line} --json`);
+      await called(0, place, `${line} --json`, { env: { PATH: "/usr/local/bin:/usr/bin:/bin" } });
     await called(0, place, "report --json");
-    await served(place, "schedule start --json", async ({ url }) => {
+    await served(place, "schedule start --json --metrics 0", async ({ url }) => {
       check("health", await (await fetch(`${url}/healthz`)).json(), place);
     });
     await called(0, place, "schedule remove gone --json");
@@ -501,7 +503,7 @@ describe("every", () => {
     const paths = withJson.map(([path]) => path.join(" "));
     const all: [string, DocumentDefinition][] = Object.entries(documents);
     for (const [name, { commands }] of all)
-      if (commands === undefined) expect([...Object.keys(written), "manifest"]).toContain(name);
+      if (commands === undefined) expect([...Object.keys(written), "manifest", "refusal"]).toContain(name);
     expect(new Set(paths.flatMap(documentsOf)).size).toBe(all.filter(([, { commands }]) => commands).length);
   });
 

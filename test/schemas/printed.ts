@@ -1,5 +1,6 @@
 import { commandList, leadingCommands } from "../../src/cli/command-list.js";
 import { parseLine } from "../../src/cli/parse.js";
+import { isRefusal } from "../../src/core/exit.js";
 import { type DocumentDefinition, type DocumentName, documents } from "../../src/schemas/documents.js";
 
 /** A document that a command printed, and the name of its schema. */
@@ -18,7 +19,10 @@ export function printedBy(args: readonly string[], stdout: string): PrintedDocum
   if (stdout === "" || !(isEvents || flags.includes("--json")) || flags.includes("--help")) return [];
   if (isEvents)
     return lines(stdout).map((line) => described(["event"], JSON.parse(line), `${args.join(" ")}`));
-  return [described(documentsOf(parsedPath(args)), JSON.parse(stdout), args.join(" "))];
+  const value: unknown = JSON.parse(stdout);
+  // A line that cannot be parsed is refused too.
+  const names: DocumentName[] = isRefusal(value) ? ["refusal"] : documentsOf(parsedPath(args));
+  return [described(names, value, args.join(" "))];
 }
 
 /** The command that a line begins with, such as `schedule show` of `schedule show NAME`. */

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import filenamify from "filenamify";
 import type { Disk, FileContent } from "../../core/ports/disk.js";
 import type { Run } from "../../core/ports/store.js";
@@ -96,6 +96,42 @@ export async function folderBelow(disk: Disk, jobFolder: string, below: string):
       throw Object.assign(new Error(`${folder} is a symbolic link; expected a folder`), { code: "ELOOP" });
   }
   return folder;
+}
+
+/** Errors that a disk gives for one name and not for others. */
+const aboutName = new Set([
+  "ELOOP",
+  "ENOTDIR",
+  "EEXIST",
+  "EISDIR",
+  "ENAMETOOLONG",
+  "EINVAL",
+  "EILSEQ",
+  "EACCES",
+  "EPERM",
+]);
+
+/** Whether another name may do: the disk as a whole accepts files, as far as this error shows. */
+export function isAboutName(error: unknown): boolean {
+  return aboutName.has(String((error as { code?: unknown } | null)?.code));
+}
+
+/**
+ * The folder for a file of that name, and the name in it. Where its own folder cannot be made, because a link or a file is
+ * in its place, the file lies at the top of the job's folder, as `FOLDER-NAME`: one row's name never keeps its file from
+ * being saved. Rejects with errors of the disk.
+ */
+export async function placeFor(
+  disk: Disk,
+  jobFolder: string,
+  name: string,
+): Promise<{ folder: string; name: string }> {
+  try {
+    return { folder: await folderBelow(disk, jobFolder, posix.dirname(name)), name };
+  } catch (error) {
+    if (!isAboutName(error)) throw error;
+    return { folder: jobFolder, name: safeName(name.replaceAll("/", "-")) };
+  }
 }
 
 /** The folder of a run's files: one below the output folder, named after the job. Absolute. */

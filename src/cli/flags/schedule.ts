@@ -49,6 +49,14 @@ export const scheduleStartFlags = {
     defaultText: "any free port",
     inFiles: "never",
   }),
+  metrics: option(
+    "<port>",
+    "serve figures for Prometheus at /metrics on this port of 127.0.0.1",
+    portNumber,
+    {
+      inFiles: "never",
+    },
+  ),
   ...logFlags("info"),
   ...scheduleFlags,
 };

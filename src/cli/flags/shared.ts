@@ -40,7 +40,7 @@ export const workspaceFlags = {
     { inFiles: "own files" },
   ),
   json: toggle("print one JSON document on stdout", { inFiles: "never" }),
-  quiet: toggle("show no progress on stderr", { fromFolder: "free" }),
+  quiet: toggle("show no progress, and no summary if all is well", { fromFolder: "free" }),
 };
 export type WorkspaceFlags = FlagsOf<typeof workspaceFlags>;
 

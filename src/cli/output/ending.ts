@@ -1,31 +1,69 @@
 import { readFileSync } from "node:fs";
 import { withoutKeys } from "../../api/key.js";
-import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
+import { EarlyExit, type ExitName, exitCode, type RefusedCommand } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import { packageFile } from "../../package-file.js";
-import { terminalLines } from "../../text/terminal.js";
+import { jsonText, terminalLines } from "../../text/terminal.js";
 import { fileTrouble } from "../settings/file-trouble.js";
+import { print } from "./print.js";
 
 /**
  * Turns what a command throws into one clear message and the documented exit code. Errors that no command foresaw are
  * defects: their stack is printed, so that they can be reported.
  */
-export async function reportError(error: unknown, { stderr, cwd }: Machine): Promise<number> {
+export async function reportError(error: unknown, machine: Machine, how: Reporting): Promise<number> {
   if (error instanceof EarlyExit) {
     if (error.problems) {
       const { problemsText } = await import("../../report/problem-text.js");
-      stderr.write(`${withoutKeys(problemsText(error.problems, cwd))}\n`);
+      machine.stderr.write(`${withoutKeys(problemsText(error.problems, machine.cwd))}\n`);
     }
-    stderr.write(`bulkgen: ${withoutKeys(terminalLines(error.message))}\n`);
-    return exitCode(error.exit);
+    const reason = error.problems ? "manifest" : error.exit;
+    return tell(error.exit, reason, error.message, machine, how);
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   const exit = exitOf(error);
   const text =
     exit === "crash" ? `${stackWithModules(stack ?? message)}\n${defect}` : await refusal(error, message);
-  stderr.write(`bulkgen: ${withoutKeys(terminalLines(text))}\n`);
-  return exitCode(exit);
+  return tell(exit, exit, text, machine, how);
 }
+
+/** What a program reads: `json`, a document on stdout, if the command has not printed its own; `jsonLines`, the log on stderr. */
+export interface Reporting {
+  json: boolean;
+  jsonLines: boolean;
+}
+
+function tell(
+  exitName: ExitName,
+  reason: RefusedCommand["reason"],
+  text: string,
+  { stdout, stderr, env, clock }: Machine,
+  { json, jsonLines }: Reporting,
+): number {
+  const message = withoutKeys(terminalLines(text));
+  const exit = exitCode(exitName);
+  const refusal: RefusedCommand = { exit, exitName, reason, message, next: nextAfter(exitName, message) };
+  if (jsonLines) {
+    const time = new Date(clock.now()).toISOString();
+    stderr.write(`${jsonText({ level: "error", time, ...refusal, msg: message })}\n`);
+  } else stderr.write(`bulkgen: ${message}\n`);
+  if (json) print({ json }, { stdout, env }, "refusal", refusal, () => message);
+  return exit;
+}
+
+/** The command that the message names, else what usually helps; null if the message says all there is to do. */
+function nextAfter(exit: ExitName, message: string): string | null {
+  const [, named] = /`(bulkgen [^`]+)`/.exec(message) ?? [];
+  return named ?? usualNext[exit] ?? null;
+}
+
+const usualNext: Partial<Record<ExitName, string>> = {
+  crash: "bulkgen doctor",
+  key: "bulkgen doctor",
+  unreachable: "bulkgen doctor",
+  locked: "bulkgen status",
+  interrupted: "bulkgen resume",
+};
 
 const defect =
   "This is a defect of bulkgen, unless a file of the workspace is damaged: `bulkgen doctor` checks them.";

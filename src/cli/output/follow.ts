@@ -63,7 +63,7 @@ function reasonOf(error: Error, { cwd }: Machine): string {
 /** Prints the summary of a run, on stderr if stdout is for events, and returns how the run ended. */
 async function showOutcome(
   outcome: Outcome,
-  flags: { json?: boolean; events?: boolean },
+  flags: { json?: boolean; events?: boolean; quiet?: boolean },
   { display, machine }: { display: Display; machine: Machine },
 ): Promise<RunEnd> {
   const { exit } = outcome.execution;
@@ -82,9 +82,12 @@ async function showOutcome(
     ),
     skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
   };
-  print(flags, { ...machine, stdout: stream }, "run", summaryJson(facts), (style) =>
-    summarise(shown, style, machine.cwd),
-  );
+  // Cron sends mail about whatever is printed.
+  const isSilent = flags.quiet && !flags.json && exit === "done";
+  if (!isSilent)
+    print(flags, { ...machine, stdout: stream }, "run", summaryJson(facts), (style) =>
+      summarise(shown, style, machine.cwd),
+    );
   return { exit, facts, stops: outcome.execution.stops };
 }
 

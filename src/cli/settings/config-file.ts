@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { slipIn } from "../../manifest/formats/yaml-slips.js";
 import type { Environment } from "../../text/environment.js";
+import { homeFolder } from "../../text/home.js";
 
 /** A setting of a file: the words that its flag takes, one for each time the flag would be given. */
 interface FileSetting {
@@ -27,7 +27,7 @@ export function workspaceConfig(root: string): string {
 
 export function userConfig(environment: Environment): string {
   return join(
-    environment["XDG_CONFIG_HOME"] || join(environment["HOME"] || homedir(), ".config"),
+    environment["XDG_CONFIG_HOME"] || join(homeFolder(environment), ".config"),
     "bulkgen",
     configName,
   );

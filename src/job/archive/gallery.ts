@@ -204,6 +204,7 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
   const { picked, picks, signal, onProgress } = making;
   const columns = differingColumns(things);
   const cards: GalleryCard[] = [];
+  const files = previewsOf(things, making);
   for (const thing of things) {
     if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; the gallery was not written");
     const { item } = thing;
@@ -223,12 +224,31 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
       isEarlier: vanished,
       isPicked: !picked && picks.has(item.id),
       state: stateOf(item, picked),
-      file: isFile ? await fileOf(thing, making) : null,
+      file: isFile ? ((await files.next()).value ?? null) : null,
       trouble: isFile ? null : await troubleOf(item, making),
     });
     onProgress(cards.length, things.length);
   }
   return cards;
+}
+
+/** How many pictures are shrunk at once: most of that work is outside of JavaScript. */
+const atOnce = 4;
+
+/** The files in their order, some of them made ahead. */
+async function* previewsOf(things: readonly Thing[], making: Making): AsyncGenerator<GalleryFile, undefined> {
+  const outputs = things.filter((thing) => "file" in thing);
+  const ahead: Promise<GalleryFile>[] = [];
+  for (let next = 0; next < outputs.length || ahead.length > 0; ) {
+    while (ahead.length < atOnce && next < outputs.length) {
+      const made = fileOf(outputs[next++] as ArchivedOutput, making);
+      // It is awaited in its turn; until then its error is not one that nobody handles.
+      made.catch(() => undefined);
+      ahead.push(made);
+    }
+    yield (await ahead.shift()) as GalleryFile;
+  }
+  return undefined;
 }
 
 function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["state"] {

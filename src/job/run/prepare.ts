@@ -5,6 +5,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import { indexName } from "../../archive/index-file.js";
+import { unwritableFolder, unwritableNames } from "../../archive/writable.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { inCredits, sumOf } from "../../core/money.js";
@@ -189,6 +190,13 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = unfinishedOf(runs, name, edition);
   const isOthers = unfinished !== undefined && !isOwn(unfinished, { user: me.user.id, origin });
+  const folder = jobFolder({ outFolder: asked.workspace.outFolder, jobName: name });
+  const inTheWay = unwritableFolder(folder);
+  if (inTheWay !== null)
+    throw new EarlyExit(
+      "usage",
+      `no output can be saved: ${inTheWay}. Move it away, or choose another folder with --out`,
+    );
   const input: PlanInput = {
     manifest,
     draft,
@@ -215,6 +223,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     caps: await spendingCaps(asked, isOthers ? null : (unfinished?.id ?? null)),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox || place !== null ? { localInputs: inputs } : {}),
+    unwritable: unwritableNames(folder),
   };
   for (const problem of publishProblem(manifest)) draft.problem(problem);
   const plan = await makePlan(input, opened.begun);

@@ -3,7 +3,7 @@ import { hostname, userInfo } from "node:os";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import type { Reason } from "../../core/reason.js";
-import { type Lock, takeLock } from "../../store/lock.js";
+import { isTaken, type Lock, takeLock } from "../../store/lock.js";
 import { openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 
@@ -109,7 +109,12 @@ export function fileLockOwner(lockFile: string): LockOwner | null {
   } catch {
     return null;
   }
-  const lock: Lock | null = takeLock(lockFile);
+  let lock: Lock | null;
+  try {
+    lock = takeLock(lockFile);
+  } catch {
+    return isTaken(lockFile) ? lockOwner : null;
+  }
   if (lock === null) return lockOwner;
   try {
     rmSync(noteOf(lockFile), { force: true });

@@ -3,12 +3,12 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Accounts, LoggedWorkspace } from "../../core/ports/accounts.js";
 import type { Run, Store } from "../../core/ports/store.js";
-import { openSqlite } from "../../sqlite.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { type QuotaReader, quotaOn } from "../../store/accounts/quota-reader.js";
 import { openBrowser } from "../../store/browse/browser.js";
 import type { Browser } from "../../store/browse/pages.js";
 import { sqliteDatabase } from "../../store/on-sqlite.js";
+import { openReadOnly } from "../../store/open.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Database } from "../../store/script.js";
 import { type NewsReader, newsOn } from "../../store/workspace/news.js";
@@ -132,9 +132,6 @@ async function reading<Reader extends object>(
     const opened = await openPostgres({ address: database, clock });
     return { ...readerOn(opened), close: () => opened.close() };
   }
-  const db = openSqlite(file, { readonly: true, timeout: busyMs });
+  const db = openReadOnly(file);
   return { ...readerOn(sqliteDatabase(db, clock)), close: async () => void db.close() };
 }
-
-/** How long a reader waits for a database that is being made or recovered. */
-const busyMs = 10_000;

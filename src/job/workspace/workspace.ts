@@ -1,9 +1,9 @@
 import { existsSync, statSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { type DatabaseAddress, databaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
+import { homeFolder } from "../../text/home.js";
 import { leaves } from "../../text/within.js";
 import { identityFile, isOther, readIdentity, type WorkspaceIdentity, workspacesFolder } from "./identity.js";
 
@@ -82,7 +82,7 @@ function addressOf(url: string, sandbox: boolean): DatabaseAddress {
 export function sharedFolderOf(env: WorkspaceHints["env"]): string {
   const { XDG_STATE_HOME: given = "" } = env;
   // The XDG specification wants a relative path ignored: each current folder would have a quota of its own.
-  const state = isAbsolute(given) ? given : join(env["HOME"] || homedir(), ".local", "state");
+  const state = isAbsolute(given) ? given : join(homeFolder(env), ".local", "state");
   return join(state, "bulkgen");
 }
 

@@ -25,6 +25,7 @@ export function asideIn(
   let amounts = 0;
   let textColumn = "";
   let isTotal = false;
+  let isSentence = false;
   for (let index = 0; index < record.length; index++) {
     const cell = record[index] as string;
     if (isEmpty(cell)) continue;
@@ -37,6 +38,7 @@ export function asideIn(
     }
     if (++texts > 1) return undefined;
     textColumn = header[index] ?? "";
+    isSentence = /\s/.test(text);
     isTotal = totalWords.test(text);
   }
   if (isTotal || (texts === 0 && amounts > 0)) return "total";
@@ -44,8 +46,9 @@ export function asideIn(
   const merged = Object.values(lost);
   const isAcross = merged.every(({ kind, text }) => kind === "merged" && topOf(text) === row);
   if (!isAcross) return undefined;
-  // A prompt alone is a row whose other cells were forgotten.
-  const isHeading = textColumn !== "" && (textColumn !== "prompt" || merged.length > 0);
+  // A prompt or the key of a model alone is a row whose other cells were forgotten.
+  const isForgotten = textColumn === "prompt" || (textColumn === "model" && !isSentence);
+  const isHeading = textColumn !== "" && (!isForgotten || merged.length > 0);
   return isHeading ? "heading" : undefined;
 }
 

@@ -3,9 +3,9 @@ import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
 import { minus } from "../../core/money.js";
 import type { Amount } from "../../core/ports/accounts.js";
-import { named, openSqlite } from "../../sqlite.js";
+import { named, type Sqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
-import { NewerDatabase, refuseForeignCode } from "../open.js";
+import { NewerDatabase, openReadOnly, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
 import { toldPath } from "../workspace/own-paths.js";
 import { refuseStrangeNames } from "../workspace/workspace.js";
@@ -239,7 +239,7 @@ export function openBrowser(
   { stateFile, root }: { stateFile: string; root: string },
   clock: Clock,
 ): Browser & { close(): Promise<void> } {
-  const db = openSqlite(stateFile, { readonly: true, fileMustExist: true });
+  const db = openReadOnly(stateFile);
   try {
     db.pragma("busy_timeout = 5000");
     const found = Number(db.pragma("user_version", { simple: true }));
@@ -267,7 +267,7 @@ export interface ChangeWatch {
 }
 
 export function watchChanges(stateFile: string): ChangeWatch {
-  let opened: { db: ReturnType<typeof openSqlite>; file: string } | null = null;
+  let opened: { db: Sqlite; file: string } | null = null;
   const fileNow = () => {
     const stat = statSync(stateFile, { throwIfNoEntry: false });
     return stat ? `${stat.dev}:${stat.ino}` : null;
@@ -283,7 +283,7 @@ export function watchChanges(stateFile: string): ChangeWatch {
       if (file !== opened?.file) close();
       if (file === null) return "none";
       try {
-        opened ??= { db: openSqlite(stateFile, { readonly: true, fileMustExist: true }), file };
+        opened ??= { db: openReadOnly(stateFile), file };
         return `${file}:${opened.db.pragma("data_version", { simple: true })}`;
       } catch (error) {
         close();

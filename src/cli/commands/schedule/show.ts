@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import { historyOf } from "../../../job/workspace/status.js";
 import { type Workspace, workspaceExists } from "../../../job/workspace/workspace.js";
@@ -148,6 +149,9 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   const { root } = workspaceToChange(flags, machine);
   const [node, main] = machine.program;
   const [systemd, cron] = [systemdService({ node, main, root }), cronLine({ node, main, root })];
+  // The crontab's own PATH is short: with this one, cron finds what this shell has found.
+  const path = `PATH=${machine.env["PATH"] ?? dirname(node)}`;
+  const own = `# In a crontab of your own, this line first, so that cron finds bulkgen and Node:\n${path}`;
   const hint = "# Or, without systemd, one line for crontab -e:";
   const only = onlyHere(machine, root);
   const missing =
@@ -158,8 +162,8 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
     flags,
     machine,
     "schedule-print",
-    { systemd, cron },
-    () => `${systemd}\n\n${hint}\n${cron}${missing}`,
+    { systemd, cron, path },
+    () => `${systemd}\n\n${hint}\n${cron}\n\n${own}${missing}`,
   );
 }
 

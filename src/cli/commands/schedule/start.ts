@@ -1,13 +1,14 @@
 import { hostname } from "node:os";
 import { EarlyExit, exitCode } from "../../../core/exit.js";
 import type { Log } from "../../../core/ports/send.js";
+import { figuresOf, type RunFigures } from "../../../job/workspace/figures.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { deliver } from "../../../notify/deliver.js";
 import { newsNotification } from "../../../notify/facts.js";
 import { targetsOf } from "../../../notify/target.js";
 import { Daemon, type DaemonEvent, type ScheduledProcess } from "../../../schedule/daemon.js";
-import { serveHealth } from "../../../schedule/health.js";
+import { serveHealth, serveMetrics } from "../../../schedule/health.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
 import { takeLock } from "../../../store/lock.js";
 import { NewerDatabase } from "../../../store/open.js";
@@ -77,7 +78,15 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     launch(command, schedule) {
       const why = whyNotAgreed(schedule, place.workspace);
       return why === null
-        ? launchScheduledRun(command, { program, root, environment: env, clock, watched: true, stderr })
+        ? launchScheduledRun(command, {
+            program,
+            root,
+            environment: env,
+            clock,
+            watched: true,
+            stderr,
+            jsonLines: flags.logFormat === "json",
+          })
         : refusedRun(why);
     },
     notify(schedule, event) {
@@ -86,19 +95,44 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     },
   });
   const health = await serveHealth({ daemon, schedules, clock, port: flags.port });
-  print(
-    flags,
-    machine,
-    "schedule-start",
-    { url: health.url },
-    () => `running the schedules of ${root} until Ctrl-C; health at ${health.url}/healthz`,
-  );
   try {
-    await daemon.go(stop);
-    await Promise.all(sending);
+    const metrics =
+      flags.metrics === undefined
+        ? null
+        : await serveMetrics(
+            { schedules, runs: () => figures(place), now: () => clock.now() },
+            flags.metrics,
+          );
+    try {
+      const figuresAt = metrics === null ? "" : `, metrics at ${metrics.url}/metrics`;
+      print(
+        flags,
+        machine,
+        "schedule-start",
+        { url: health.url, metrics: metrics?.url ?? null },
+        () => `running the schedules of ${root} until Ctrl-C; health at ${health.url}/healthz${figuresAt}`,
+      );
+      await daemon.go(stop);
+      await Promise.all(sending);
+    } finally {
+      await metrics?.close();
+    }
   } finally {
     await health.close();
   }
+}
+
+/** The figures of all workspaces that the schedules use: for rehearsals and not. */
+async function figures({ machine, workspace, schedules }: DaemonPlace): Promise<RunFigures[]> {
+  const places = new Map<string, Workspace>();
+  for (const schedule of await schedules.all()) {
+    if (whyNotAgreed(schedule, workspace) !== null) continue;
+    const place = await workspaceOfRuns(schedule, workspace, machine);
+    places.set(place.stateFile, place);
+  }
+  const all: RunFigures[] = [];
+  for (const place of places.values()) all.push(...(await figuresOf(place, machine.clock)));
+  return all;
 }
 
 /** The end of a run that was not started. */

@@ -1,0 +1,71 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, readdirSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { wayOut } from "../../src/store/open.js";
+import { main, newPlace, type Place, run } from "./command.js";
+import { sheet } from "./sheet.js";
+
+/** Root may write everything, so another user has to do the reading then. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** Runs the built command as a user who may only read what others may. */
+function asReader(place: Place, line: string) {
+  const env = { ...place.env, HOME: tmpdir(), XDG_STATE_HOME: "", XDG_CONFIG_HOME: "" };
+  const words = [main, ...line.split(" "), "--sandbox"];
+  return spawnSync(process.execPath, words, { cwd: place.folder, env, encoding: "utf8", ...nobody });
+}
+
+/** Gives or takes what the owner has allowed, in the whole folder. */
+function setModes(folder: string, folderMode: number, fileMode: number): void {
+  chmodSync(folder, 0o755);
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (statSync(path).isDirectory()) setModes(path, folderMode, fileMode);
+    else chmodSync(path, fileMode);
+  }
+  chmodSync(folder, folderMode);
+}
+
+const reading = [
+  "status",
+  "status --all",
+  "export",
+  "find picture",
+  "verify --read-data",
+  "report --since 1d",
+  "pick",
+];
+
+test("a user who may only read the workspace can run the commands that only read, and changes nothing", async () => {
+  const place = newPlace();
+  place.write("set.csv", sheet(2));
+  expect(await run(place, ["run", "set.csv", "--sandbox", "--yes"])).toMatchObject({ code: 0 });
+  const before = place.files();
+  chmodSync(dirname(place.root), 0o755);
+  setModes(place.root, 0o555, 0o444);
+  try {
+    for (const line of reading) {
+      const end = asReader(place, line);
+      expect(end.status, `${line}: ${end.stderr}`).toBe(0);
+    }
+    const refused = asReader(place, "run set.csv --yes --fresh");
+    expect(refused.status).toBe(2);
+    expect(refused.stderr).not.toMatch(/^ {4}at /m);
+  } finally {
+    setModes(place.root, 0o755, 0o644);
+  }
+  expect(place.files()).toEqual(before);
+});
+
+test("what keeps a database from being opened is named truly", () => {
+  const missing = Object.assign(new Error("SQLite cannot be loaded"), { name: "SqliteMissing" });
+  expect(wayOut(missing)).toContain("install bulkgen again");
+  expect(wayOut(Object.assign(new Error("too many open files"), { code: "EMFILE" }))).toContain("ulimit -n");
+  const place = newPlace();
+  place.write("some.db", "");
+  const message = `${join(place.folder, "some.db")}: unable to open database file`;
+  const refused = Object.assign(new Error(message), { code: "SQLITE_CANTOPEN" });
+  expect(wayOut(refused)).toContain("ulimit -n");
+});
