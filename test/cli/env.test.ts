@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { canaryKey } from "../e2e/canary.js";
@@ -145,6 +145,21 @@ describe("a key of one's own and an address that the folder names", () => {
     expect(stdout + stderr).toContain(service.url);
     expect(stdout + stderr).toContain(path);
     expect(stdout + stderr).toContain("bulkgen trust");
+  });
+
+  test("P26: is not sent there either if the folder's .env is a link to the user's own", async () => {
+    const mine = join(at.root, "mine.env");
+    writeFileSync(mine, `BULKGEN_API_KEY=${canaryKey}\n`, { mode: 0o600 });
+    symlinkSync(mine, join(at.folder, ".env"));
+    at.write("bulkgen.config.yaml", `base-url: ${service.url}\n`);
+    const refused = await run(at, ["account"]);
+    expect([refused.code, service.keys]).toEqual([2, []]);
+    expect(refused.stderr).toContain("bulkgen trust");
+    // Address and key of the user's own file belong together.
+    at.write("bulkgen.config.yaml", "{}\n");
+    writeFileSync(mine, `BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`);
+    expect((await run(at, ["account"])).code).toBe(0);
+    rmSync(mine);
   });
 
   test.each([["--trust-address"], ["trust"], ["terminal"]])(

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { isRefusal } from "../../src/core/exit.js";
 import { type Ended, newPlace, type Started, started } from "../e2e/command.js";
 import { type MadeTask, type SandboxProcess, startSandbox } from "../e2e/sandbox.js";
 import { type Asked, type Passed, type Scripted, type ScriptedService, startProxy } from "../e2e/service.js";
@@ -327,8 +328,11 @@ export function saidBy(args: readonly string[], { code, stdout, stderr }: Ended)
   return `${args.join(" ")}: ${code}\n${stdout}${stderr}`;
 }
 
+/** Null if the command was refused. */
 export function documentOf<Kind>({ stdout }: Ended): Kind | null {
-  return stdout.startsWith("{") ? (JSON.parse(stdout) as Kind) : null;
+  if (!stdout.startsWith("{")) return null;
+  const document = JSON.parse(stdout) as unknown;
+  return isRefusal(document) ? null : (document as Kind);
 }
 
 export function creditsOf(tasks: readonly MadeTask[]): number {

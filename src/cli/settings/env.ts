@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { fingerprint, isKeyForm, sandboxKey } from "../../api/key.js";
@@ -7,6 +7,7 @@ import { checkedAddress } from "../../job/workspace/connection.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { shellWord } from "../../text/shell.js";
+import { leaves } from "../../text/within.js";
 import { type FolderValue, isUsedAt, notAgreed, otherAddresses } from "../../trust/trust.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
@@ -83,12 +84,19 @@ export function foreignAddress(
   { root, sharedFolder }: Pick<Workspace, "root" | "sharedFolder">,
 ): FolderValue | null {
   const from = baseUrl?.from;
-  const ofFolder = from === envFile(root) || from === workspaceConfig(root);
-  if (!baseUrl || !ofFolder || key === null || key.from === envFile(root)) return null;
+  const own = isLinkedAway(root) ? null : envFile(root);
+  const ofFolder = from === own || from === workspaceConfig(root);
+  if (!baseUrl || !ofFolder || key === null || key.from === own) return null;
   const value = checkedAddress(baseUrl.value).baseUrl;
   const secret = key.value.trim();
   if (secret === sandboxKey || isUsedAt(sharedFolder, fingerprint(secret), value)) return null;
   return { setting: "base-url", value, from: baseUrl.from };
+}
+
+/** A folder's `.env` may be a link to the user's own: then its key did not come with the folder. */
+function isLinkedAway(root: string): boolean {
+  const file = envFile(root);
+  return existsSync(file) && leaves(realpathSync(root), realpathSync(file));
 }
 
 /** What this user has to agree to before the key is sent to the address; empty if nothing. Throws EarlyExit. */
