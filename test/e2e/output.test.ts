@@ -46,11 +46,14 @@ describe.concurrent("output", () => {
     }
   });
 
-  test("with --quiet is the summary alone", async () => {
+  test("with --quiet is nothing if all is well, and the summary alone if not", async () => {
     const { place, service } = await ready(2);
     const end = await run(place, ["run", "set.csv", "--yes", "--quiet"], service);
-    expect(end).toMatchObject({ code: 0, stderr: "" });
-    expect(end.stdout).toContain("2 of 2 items");
+    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "" });
+    place.write("set.csv", sheet(3, "plain-image"));
+    const capped = await run(place, ["run", "set.csv", "--yes", "--quiet", "--max-credits", "1"], service);
+    expect(capped.code).toBe(6);
+    expect(capped.stdout).toContain("2 of 3 items");
   });
 
   test("compares its forecast with the figures that the status has", async () => {
