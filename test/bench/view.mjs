@@ -128,12 +128,8 @@ async function drawing() {
     counts: { ...states, ready: 2, planned: 6, blocked: 0, dropped: 0 },
     quota: { minute: window, day: window, releases: [], pacing: {}, owedElsewhere: 0, blockedUntil: null },
     ...{
-      waiting: null,
-      until: null,
+      reason: null,
       stops: [],
-      diskTrouble: null,
-      outage: null,
-      hold: null,
       spent: 0,
       cap: 1e9,
     },

@@ -7,14 +7,16 @@ import { wayOut } from "../../src/store/open.js";
 import { main, newPlace, type Place, run } from "./command.js";
 import { sheet } from "./sheet.js";
 
-/** Root may write everything, so another user has to do the reading then. */
-const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+/** Root may write everything, unless that is taken from it: then it may do what the modes of its own files allow. */
+const restrained =
+  process.getuid?.() === 0 ? ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--"] : [];
 
 /** Runs the built command as a user who may only read what others may. */
 function asReader(place: Place, line: string) {
   const env = { ...place.env, HOME: tmpdir(), XDG_STATE_HOME: "", XDG_CONFIG_HOME: "" };
-  const words = [main, ...line.split(" "), "--sandbox"];
-  return spawnSync(process.execPath, words, { cwd: place.folder, env, encoding: "utf8", ...nobody });
+  const words = [...restrained, process.execPath, main, ...line.split(" "), "--sandbox"];
+  const [program = "", ...args] = words;
+  return spawnSync(program, args, { cwd: place.folder, env, encoding: "utf8" });
 }
 
 /** Gives or takes what the owner has allowed, in the whole folder. */

@@ -32,6 +32,8 @@ const ground: Ground = {
 };
 const picture = Buffer.alloc(2 * 2 ** 20, 7);
 picture.write("BM", 0, "latin1");
+// What it states of its size is true.
+picture.writeUInt32LE(picture.length, 2);
 const violations: string[] = [];
 
 for (const folder of [at, ground.outside]) mkdirSync(folder);
