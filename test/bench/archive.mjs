@@ -35,6 +35,8 @@ function serve() {
     reply.writeHead(200, { "content-length": size });
     const head = Buffer.from(piece);
     head.write("BM", 0, "latin1");
+    // What it states of its size is true.
+    head.writeUInt32LE(size, 2);
     let sent = 0;
     const more = () => {
       while (sent < size) {
