@@ -5,6 +5,7 @@ import type { FilePage, RefusedAnswer, Standing, ZipReady } from "../../src/dash
 import { openSqlite } from "../../src/sqlite.js";
 import { main, newPlace, startProcess } from "../e2e/command.js";
 import { unzip } from "../e2e/unzip.js";
+import { greeting } from "../mcp/greeting.js";
 import { type OpenDashboard, openDashboard } from "./place.js";
 
 /** What comes from a folder of somebody else, or asks for too much, is refused, and the page goes on. */
@@ -120,12 +121,7 @@ test("the server of an agent answers a line that is too long, and goes on", asyn
   const send = (message: object) => serving.type(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   serving.type(`${"x".repeat(12 * 2 ** 20)}\n`);
   await serving.prints(/a message has at most 8 MB/);
-  const clientInfo = { name: "test", version: "1" };
-  send({
-    id: 1,
-    method: "initialize",
-    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo },
-  });
+  send({ id: 1, method: "initialize", params: greeting });
   await serving.prints(/"id":1/);
   serving.signal("SIGTERM");
   expect((await serving.ended).code).toBe(0);

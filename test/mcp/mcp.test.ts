@@ -9,6 +9,7 @@ import { afterThisFile } from "../after-file.js";
 import { main, newPlace, type Place, started, startProcess } from "../e2e/command.js";
 import { type Scripted, type ScriptedService, startService } from "../e2e/service.js";
 import { ManualClock } from "../manual-clock.js";
+import { greeting } from "./greeting.js";
 
 interface Result {
   structuredContent: { command: string; exit: number | null; document: never; message: string };
@@ -69,11 +70,7 @@ async function agent(options: Parameters<typeof startService>[0] = {}): Promise<
       );
       send({ id, method, params });
     });
-  const { instructions } = (await ask("initialize", {
-    protocolVersion: "2025-06-18",
-    capabilities: {},
-    clientInfo: { name: "test", version: "1" },
-  })) as { instructions: string };
+  const { instructions } = (await ask("initialize", greeting)) as { instructions: string };
   send({ method: "notifications/initialized" });
   const call: Agent["call"] = (name, given = {}) => ask("tools/call", { name, arguments: given });
   return { place, service, clock, instructions, ask, call };
@@ -88,12 +85,7 @@ test("commands use the database that the server was started with", async () => {
   const words = [main, "mcp", "--database-url", "postgres://nobody@127.0.0.1:9/none"];
   const serving = startProcess(process.execPath, words, { cwd: place.folder, env: place.env }, "pipe");
   const send = (message: object) => serving.type(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  const clientInfo = { name: "test", version: "1" };
-  send({
-    id: 1,
-    method: "initialize",
-    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo },
-  });
+  send({ id: 1, method: "initialize", params: greeting });
   await serving.prints(/"id":1/);
   send({ method: "notifications/initialized" });
   send({ id: 2, method: "tools/call", params: { name: "status", arguments: {} } });
