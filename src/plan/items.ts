@@ -224,8 +224,7 @@ export class Items {
   know(known: Existing): void {
     const { key, occurrence, prompt, model, params } = known;
     if (occurrence === 1 || this.draft.holds(key)) return;
-    const contents = { ...known.inputs, ...known.files };
-    for (const parent of known.parents ?? []) contents[parent.field] = outputOf(parent);
+    const contents = contentsOf(known);
     const same = requestOf({ prompt, contents, kind: { model, params } });
     // A variant has another key.
     if (this.keyOf(same, occurrence) !== key) return;
@@ -442,6 +441,13 @@ const numbersMax = 8;
 function shortList(numbers: readonly number[], count: number): string {
   const more = count - numbersMax;
   return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** An item's inputs as identity counts them. */
+export function contentsOf({ inputs, files, parents }: Pick<NewItem, "inputs" | "files" | "parents">) {
+  const contents = { ...inputs, ...files };
+  for (const parent of parents ?? []) contents[parent.field] = outputOf(parent);
+  return contents;
 }
 
 /** Rows without an id are told apart by their cells if other items use their outputs: see `keepOccurrences`. */

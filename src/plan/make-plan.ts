@@ -38,6 +38,8 @@ class Planning {
   readonly usedModels = new Set<string>();
   /** The defaults that are left out, by model. */
   readonly leftOut = new Map<string, Set<string>>();
+  /** Other params that what was made elsewhere for an item may have, by its position. */
+  private readonly otherParams = new Map<number, readonly Row["params"][]>();
   /** Some item uses the output of another one. */
   hasChains = false;
   private readonly draft: Draft;
@@ -110,6 +112,9 @@ class Planning {
       },
       making.items,
     );
+    const others = making.items.length === 0 ? [] : this.paidRows.paramsElsewhere(checked);
+    if (others.length > 0)
+      for (const item of making.items.keys()) this.otherParams.set(position + item, others);
     this.checkNames(row, position, making);
     for (const item of checked.unlessPaid ? making.items.keys() : [])
       this.items.expectPaid(position + item, checked.unlessPaid as Problem);
@@ -143,6 +148,16 @@ class Planning {
       this.draft.problem(problem);
       this.draft.refuseRow(position, problem.message);
     }
+  }
+
+  /** Call it once every item has its key. */
+  otherParamsByKey(): Plan["otherParams"] {
+    return Object.fromEntries(
+      [...this.otherParams].flatMap(([position, params]) => {
+        const key = this.draft.recordAt(position)?.key;
+        return key ? [[key, params]] : [];
+      }),
+    );
   }
 
   /** Problems found while reading the row. */
@@ -337,6 +352,7 @@ function concluded(
     ...(manifest.isPart ? { vanished: nothingBefore.vanished } : {}),
     selection,
     unselected: draft.unselected(),
+    otherParams: planning.otherParamsByKey(),
     sheet: draft.sheet(manifest.columns),
     leftOut: leftOut(planning.leftOut, input.leftOut ?? new Map()),
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),

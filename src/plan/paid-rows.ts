@@ -17,6 +17,7 @@ export class PaidRows {
   /** The models of the job's items; null until the history is read. */
   private models: Map<string, Model> | null = null;
   private made: MadeParams | null = null;
+  private others: { groups: ReadonlySet<string>; made: MadeParams } | null = null;
   private hasItems = false;
   private readonly kept = new Gathered();
 
@@ -70,8 +71,19 @@ export class PaidRows {
 
   /** Learns which params the job's items have. They are few, and cost far less to read than all items. */
   async begin(): Promise<void> {
-    const { groups, leftOut = new Map() } = this.input;
-    this.made ??= new MadeParams((await groups?.()) ?? [], leftOut);
+    if (this.made !== null) return;
+    const { groups, leftOut = new Map(), others } = this.input;
+    this.made = new MadeParams((await groups?.()) ?? [], leftOut);
+    if (others === undefined) return;
+    const all = new Set(await others.groups());
+    this.others = { groups: all, made: new MadeParams(all, others.leftOut) };
+  }
+
+  /** Other params with which something beyond the job's items was made, that the row may stand for. */
+  paramsElsewhere(checked: CheckedRow): Row["params"][] {
+    if (this.others === null || !checked.isUsable) return [];
+    const { groups, made } = this.others;
+    return made.of(checked).filter((params) => groups.has(priceGroup({ model: checked.row.model, params })));
   }
 
   /** Reads the job's items, which most plans need only at their end. Returns their models, as if they were not listed. */

@@ -15,6 +15,7 @@ export interface PlanDocument
     | "due"
     | "unselected"
     | "leftOut"
+    | "otherParams"
     | "workflow"
     | "items"
     | "models"
@@ -67,7 +68,15 @@ export interface PlanDocument
 /** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
 export function planJson(plan: Plan, withGraph = false): PlanDocument {
   const { needed, within, inDoubt, balance, after, maxCredits, spent } = plan.money;
-  const { sheet: _sheet, due: _due, leftOut: _leftOut, unselected, workflow, ...rest } = plan;
+  const {
+    sheet: _sheet,
+    due: _due,
+    leftOut: _leftOut,
+    otherParams: _otherParams,
+    unselected,
+    workflow,
+    ...rest
+  } = plan;
   return {
     ...rest,
     ...(withGraph

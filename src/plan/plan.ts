@@ -9,7 +9,7 @@ import type { Item, ModelSize, Sheet } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
-import type { JobPublish, Manifest } from "../manifest/shape/manifest.js";
+import type { JobPublish, Manifest, Row } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import type { WorkflowStep } from "./workflow.js";
 
@@ -31,6 +31,8 @@ export interface PlanInput {
   groups?: () => Promise<readonly string[]>;
   /** The defaults that runs of the job have left out of requests, by model. */
   leftOut?: ReadonlyMap<string, ReadonlySet<string>>;
+  /** What else may have been paid for: the price groups of it, and the defaults that requests for it left out. */
+  others?: Required<Pick<PlanInput, "groups" | "leftOut">>;
   /** The service is the sandbox, whose generations take seconds. */
   sandbox: boolean;
   /** The rows' local files, if the service accepts them or they are published; without it, local paths are problems. */
@@ -125,6 +127,8 @@ export interface Plan extends Comparison {
   unselected: Listing<string>;
   /** Defaults that no request for a model has, because it does not take them, by model. */
   leftOut: Readonly<Record<string, readonly string[]>>;
+  /** Other params that something of the job, or of `others`, has and that would be the item's under another catalogue, by its key. */
+  otherParams: Readonly<Record<string, readonly Row["params"][]>>;
   /** Every row of the sheet with its items, for the export. */
   sheet: Sheet;
   /** Archived items in the selection whose files are gone. */

@@ -567,7 +567,8 @@ describe("decide", () => {
     const make = async (job: string, prompt: string, ids: readonly string[]) => {
       const lines = ids.map((id) => `${id},plain-image,${id === "cup" ? prompt : `a ${id}`}\n`);
       place.write(`${job}.csv`, `id,model,prompt\n${lines.join("")}`);
-      expect((await run(place, ["run", `${job}.csv`, "--yes"], { env: service.env })).code).toBe(0);
+      const words = ["run", `${job}.csv`, "--yes", "--job", job];
+      expect((await run(place, words, { env: service.env })).code).toBe(0);
     };
     const all = async () => (await get<FilePage>("/api/files")).files;
     await make("one", "a cup", ["cup"]);

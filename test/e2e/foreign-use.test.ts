@@ -62,11 +62,18 @@ describe.concurrent("P2: a workspace that was restored with the state of its mac
     expect(service.made).toHaveLength(10);
   });
 
-  test("makes another edition, of which it has no history", async () => {
+  test.each([
+    ["an edition with a name, which the copy may have made too", ["--edition", "second"], items],
+    ["the rest of an edition that --fresh continues", ["--fresh"], 2],
+  ])("is asked about %s", async (_, words, more) => {
     const { service, command } = await restored();
-    const end = await command("run", "set.csv", "--yes", "--edition", "second");
+    const refused = await command("run", "set.csv", "--yes", "--max-credits", "20", ...words);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(charged) });
+    expect(service.made).toHaveLength(6);
+    const agree = ["--max-credits", "20", ...words, "--accept-foreign-use"];
+    const end = await command("run", "set.csv", "--yes", ...agree);
     expect([0, 10], end.stderr).toContain(end.code);
-    expect(service.made).toHaveLength(6 + items);
+    expect(service.made).toHaveLength(6 + more);
   });
 });
 
@@ -99,4 +106,45 @@ test("P2: what is paid for is collected without a question, and the rest is boug
   const agreed = await command("resume", "--max-credits", "8", "--accept-foreign-use");
   expect([0, 10], agreed.stderr).toContain(agreed.code);
   expect(place.files().filter((name) => name.endsWith(".png"))).toHaveLength(items);
+});
+
+describe.concurrent("P2: an old copy of a workspace on a machine that knows nothing of it", () => {
+  /** Two of four items were made when the copy was taken; the machine is a new one. */
+  async function onNewMachine() {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(items, "plain-image"));
+    const first = await run(place, ["run", "set.csv", "--yes", "--max-credits", "4"], service);
+    expect(first.code).toBe(6);
+    const other = newPlace();
+    execFileSync("cp", ["-a", `${place.folder}/.`, other.folder]);
+    const rest = await run(place, ["run", "set.csv", "--yes", "--max-credits", "8"], service);
+    expect(rest.code).toBe(0);
+    expect(service.made).toHaveLength(items);
+    return { service, command: (...words: string[]) => run(other, words, service) };
+  }
+
+  test.each([
+    ["run", ["run", "set.csv", "--yes", "--max-credits", "8"]],
+    ["plan", ["plan", "set.csv"]],
+    ["resume", ["resume", "--max-credits", "8", "--yes"]],
+  ])("is asked about what %s would pay for again", async (_, words) => {
+    const { service, command } = await onNewMachine();
+    const refused = await command(...words);
+    expect(refused.code, refused.stderr).toBe(2);
+    expect((refused.stdout + refused.stderr).replace(/\s+/g, " ")).toMatch(
+      /this machine has no record of the newest purchase of this workspace \(.*--accept-foreign-use/,
+    );
+    expect(service.made).toHaveLength(items);
+  });
+
+  test("is asked once: what it buys then is on record", async () => {
+    const { service, command } = await onNewMachine();
+    const agreed = await command("run", "set.csv", "--yes", "--max-credits", "6", "--accept-foreign-use");
+    expect(agreed.code, agreed.stderr).toBe(6);
+    expect(service.made).toHaveLength(items + 1);
+    const later = await command("run", "set.csv", "--yes", "--max-credits", "8");
+    expect(later.code, later.stderr).toBe(0);
+    expect(service.made).toHaveLength(items + 2);
+  });
 });

@@ -1,6 +1,9 @@
-import { expect, test } from "vitest";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { canaryKey } from "./canary.js";
 import { newPlace, run } from "./command.js";
-import { models, type Scripted, startService } from "./service.js";
+import { me, models, type Scripted, startService } from "./service.js";
 
 const style = { key: "style", label: "Style", type: "text", options: [], default: "" };
 const [plain] = models.models;
@@ -48,3 +51,91 @@ test("P2: a param that a model takes now leaves what was paid for as it is, in p
     ["new", { style: "oil" }],
   ]);
 });
+
+/** Two rows and a third of another model are paid for; then the catalogue changes in a way that the rows do not show. */
+async function madeBefore(changed: "grown" | "shrunk" | "respelled") {
+  const service = await startService();
+  const place = newPlace();
+  let isChanged = false;
+  const bensKey = `${canaryKey.slice(0, -3)}ben`;
+  const ben = { id: "22222222-2222-4222-8222-222222222222", email: "ben@example.com", name: "Ben" };
+  const before = { grown: listed(false), shrunk: listed(true), respelled: listed(true) }[changed];
+  const respelled = { ...style, key: "Style" };
+  const now = {
+    grown: listed(true),
+    shrunk: listed(false),
+    respelled: {
+      ...models,
+      models: [
+        { ...plain, parameters: [...(plain?.parameters ?? []), respelled] },
+        { ...plain, model_key: "styled-image", parameters: [respelled] },
+      ],
+    },
+  }[changed];
+  service.script(({ what, headers }): Scripted => {
+    if (what === "GET models") return { json: isChanged ? now : before };
+    const isBen = what === "GET me" && headers.authorization === `Bearer ${bensKey}`;
+    return isBen ? { json: { ...me({ balance: 100 }), user: ben } } : "serve";
+  });
+  const rows = "id,model,prompt\na,plain-image,x\nb,plain-image,y\nc,styled-image,z\n";
+  place.write("set.csv", rows);
+  const command = (...args: string[]) => run(place, args, service);
+  const begin = (sheet: string, ...more: string[]) =>
+    command("run", sheet, "--yes", "--param", "style=oil", ...more);
+  const first = await begin("set.csv");
+  expect(first, first.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(3);
+  isChanged = true;
+  const asBen = { ...service.env, BULKGEN_API_KEY: bensKey };
+  return { service, place, rows, begin, asBen };
+}
+
+describe.concurrent.each(["grown", "shrunk", "respelled"] as const)(
+  "P2: rows that were paid for before the catalogue has %s",
+  (changed) => {
+    test("are not bought again by a copy of the sheet", async () => {
+      const { service, place, rows, begin } = await madeBefore(changed);
+      place.write("copy.csv", rows);
+      const end = await begin("copy.csv");
+      expect(end).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/3 of 3 items were made before for job set/),
+      });
+      expect(service.made).toHaveLength(3);
+      expect((await begin("copy.csv", "--job", "copy")).code).toBe(0);
+      expect(service.made).toHaveLength(6);
+    });
+
+    test("are continued by the sheet under another name", async () => {
+      const { service, place, begin } = await madeBefore(changed);
+      renameSync(join(place.folder, "set.csv"), join(place.folder, "autumn.csv"));
+      const end = await begin("autumn.csv");
+      expect(end, end.stderr).toMatchObject({ code: 0 });
+      expect(end.stderr).toContain("continuing that job");
+      expect(service.made).toHaveLength(3);
+    });
+
+    test("are not bought again with another user's key", async () => {
+      const { service, place, asBen } = await madeBefore(changed);
+      const end = await run(place, ["run", "set.csv", "--yes", "--param", "style=oil"], { env: asBen });
+      expect(end).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/was made as user 1111\S+ .*3 of 3 items/),
+      });
+      expect(service.made).toHaveLength(3);
+    });
+
+    test("are not bought again in another folder", async () => {
+      const { service, place, rows, begin } = await madeBefore(changed);
+      place.write("other/set.csv", rows);
+      const end = await begin("other/set.csv", "--workspace", "other");
+      // Of a workspace elsewhere nothing says which defaults its requests left out.
+      const found = changed === "grown" ? 1 : 3;
+      expect(end).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(new RegExp(`${found} of 3 items w\\w+ paid for in the workspace`)),
+      });
+      expect(service.made).toHaveLength(3);
+    });
+  },
+);

@@ -135,6 +135,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
     restored: [],
     unselected: [],
     leftOut: {},
+    otherParams: {},
     missing: [],
     models: [],
     selection: null,

@@ -31,8 +31,8 @@ export interface Store extends Orders {
   history(jobName: string): AsyncIterable<readonly Item[]>;
   /** Variants that a person has ordered and agreed to pay for, and that are not submitted yet. */
   ordered(jobName: string, edition: string): Promise<OrderedVariant[]>;
-  /** The price groups of the job's items of an edition. */
-  priceGroups(jobName: string, edition: string): Promise<string[]>;
+  /** The price groups of the job's items of an edition, or of those of all jobs. */
+  priceGroups(jobName: string | null, edition: string): Promise<string[]>;
   /** Items of the job that have files in the archive or no row any more; or only the items without a row. */
   toArrange(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**
@@ -197,6 +197,8 @@ export interface Store extends Orders {
   resubmitted(runId: number): Promise<Credits>;
   /** The balance in the newest answer to a paid request of the run since this time (UTC ms); null if there was none. */
   lastBalance(runId: number, since: number): Promise<Credits | null>;
+  /** The newest accepted request to a service: its spend-log entry, and when it was sent (UTC ms); null if there is none. */
+  newestPaid(origin: string): Promise<{ entry: number; sentAt: number } | null>;
   /** The attempt with this spend log entry; null if it never became an attempt. */
   attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */

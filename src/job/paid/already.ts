@@ -26,7 +26,7 @@ export async function paidAlready(
   if (others !== null) told.blockers.push(others);
   if (edition === "fresh" || plan.due === 0) return told;
   const { guessed } = question;
-  if (guessed !== null) told[guessed.kind === "made_before" ? "blockers" : "warnings"].push(guessed);
+  if (guessed !== null) told.blockers.push(guessed);
   const sources: PaymentSource<never>[] = [
     ...(others === null ? [await madeForOthers(plan, question)] : []),
     // The job was looked for among the others.

@@ -5,10 +5,10 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js";
 import { normalText, priceGroup } from "../../core/identity.js";
 import { inCredits } from "../../core/money.js";
-import type { Draft } from "../../core/ports/draft.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { indexFiles } from "../workspace/history.js";
+import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
 interface Line {
@@ -27,13 +27,13 @@ interface Archived extends Line {
  */
 export async function inArchive(
   plan: AskedPlan,
-  { workspace, store, runs, agreed, draft }: Question,
+  { workspace, store, runs, agreed, keys }: Question,
 ): Promise<PaymentSource<Archived>> {
   const { root, outFolder } = workspace;
   const own = jobFolder({ outFolder, jobName: plan.job });
   const mayBeRenamed = !agreed && runs.length === 0;
   const folders = mayBeRenamed ? indexFiles(outFolder).map(dirname) : [own];
-  const lines = await linesIn(folders, draft);
+  const lines = await linesIn(folders, keys);
   const same = mayBeRenamed ? await linesByRequest(folders, plan.edition) : null;
   const unknown = async ({ line, folder }: Line) => {
     // The history knows the file: another request followed its task, or it is another job's in the same folder.
@@ -44,7 +44,11 @@ export async function inArchive(
   };
   return {
     has(item) {
-      const found = lines.get(item.key) ?? same?.get(requestOf(item))?.pop();
+      const requests = [item.params, ...(plan.otherParams[item.key] ?? [])].map((params) =>
+        requestOf({ ...item, params }),
+      );
+      const request = requests.find((each) => same?.get(each)?.length);
+      const found = lines.get(item.key) ?? (request === undefined ? undefined : same?.get(request)?.pop());
       return found && unknown(found);
     },
     finding({ found: those, credits }: KnownItems<Archived>, { items: all }) {
@@ -88,12 +92,14 @@ function requestOf({
 }
 
 /** The index lines of the plan's items in some jobs' folders, by item key. */
-async function linesIn(folders: readonly string[], draft: Pick<Draft, "holds">): Promise<Map<string, Line>> {
+async function linesIn(folders: readonly string[], keys: PlannedKeys): Promise<Map<string, Line>> {
   const byKey = new Map<string, Line>();
   for (const folder of folders) {
     if (!existsSync(join(folder, indexName))) continue;
-    for (const line of (await JobIndex.open(nodeDisk, folder)).latest())
-      if (draft.holds(line.key)) byKey.set(line.key, { line, folder });
+    for (const line of (await JobIndex.open(nodeDisk, folder)).latest()) {
+      const planned = keys.find(line.key);
+      if (planned !== undefined) byKey.set(planned.key, { line, folder });
+    }
   }
   return byKey;
 }

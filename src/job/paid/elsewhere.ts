@@ -58,7 +58,7 @@ export async function unendedHere(question: Question): Promise<PaymentSource> {
 async function unknownEntries({
   account,
   clock,
-  draft,
+  keys,
   store,
   runs,
 }: Question): Promise<Map<string, PaidAttempt>> {
@@ -68,8 +68,9 @@ async function unknownEntries({
   for (const entry of entries) {
     // A process that ended before its item was recorded has sent nothing, if it is of this history.
     const isUnsent = !entry.answered && entry.intendedAt >= began;
-    if (isUnsent || !draft.holds(entry.itemKey)) continue;
-    if ((await store?.attemptOfEntry(entry.entry)) == null) byKey.set(entry.itemKey, entry);
+    const planned = keys.find(entry.itemKey);
+    if (isUnsent || planned === undefined) continue;
+    if ((await store?.attemptOfEntry(entry.entry)) == null) byKey.set(planned.key, entry);
   }
   return byKey;
 }
@@ -81,7 +82,7 @@ async function unknownEntries({
 export async function paidElsewhere({
   account,
   clock,
-  draft,
+  keys,
   store,
   runs,
   agreed,
@@ -90,8 +91,10 @@ export async function paidElsewhere({
   const byKey = new Map<string, PaidElsewhere[]>();
   const own = runs.some(({ options }) => options.rebuilt === true);
   for await (const page of account.spendLog.paidElsewhere(clock.now() - elsewhereMs, own))
-    for (const entry of page)
-      if (draft.holds(entry.itemKey)) byKey.set(entry.itemKey, [...(byKey.get(entry.itemKey) ?? []), entry]);
+    for (const entry of page) {
+      const planned = keys.find(entry.itemKey);
+      if (planned !== undefined) byKey.set(planned.key, [...(byKey.get(planned.key) ?? []), entry]);
+    }
   /** A copy that became independent knows the requests of before. */
   const unknown = async (entries: readonly PaidElsewhere[]) => {
     for (const entry of entries.toReversed())

@@ -1,13 +1,14 @@
 import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
 import { inCredits, noCredits, plus } from "../../core/money.js";
-import type { Draft, PlannedItem } from "../../core/ports/draft.js";
+import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { type OtherJob, othersWith, sameShare } from "./other-jobs.js";
+import type { PlannedKeys } from "./planned-keys.js";
 
 /**
  * Which job a manifest belongs to. A job records which rows were paid for. Its name is the manifest's `name`, else the
@@ -34,10 +35,10 @@ export async function guessJob(
   store: Store,
   runs: readonly Run[],
   plan: Pick<Plan, "job" | "edition" | "items" | "unselected">,
-  draft: Pick<Draft, "holds">,
+  keys: PlannedKeys,
 ): Promise<GuessedJob> {
   const { job } = plan;
-  const others = await othersWith(store, runs, plan, draft);
+  const others = await othersWith(store, runs, plan, keys);
   const all = plan.items.length + plan.unselected.length;
   // Standard input cannot have been renamed.
   const [renamed] = others
@@ -49,16 +50,15 @@ export async function guessJob(
     return { name, note: `${found} (--job ${shellWord(job)} makes a separate job)`, finding: null };
   }
   const paidFor = others.filter(({ paid }) => paid.size > 0).toSorted((a, b) => b.paid.size - a.paid.size);
-  if (paidFor.length === 0) return { name: job, note: null, finding: null };
   const made = new Set(paidFor.flatMap(({ paid }) => [...paid]));
-  const kind = made.size >= all * sameShare ? "made_before" : "partly_made_before";
+  if (made.size === 0) return { name: job, note: null, finding: null };
   const [most] = paidFor as [OtherJob, ...OtherJob[]];
   const what = `${made.size} of ${count(all, "item")} ${made.size === 1 ? "was" : "were"} made before`;
   const message = `${what} ${whichJob(paidFor, job, plan.items)}.`;
   const more = paidFor.length === 1 ? "" : ` and ${count(paidFor.length - 1, "other job")}`;
   const found = `${what} for job ${most.name} (${basename(most.file)})${more}`;
   const choice = { found, continues: most.name, again: job };
-  return { name: job, note: null, finding: { kind, message, choice } };
+  return { name: job, note: null, finding: { kind: "made_before", message, choice } };
 }
 
 /** The end of the sentence: for which jobs, at what cost, and what to type. */

@@ -1,9 +1,9 @@
 import type { ItemState } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
-import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Plan } from "../../plan/plan.js";
 import { shellWord } from "../../text/shell.js";
+import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
 /** States of items that were paid, or may have been. */
@@ -17,10 +17,10 @@ export const sameShare = 0.5;
 /** Items that another job of the workspace has paid for: rows may have been moved or copied from one sheet to another. */
 export async function madeForOtherJobs(
   plan: AskedPlan,
-  { store, runs, draft, agreed }: Question,
+  { store, runs, keys, agreed }: Question,
 ): Promise<PaymentSource<string>> {
   const madeFor = new Map<string, string>();
-  for (const { name, paid } of store === null ? [] : await othersWith(store, runs, plan, draft))
+  for (const { name, paid } of store === null ? [] : await othersWith(store, runs, plan, keys))
     for (const key of paid) madeFor.set(key, name);
   return {
     has: ({ key }) => madeFor.get(key),
@@ -60,7 +60,7 @@ export async function othersWith(
   store: Pick<Store, "history">,
   runs: readonly Run[],
   { job, edition }: Pick<Plan, "job" | "edition">,
-  draft: Pick<Draft, "holds">,
+  keys: PlannedKeys,
 ): Promise<OtherJob[]> {
   const others: OtherJob[] = [];
   const files = new Map(runs.map(({ jobName, manifest }) => [jobName, manifest]));
@@ -70,8 +70,9 @@ export async function othersWith(
     if (name === job || !ofEdition.has(name)) continue;
     const [has, paid] = [new Set<string>(), new Set<string>()];
     for await (const page of store.history(name))
-      for (const { key, state } of page) {
-        if (!draft.holds(key)) continue;
+      for (const { key: onRecord, state } of page) {
+        const key = keys.own(onRecord);
+        if (key === undefined) continue;
         has.add(key);
         if (paidStates.includes(state)) paid.add(key);
       }

@@ -1,7 +1,5 @@
-import { itemKeys, normalText, priceGroup } from "../../core/identity.js";
 import { inCredits } from "../../core/money.js";
-import type { NewItem, Run } from "../../core/ports/store.js";
-import { hasReference } from "../../core/reference.js";
+import type { Run } from "../../core/ports/store.js";
 import type { Finding } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
@@ -53,32 +51,24 @@ export function sameServiceCommand(origin: string): string {
 }
 
 /**
- * Items that were made in this workspace for another user, or by the same user at another address, for whichever job.
- * Their keys have the user and the address, so the history does not find them by their keys; what they ask for is the
- * same. A user id is of one service, so the same user at another address is the same account.
+ * Items that were made in this workspace for another user, or by the same user at another address, for whichever job. A
+ * user id is of one service, so the same user at another address is the same account.
  */
 export async function madeForOthers(
   { edition }: AskedPlan,
-  { store, runs, who, agreed }: Question,
+  { store, runs, who, agreed, keys }: Question,
 ): Promise<PaymentSource<Run>> {
   // A run that was rebuilt from the archive alone names nobody.
   const others = runs.filter((run) => run.accountId !== "" && run.edition === edition && !isOwn(run, who));
-  const made = new Map<string, Made>();
-  const keyOf = itemKeys({ origin: who.origin, account: who.user, edition });
-  const isOwnItem = ({ key, inputs, files, ...item }: NewItem) =>
-    keyOf({ ...item, inputs: { ...inputs, ...files } }) === key;
+  const made = new Map<string, Run>();
   for (const run of new Map(others.map((run) => [run.jobName, run])).values())
     for await (const page of store?.history(run.jobName) ?? [])
-      for (const item of page)
-        if (item.edition === edition && paidStates.includes(item.state) && !isOwnItem(item))
-          note(made, item, run);
+      for (const { key, state } of page) {
+        const planned = paidStates.includes(state) ? keys.find(key) : undefined;
+        if (planned !== undefined && planned.who !== who) made.set(planned.key, run);
+      }
   return {
-    has(item) {
-      const same = made.get(meaningOf(item));
-      if (same === undefined || same.left === 0) return undefined;
-      same.left--;
-      return same.run;
-    },
+    has: ({ key }) => made.get(key),
     finding({ found, credits }: KnownItems<Run>, { job, items }) {
       const [first] = found;
       if (first === undefined) return null;
@@ -97,25 +87,4 @@ export async function madeForOthers(
       return { refused: true, finding: { kind: "others_run", message, choice } };
     },
   };
-}
-
-interface Made {
-  run: Run;
-  /** How many were made that no item of the plan was compared with. */
-  left: number;
-}
-
-function note(made: Map<string, Made>, item: NewItem, run: Run): void {
-  // What is made of other items' outputs follows them.
-  if (item.variant > 1 || hasReference(item.inputs)) return;
-  const meaning = meaningOf(item);
-  const known = made.get(meaning);
-  if (known === undefined) made.set(meaning, { run, left: 1 });
-  else known.left++;
-}
-
-/** What an item asks for, whoever asks and wherever. */
-function meaningOf({ model, prompt, params, inputs, files = {} }: NewItem): string {
-  const contents = Object.entries({ ...inputs, ...files }).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([priceGroup({ model, params }), normalText(prompt ?? ""), contents]);
 }

@@ -1,10 +1,11 @@
 import type { Clock } from "../../clock.js";
 import type { Credits } from "../../core/money.js";
-import type { Draft, PlannedItem } from "../../core/ports/draft.js";
+import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
+import type { PlannedKeys } from "./planned-keys.js";
 
 /** An account: a user at a service. */
 export interface Who {
@@ -25,7 +26,8 @@ export interface Question {
   /** The workspace's store, when there is one, and its runs. */
   store: Pick<Store, "history" | "attemptOfEntry" | "find"> | null;
   runs: readonly Run[];
-  draft: Pick<Draft, "holds">;
+  /** What a key that is on record is in the plan. */
+  keys: PlannedKeys;
   /** The run that would be continued, of any user. */
   unfinished: Run | undefined;
   /** A person has named the job, and thereby agreed to pay again. */
@@ -48,4 +50,4 @@ export interface KnownItems<By> {
   credits: Credits;
 }
 
-export type AskedPlan = Pick<Plan, "job" | "edition" | "items" | "due" | "standings">;
+export type AskedPlan = Pick<Plan, "job" | "edition" | "items" | "due" | "standings" | "otherParams">;

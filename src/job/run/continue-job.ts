@@ -143,11 +143,11 @@ function madeMeanwhile(run: Run, { items, credits, rowId, how }: RestPaid): Earl
 /** Why nothing is bought for a run before a person agrees; null if nothing speaks against it. */
 async function refusedToBuy(
   { fetchOnly = false, agreeToForeignUse }: JobOptions,
-  { account }: Pick<WorkspaceSession, "account">,
-  { options }: Run,
+  { account, store }: Pick<WorkspaceSession, "account" | "store">,
+  { options, origin }: Run,
 ): Promise<string | null> {
   if (fetchOnly || options.sandbox) return null;
-  return foreignUse(account, options, agreeToForeignUse);
+  return foreignUse(account, { store, origin }, options, agreeToForeignUse);
 }
 
 /** Whether a run has something to collect, or to settle. */

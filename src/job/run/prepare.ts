@@ -23,7 +23,6 @@ import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
 import type {
   Duplicates,
-  Finding,
   OnMissing,
   Plan,
   PlanInput,
@@ -43,9 +42,11 @@ import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import { paidAlready } from "../paid/already.js";
-import { type AgreeToForeignUse, foreignUse, hasHistory } from "../paid/foreign-use.js";
+import { type AgreeToForeignUse, foreignUse, mayBeBoughtByCopy } from "../paid/foreign-use.js";
 import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
 import { isOwn, unfinishedOf } from "../paid/owner.js";
+import { PlannedKeys } from "../paid/planned-keys.js";
+import type { Question } from "../paid/question.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { checkPublish } from "./publish-check.js";
@@ -116,33 +117,34 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null || store === null) return { plan: await asPaid(plan, asked, runs), ...reading };
-  const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
-  if (note === null) return { plan: await asPaid(plan, asked, runs, finding), ...reading };
+  const who = { user: reading.me.user.id, origin: given.origin };
+  const keysOf = (plan: Plan) => new PlannedKeys(plan, asked.draft, who, runs);
+  const known = { who, runs, keys: keysOf(plan), guessed: null };
+  if (job !== null || store === null) return { plan: await asPaid(plan, asked, known), ...reading };
+  const { name, note, finding } = await guessJob(store, runs, plan, known.keys);
+  if (note === null) return { plan: await asPaid(plan, asked, { ...known, guessed: finding }), ...reading };
   options.draft.clear();
   const other = await planAs(asked, await openedFor(options), name, runs);
   const continued = { ...other, notes: [note, ...other.notes] };
-  return { plan: await asPaid(continued, asked, runs), ...reading };
+  return { plan: await asPaid(continued, asked, { ...known, keys: keysOf(other) }), ...reading };
 }
 
 /** The plan, with what is known of its items beyond the history: they may be paid for already. */
 async function asPaid(
   plan: Plan,
   asked: Asked,
-  runs: readonly Run[],
-  guessed: Finding | null = null,
+  known: Pick<Question, "who" | "runs" | "keys" | "guessed">,
 ): Promise<Plan> {
-  const { me, origin, job } = asked;
-  const who = { user: me.user.id, origin };
+  const { runs } = known;
   const unfinished = unfinishedOf(runs, plan.job, plan.edition);
-  const question = { ...asked, who, runs, unfinished, agreed: job !== null, guessed };
+  const question = { ...asked, ...known, unfinished, agreed: asked.job !== null };
   const { blockers, warnings } = await paidAlready(plan, question, asked);
   plan.blockers.push(...blockers);
   plan.warnings.unshift(...warnings);
-  const asks = !asked.sandbox && asked.edition !== "fresh" && plan.due > 0 && blockers.length === 0;
-  if (asks && hasHistory(runs, plan.edition)) {
+  const asks = !asked.sandbox && plan.due > 0 && blockers.length === 0;
+  if (asks && mayBeBoughtByCopy(runs, plan.edition, asked.edition)) {
     const settings = { settleMs: defaultRunOptions.settleMs, errorIsFree: false, ...asked.run };
-    const message = await foreignUse(asked.account, settings, asked.agreeToForeignUse);
+    const message = await foreignUse(asked.account, asked, settings, asked.agreeToForeignUse);
     if (message !== null) plan.blockers.push({ kind: "foreign_use", message: `${message}.` });
   }
   return plan;
@@ -197,6 +199,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
       "usage",
       `no output can be saved: ${inTheWay}. Move it away, or choose another folder with --out`,
     );
+  const charges = await account.accounts.highestCharges(account.accountId());
   const input: PlanInput = {
     manifest,
     draft,
@@ -207,13 +210,17 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     edition,
     existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
     ...(store ? { groups: () => store.priceGroups(name, edition) } : {}),
-    leftOut: leftOutBy(runs, name, edition),
+    leftOut: leftOutBy(runs.filter((run) => run.jobName === name && run.edition === edition)),
+    others: {
+      groups: async () => [...((await store?.priceGroups(null, edition)) ?? []), ...charges.keys()],
+      leftOut: leftOutBy(runs),
+    },
     selection: asked.selection,
     duplicates: asked.duplicates,
     order: asked.order,
     onMissing: asked.onMissing,
     missing: new Set(store ? (await missingFiles(store, name, asked.workspace)).keys() : []),
-    charges: await account.accounts.highestCharges(account.accountId()),
+    charges,
     ...(await timingOf(account, models)),
     ownLimits: asked.run,
     ...(asked.run.lanes === undefined ? {} : { lanes: asked.run.lanes }),
@@ -263,10 +270,10 @@ function orderedNotes(ordered: readonly OrderedVariant[], draft: Pick<Draft, "ho
   ];
 }
 
-/** The defaults that runs of the job left out, by model. */
-function leftOutBy(runs: readonly Run[], jobName: string, edition: string): Map<string, Set<string>> {
+/** The defaults that the runs left out, by model. */
+function leftOutBy(runs: readonly Run[]): Map<string, Set<string>> {
   const all = new Map<string, Set<string>>();
-  for (const run of runs.filter((each) => each.jobName === jobName && each.edition === edition))
+  for (const run of runs)
     for (const [model, keys] of Object.entries(run.options.leftOut ?? {}))
       all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
   return all;

@@ -15,6 +15,7 @@ type AttemptMethods = Pick<
   | "giveVerdict"
   | "lostInARow"
   | "resubmitted"
+  | "newestPaid"
   | "attemptOfEntry"
   | "attempted"
   | "adopt"
@@ -136,6 +137,15 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
              OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
         ).get(runId)) as { sum: number };
         return sum as Credits;
+      }),
+
+    newestPaid: (origin) =>
+      read(function* () {
+        const newest = yield* sql(
+          `SELECT a.spend_log_id AS entry, a.sent_at AS "sentAt" FROM attempts a JOIN runs r ON r.id = a.run_id
+         WHERE a.outcome = 'accepted' AND a.spend_log_id IS NOT NULL AND r.origin = ? ORDER BY a.id DESC LIMIT 1`,
+        ).get(origin);
+        return (newest as { entry: number; sentAt: number } | undefined) ?? null;
       }),
 
     attemptOfEntry: (spendLogId) =>

@@ -125,8 +125,8 @@ export function itemMethods(connection: Database): ItemMethods {
       read(function* () {
         const rows = yield* sql(
           `SELECT DISTINCT price_group AS "group" FROM items
-           WHERE job_id = (SELECT id FROM jobs WHERE name = ?) AND edition = ?`,
-        ).all(jobName, edition);
+           WHERE (@jobName IS NULL OR job_id = (SELECT id FROM jobs WHERE name = @jobName)) AND edition = @edition`,
+        ).all({ jobName, edition });
         return (rows as { group: string }[]).map(({ group }) => group);
       }),
     toArrange: (jobName, only) =>

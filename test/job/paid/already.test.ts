@@ -8,6 +8,7 @@ import type { Store } from "../../../src/core/ports/store.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
 import { paidAlready } from "../../../src/job/paid/already.js";
 import type { EditionChoice } from "../../../src/job/paid/job-of.js";
+import { PlannedKeys } from "../../../src/job/paid/planned-keys.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -76,16 +77,20 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
   });
   const items = [planned("a", { standing, due }), planned("b", {})];
   const { edition = "first", sandbox = false, store: known = store } = change;
+  const plan = {
+    job: "demo",
+    edition: "",
+    due: items.filter((item) => item.due).length,
+    items: { length: 2, [Symbol.iterator]: () => items.values() },
+    standings: { new: standing === "new" ? 2 : 1 },
+    otherParams: {},
+  };
+  const who = { user: "u", origin: owner.origin };
+  const draft = { holds: (key: string) => items.some((item) => item.key === key) };
   const { blockers } = await paidAlready(
+    plan,
     {
-      job: "demo",
-      edition: "",
-      due: items.filter((item) => item.due).length,
-      items: { length: 2, [Symbol.iterator]: () => items.values() },
-      standings: { new: standing === "new" ? 2 : 1 },
-    },
-    {
-      who: { user: "u", origin: owner.origin },
+      who,
       workspace,
       clock,
       store: known,
@@ -94,7 +99,7 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
       agreed: false,
       guessed: null,
       account: { spendLog: accounts.spendLog(owner) },
-      draft: { holds: (key) => items.some((item) => item.key === key) },
+      keys: new PlannedKeys(plan, draft, who, []),
     },
     { edition, sandbox },
   );
