@@ -21,14 +21,7 @@ import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type {
-  Duplicates,
-  OnMissing,
-  Plan,
-  PlanInput,
-  Selection,
-  SubmitOrder,
-} from "../../plan/plan.js";
+import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
 import {
   isPublishTarget,
   type PublishSettings,
