@@ -2,6 +2,7 @@ import {
   asRecord,
   type Category,
   errorWords,
+  jsonIn,
   type Me,
   type Model,
   type ModelList,
@@ -9,6 +10,7 @@ import {
   numberTold,
   type Task,
   taskStatuses,
+  unwrapped,
 } from "./records.js";
 
 /**
@@ -47,12 +49,14 @@ function shown(value: unknown): string {
   return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
 }
 
-/** What an answer has, on its top level or in `data` or `result`, as some gateways wrap it. */
+/**
+ * What an answer has, on its top level or in `data` or `result`, as some gateways wrap it: as an object, in a list of one, or
+ * as JSON in a text.
+ */
 export function contentOf(body: unknown, marks: readonly string[]): Record<string, unknown> | null {
-  const top = asRecord(body);
-  const has = (fields: Record<string, unknown>) =>
-    !Array.isArray(fields) && marks.some((mark) => mark in fields);
-  return [top, asRecord(top["data"]), asRecord(top["result"])].find(has) ?? null;
+  const top = unwrapped(body);
+  const has = (fields: Record<string, unknown>) => marks.some((mark) => mark in fields);
+  return [top, unwrapped(top["data"]), unwrapped(top["result"])].find(has) ?? null;
 }
 
 /** A text; a number as its digits. Null for anything else, and for an empty text. */
@@ -68,9 +72,9 @@ function words(value: unknown, otherwise: string): string {
 
 /** The models; null without a list of them. */
 export function readModels(body: unknown): RecordReading<ModelList> | null {
-  const fields = contentOf(body, ["models"]);
-  const listed = fields?.["models"];
-  if (fields === null || !Array.isArray(listed)) return null;
+  const fields = contentOf(body, ["models"]) ?? { models: bareList(body) };
+  const listed = modelsIn(fields["models"]);
+  if (listed === null) return null;
   const odd = new Odd();
   const byCategory = categoriesIn(fields["categories"]);
   const models = listed.flatMap((entry, index) => modelIn(entry, index, byCategory, odd) ?? []);
@@ -82,6 +86,23 @@ export function readModels(body: unknown): RecordReading<ModelList> | null {
     total: Number.isNaN(total) ? models.length : total,
   };
   return { record, odd: odd.lines };
+}
+
+/** A list of models without anything around it. */
+function bareList(body: unknown): unknown[] | null {
+  const lists = [body, asRecord(body)["data"], asRecord(body)["result"]].map(jsonIn);
+  const isOfModels = (list: unknown): list is unknown[] =>
+    Array.isArray(list) && list.some((entry) => "model_key" in asRecord(entry));
+  return lists.find(isOfModels) ?? null;
+}
+
+/** The entries of a list, or of an object that has the models by their keys. Null for anything else. */
+function modelsIn(value: unknown): unknown[] | null {
+  const told = jsonIn(value);
+  if (Array.isArray(told)) return told;
+  const entries = Object.values(asRecord(told));
+  if (!entries.some((one) => "credits_cost" in asRecord(one))) return null;
+  return Object.entries(asRecord(told)).map(([key, one]) => ({ model_key: key, ...asRecord(one) }));
 }
 
 function categoriesIn(value: unknown): Record<string, string[]> {
@@ -258,12 +279,12 @@ function subscriptionIn(value: unknown, odd: Odd): Me["subscription"] {
 }
 
 /** A task's whole record; null if it is none. `taskId` is the one that was asked for. */
-export function readTask(body: unknown, taskId: string): RecordReading<Task> | null {
+export function readTask(body: unknown, taskId: string, baseUrl?: string): RecordReading<Task> | null {
   const fields = contentOf(body, ["status"]);
   const status = textTold(fields?.["status"]);
   if (fields === null || status === null) return null;
   const odd = new Odd();
-  const urls = fields["output_urls"];
+  const urls = outputsIn(fields);
   const input = fields["input"];
   if (input !== undefined && (typeof input !== "object" || input === null || Array.isArray(input)))
     odd.add("input", input, "left out");
@@ -276,7 +297,7 @@ export function readTask(body: unknown, taskId: string): RecordReading<Task> | n
     category: words(fields["category"], "unknown") as Category,
     status: statusTold(status),
     input: Array.isArray(input) ? {} : { ...asRecord(input) },
-    output_urls: urls === undefined || urls === null ? null : addressesIn(urls).usable,
+    output_urls: urls === undefined || urls === null ? null : addressesIn(urls, baseUrl).usable,
     error: errorWords(fields["error"]),
     credits_consumed: charged,
     created_at: words(fields["created_at"], ""),
@@ -291,14 +312,27 @@ function statusTold(status: string): string {
   return known ?? status;
 }
 
-/** The addresses that can be used, as a list of texts, one text, or objects with a `url`. `isPartial`: others cannot. */
-export function addressesIn(value: unknown): { usable: string[]; isPartial: boolean } {
-  const told = Array.isArray(value) ? value : value == null ? [] : [value];
-  const all = told.map((one) => (typeof one === "string" ? one : asRecord(one)["url"]));
-  const usable = all.filter(isAddress).map((address) => address.trim());
+/** The addresses of a task's outputs, as its record has them. */
+export function outputsIn(record: Readonly<Record<string, unknown>>): unknown {
+  return record["output_urls"] ?? record["output_url"];
+}
+
+/**
+ * The addresses that can be used, as a list of texts, one text, or objects with a `url`. A path is one of the service, which is
+ * at `baseUrl`. `isPartial`: others cannot be used.
+ */
+export function addressesIn(value: unknown, baseUrl?: string): { usable: string[]; isPartial: boolean } {
+  const told = jsonIn(value);
+  const list = Array.isArray(told) ? told : told == null ? [] : [told];
+  const all = list.map((one) => (typeof one === "string" ? one : asRecord(one)["url"]));
+  const usable = all.flatMap((one) => addressIn(one, baseUrl) ?? []);
   return { usable, isPartial: usable.length < all.length };
 }
 
-function isAddress(value: unknown): value is string {
-  return typeof value === "string" && /^https?:\/\//i.test(value.trim()) && URL.canParse(value.trim());
+function addressIn(value: unknown, baseUrl: string | undefined): string | null {
+  if (typeof value !== "string") return null;
+  const address = value.trim();
+  if (/^https?:\/\//i.test(address)) return URL.canParse(address) ? address : null;
+  const isPath = address.startsWith("/") && baseUrl !== undefined && URL.canParse(address, baseUrl);
+  return isPath ? new URL(address, baseUrl).href : null;
 }

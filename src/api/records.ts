@@ -147,7 +147,7 @@ export interface ErrorFacts {
  * as a text, an object or a list of them.
  */
 export function errorFacts(body: unknown): ErrorFacts {
-  const top = asRecord(body);
+  const top = unwrapped(body);
   const nested = asRecord(top["error"]);
   const code = text(nested["code"]) ?? text(top["code"]) ?? text(top["error"]);
   return { code, message: text(nested["message"]) ?? text(top["message"]) ?? wordsBeside(code, body) };
@@ -256,4 +256,16 @@ export function numberTold(value: unknown): number {
 /** A value as an object to look into: an empty one when it is something else. */
 export function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+/** A record that came as an object, in a list of one, or as JSON in a text; an empty one for anything else. */
+export function unwrapped(value: unknown): Record<string, unknown> {
+  const inner = jsonIn(value);
+  const one = Array.isArray(inner) ? (inner.length === 1 ? jsonIn(inner[0]) : {}) : inner;
+  return Array.isArray(one) ? {} : asRecord(one);
+}
+
+/** The list or object that a text is the JSON of; anything else as it is. */
+export function jsonIn(value: unknown): unknown {
+  return typeof value === "string" && /^\s*[[{]/.test(value) ? (parseJson(value) ?? value) : value;
 }

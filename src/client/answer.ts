@@ -1,5 +1,5 @@
 import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../api/errors.js";
-import { addressesIn, contentOf } from "../api/reading.js";
+import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
 import { asRecord, type ErrorFacts, errorFacts, errorWords, parseJson } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
 import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
@@ -36,7 +36,9 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
   const facts = { ...errorFacts(body), ...pageIn(reply) };
   const { submit, stop } = meaningOf(reply.status);
   // An answer of an undocumented status that names a task is not clear: the task may exist.
-  const isClear = refusingStatuses.includes(reply.status) ? taskIdIn(asRecord(body)) === null : true;
+  const isClear = refusingStatuses.includes(reply.status)
+    ? taskIdIn(contentOf(body, ["task_id"]) ?? {}) === null
+    : true;
   if (submit === "rejected" && isClear) return { kind: "rejected", status: reply.status, ...facts };
   if (submit === "refused" && stop !== null)
     return { kind: "refused", status: reply.status, stop, isStated: isStated(stop, facts.code), ...facts };
@@ -117,7 +119,8 @@ export type TaskOutcome =
    */
   | { kind: "unclear"; reason: string; missing: boolean; statedMissing: boolean; reached: boolean };
 
-export function taskOutcome(reply: Reply): TaskOutcome {
+/** `baseUrl`: of the service, for outputs that are told by their paths. */
+export function taskOutcome(reply: Reply, baseUrl?: string): TaskOutcome {
   if (reply.kind !== "answer")
     return { kind: "unclear", reason: reply.reason, missing: false, statedMissing: false, reached: false };
   const body = parseJson(reply.body);
@@ -147,7 +150,7 @@ export function taskOutcome(reply: Reply): TaskOutcome {
   }
   const record = contentOf(body, ["status"]) ?? asRecord(body);
   return (
-    outcomeOf(record, servedAt(reply)) ??
+    outcomeOf(record, servedAt(reply), baseUrl) ??
     unclear(oddBody(reply) ?? errorText(facts) ?? "an answer that is not a task record")
   );
 }
@@ -157,7 +160,11 @@ export function taskOutcome(reply: Reply): TaskOutcome {
  * that is not documented means `processing`, unless the record has a time at which the task ended: then it is over, with or
  * without outputs, and nothing more will come. Null if it is no task record.
  */
-function outcomeOf(record: Record<string, unknown>, servedAt: number | null): TaskOutcome | null {
+function outcomeOf(
+  record: Record<string, unknown>,
+  servedAt: number | null,
+  baseUrl: string | undefined,
+): TaskOutcome | null {
   const status = statusIn(record);
   const charged = chargeTold(record["credits_consumed"]);
   const completedAt = timeText(record["completed_at"]);
@@ -166,7 +173,7 @@ function outcomeOf(record: Record<string, unknown>, servedAt: number | null): Ta
     // A failed task costs nothing, unless the service says otherwise.
     return { kind: "failed", message, charged: charged ?? noCredits, completedAt };
   }
-  const { usable: urls, isPartial } = addressesIn(record["output_urls"]);
+  const { usable: urls, isPartial } = addressesIn(outputsIn(record), baseUrl);
   const isKnown = status === "completed" || status === "processing";
   const isNamed = status !== null || urls.length > 0;
   const isOver = status === "completed" || (!isKnown && completedAt !== null && isNamed);
@@ -209,7 +216,7 @@ function timeText(value: unknown): string | null {
 /** Why a finished task is of no use, with what its record says. */
 function endedWithout(record: Record<string, unknown>, status: string | null): string {
   const error = errorWords(record["error"]);
-  const shown = shortText(JSON.stringify(record["output_urls"] ?? null), addressCharactersMax);
+  const shown = shortText(JSON.stringify(outputsIn(record) ?? null), addressCharactersMax);
   const ended =
     status === "completed" ? "completed" : `ended with status ${JSON.stringify(record["status"])}`;
   return `the task ${ended} without a usable output address (output_urls: ${shown}${followed("; error: ", error)})`;

@@ -95,7 +95,14 @@ async function readText(body: AsyncIterable<Uint8Array>, codings: readonly strin
   const raw = await readAll(body);
   const content =
     codings.length === 0 ? raw : await readAll(decoded(inOnePiece(raw), codings)).catch(() => raw);
-  return content.toString("utf8");
+  return new TextDecoder(encodingOf(content), { ignoreBOM: true }).decode(content);
+}
+
+/** UTF-8, unless its first bytes say otherwise: byte order marks of UTF-16, or a first character of ASCII in two bytes. */
+function encodingOf(content: Buffer): "utf-8" | "utf-16le" | "utf-16be" {
+  const [first, second] = content;
+  if ((first === 0xff && second === 0xfe) || (content.length > 1 && second === 0)) return "utf-16le";
+  return (first === 0xfe && second === 0xff) || (content.length > 1 && first === 0) ? "utf-16be" : "utf-8";
 }
 
 async function* inOnePiece(bytes: Buffer): AsyncGenerator<Uint8Array> {

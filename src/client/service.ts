@@ -98,6 +98,8 @@ export interface ServiceOptions extends PacingOptions {
   accounts: PacingOptions["accounts"] & Pick<Accounts, "past">;
   /** The API key, which is removed from every answer. */
   key: string;
+  /** Of the service. */
+  baseUrl?: string;
   proxies?: Proxies | null;
   clock: Clock;
   log: Log;
@@ -116,7 +118,7 @@ export function connectService(
 ): { service: Service; close(): Promise<void> } {
   const { key, clock, proxies = null } = options;
   const { send, close } = openHttp({ baseUrl, key, clock, proxies });
-  return { service: openService(send, options), close };
+  return { service: openService(send, { ...options, baseUrl }), close };
 }
 
 /**
@@ -155,11 +157,12 @@ export function openService(send: Send, options: ServiceOptions): Service {
           timeoutMs: timeoutMs.task,
           ticket,
         }),
+        options.baseUrl,
       ),
     taskRecord: async (taskId) => {
       const path = taskPath(taskId);
       const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
-      return (await read(asked, (body) => readTask(body, taskId), request, reading)).record;
+      return (await read(asked, (body) => readTask(body, taskId, options.baseUrl), request, reading)).record;
     },
     models: async (filter = {}) => {
       const { method, path } = endpoints.models;

@@ -39,6 +39,7 @@ const none: never[] = [];
 
 export interface CheckAgainst {
   models: ReadonlyMap<string, Model>;
+  unpriced?: readonly string[];
   localInputs: LocalInputs;
   repair: boolean;
   said: Said;
@@ -50,7 +51,7 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
   const { contents, problems, gone } = checkMedia(row, against.localInputs);
   const isUsable = problems.length === gone.length;
   if (!model) {
-    const words = against.said.of([row.model], () => noModel(row.model, models));
+    const words = against.said.of([row.model], () => noModel(row.model, models, against.unpriced));
     return {
       row,
       model,
@@ -255,7 +256,17 @@ export class Said {
 
 const listedMax = 12;
 
-export function noModel(named: string, models: ReadonlyMap<string, Model>): Words {
+export function noModel(
+  named: string,
+  models: ReadonlyMap<string, Model>,
+  unpriced: readonly string[] = [],
+): Words {
+  if (unpriced.includes(named))
+    return {
+      message: `the service lists model "${named}" without a price that can be used, so nothing is bought of it`,
+      expected: "a model with a price",
+      got: named,
+    };
   const keys = [...models.keys()];
   const near = nearest(named, keys);
   const expected =

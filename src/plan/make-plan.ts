@@ -66,7 +66,8 @@ class Planning {
     await this.paidRows.begin();
     const { models, said } = this;
     const localInputs = this.input.localInputs?.found;
-    const against = { models, localInputs, repair: this.input.repair ?? false, said };
+    const { unpriced = [] } = this.input;
+    const against = { models, unpriced, localInputs, repair: this.input.repair ?? false, said };
     this.wrong = new Map();
     for (const problem of problems) this.note(problem);
     for (const row of rows) {

@@ -20,6 +20,8 @@ export interface PlanInput {
   draft: Draft;
   /** The service's live list, with parameters. */
   models: readonly Model[];
+  /** Keys of models that the service lists without a price that can be used. */
+  unpriced?: readonly string[];
   me: Me;
   /** Origin of the service's base address. */
   origin: string;

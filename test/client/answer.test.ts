@@ -353,6 +353,7 @@ describe("the answer to a poll", () => {
     [[null, "https://a/2", ""], ["https://a/2"]],
     [[{ url: "https://a/1" }, { url: null }], ["https://a/1"]],
     [[" https://a/1 "], ["https://a/1"]],
+    ['["https://a/1"]', ["https://a/1"]],
   ])("of output_urls %j the usable addresses are %j", (output_urls, urls) => {
     const outcome = taskOutcome(answer(200, { ...record, output_urls }));
     expect(outcome).toMatchObject({ kind: "completed", urls });

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseJson } from "../../src/api/records.js";
 import { openHttp } from "../../src/client/http.js";
 import type { Send } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";
@@ -263,4 +264,20 @@ describe("an answer that is compressed, although nobody asked for it", () => {
       expect(await sender(url)(post)).toMatchObject({ kind: "answer", status: 422 });
     }
   });
+});
+
+test.each<[string, (text: string) => Buffer]>([
+  ["UTF-8 with a byte order mark", (text) => Buffer.from(`\ufeff${text}`)],
+  ["UTF-16 with a byte order mark", (text) => Buffer.from(`\ufeff${text}`, "utf16le")],
+  ["UTF-16 without one", (text) => Buffer.from(text, "utf16le")],
+  ["UTF-16 in the other order", (text) => Buffer.from(`\ufeff${text}`, "utf16le").swap16()],
+  ["UTF-16 in the other order without one", (text) => Buffer.from(text, "utf16le").swap16()],
+])("an answer in %s is read", async (_, encoded) => {
+  const json = JSON.stringify({ task_id: "Zürich" });
+  const url = await serving((_, response) => response.writeHead(200).end(encoded(json)));
+  for (const request of [post, get]) {
+    const reply = await sender(url)(request);
+    expect(reply).toMatchObject({ kind: "answer", status: 200 });
+    expect(parseJson(reply.kind === "answer" ? reply.body : "")).toEqual({ task_id: "Zürich" });
+  }
 });

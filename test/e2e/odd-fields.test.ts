@@ -219,3 +219,50 @@ test("whatever field of a finished task is odd, its item is archived or held, an
   expect(again.code).toBe(10);
   expect(real.made.length).toBe(odd.length);
 });
+
+const list = (answer: unknown) => [answer];
+const text = (answer: unknown) => JSON.stringify(answer);
+const inData = (answer: unknown) => ({ success: true, data: answer });
+const onlyModels = (answer: unknown) => (answer as Fields)["models"];
+const byKey = (answer: unknown) => ({
+  models: Object.fromEntries(
+    (onlyModels(answer) as Fields[]).map(({ model_key: key, ...model }) => [String(key), model]),
+  ),
+});
+const outputs = (change: (urls: string[]) => Fields) => (answer: unknown) => {
+  const { output_urls: urls, ...task } = answer as Fields & { output_urls: string[] };
+  return { ...task, ...change(urls) };
+};
+const pathOf = (url: string) => new URL(url).pathname;
+
+test.each<[string, string | null, (answer: unknown) => unknown]>([
+  ["every answer in a list of one", null, list],
+  ["every answer as JSON in a text", null, text],
+  ["every answer in a list of one in data", null, (answer) => inData(list(answer))],
+  ["every answer as a text in data", null, (answer) => inData(text(answer))],
+  ["the models as a bare list", "GET models", onlyModels],
+  ["the models as a bare list in data", "GET models", (answer) => inData(onlyModels(answer))],
+  ["the models by their keys", "GET models", byKey],
+  ["the addresses as paths", "GET task", outputs((urls) => ({ output_urls: urls.map(pathOf) }))],
+  ["one address under output_url", "GET task", outputs(([url]) => ({ output_url: url }))],
+  ["one path under output_url", "GET task", outputs(([url = ""]) => ({ output_url: pathOf(url) }))],
+  ["the addresses as JSON in a text", "GET task", outputs((urls) => ({ output_urls: text(urls) }))],
+])("%s are read, and what was paid for is archived", async (_, what, change) => {
+  const real = await startService();
+  const service = await startProxy(
+    real,
+    // A file's bytes do not pass through it.
+    ({ what, path }) =>
+      what === "GET file" ? { status: 307, headers: { location: `${real.url}${path}` } } : "serve",
+    (asked, passed) =>
+      passed.status === 200 && asked.what !== "GET file" && (what === null || asked.what === what)
+        ? { ...passed, text: JSON.stringify(change(JSON.parse(passed.text))) }
+        : passed,
+  );
+  const place = newPlace();
+  place.write("a.csv", "id,model,prompt\na,plain-image,a cup\nb,plain-image,a jar\n");
+  const end = await run(place, ["run", "a.csv", "--yes"], service);
+  expect(end.code, end.stderr).toBe(0);
+  expect(real.made).toHaveLength(2);
+  expect(place.files().filter((name) => name.endsWith(".png"))).toHaveLength(2);
+});

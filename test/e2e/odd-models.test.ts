@@ -42,7 +42,9 @@ test.each(["1e308", "1".repeat(400), "-1", '"two"', "null"])(
     expect(end.stderr).toContain("price cannot be used: odd-image");
     const refused = await run(place, ["run", "odd.csv", "--yes"], service);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('unknown model "odd-image"');
+    expect(refused.stderr).toContain(
+      'the service lists model "odd-image" without a price that can be used, so nothing is bought of it',
+    );
     expect(service.made).toHaveLength(2);
   },
 );

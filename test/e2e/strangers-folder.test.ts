@@ -17,7 +17,8 @@ import { type Hook, startHook } from "../notify/receivers.js";
 import { canaryKey } from "./canary.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
-import { type ScriptedService, startService } from "./service.js";
+import { failedTask, type ScriptedService, startService } from "./service.js";
+import { skippingClock } from "./skipping-clock.js";
 
 /** A model of the sandbox, and one of the scripted service. */
 const [model, theirs] = ["aurora-image-mini", "plain-image"];
@@ -333,10 +334,32 @@ describe("a recorded run that came with a folder", () => {
     await unfinished();
     change(`UPDATE runs SET options = ${sql}`);
     const { code, stderr } = await run(at, [...words, "--yes"], service);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`  ${value}  (run 1 in `)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${value}  (run 1 in `)]);
     expect(service.count("POST generate")).toBe(1);
     expect((await run(at, ["trust", "--yes"], service)).stdout).toContain(value);
     expect((await run(at, [...words, "--yes"], service)).stderr).not.toContain("may come from somebody else");
+  });
+
+  test("collects what was paid for, wherever its local inputs are published", async () => {
+    at.write("set.csv", `id,model,prompt\na,${theirs},a cup\nb,${theirs},a jug\n`);
+    let isDone = false;
+    service.script(({ what, path }) => {
+      const task = service.made.find((one) => path.endsWith(one.task));
+      if (what !== "GET task" || task === undefined || isDone) return "serve";
+      return { json: { ...failedTask(task), status: "processing", error: null, completed_at: null } };
+    });
+    const first = await run(at, ["run", "set.csv", "--yes", "--max-credits", "2"], service);
+    expect([6, 8], first.stderr).toContain(first.code);
+    change(`UPDATE runs SET options = json_set(options, '$.publish', 'https://theirs.example')`);
+    received();
+    isDone = true;
+    // An overdue task is looked at rarely.
+    skippingClock.pass(24 * 3_600_000);
+    const { code, stderr } = await run(at, [...words, "--yes"], service);
+    expect(code, stderr).toBe(10);
+    expect(stderr).toContain("publish: https://theirs.example  (run 1 in ");
+    expect(service.count("POST generate")).toBe(1);
+    expect(at.files().filter((name) => name.endsWith(".png"))).toHaveLength(1);
   });
 
   test.each([

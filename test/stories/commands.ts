@@ -39,6 +39,8 @@ export class Commands {
   /** Positions of the tasks that take days. */
   private readonly slow = new Set<number>();
   catalogue: Catalogue = "usual";
+  /** The machine's record of what was bought is lost. */
+  private isUnknown = false;
   private key: Key = "first";
   private readonly keys = new Map<Key, string>();
   address: Address = "127.0.0.1";
@@ -104,6 +106,7 @@ export class Commands {
 
   losesSharedState(): void {
     rmSync(this.newFolder("state"), { recursive: true });
+    this.isUnknown = true;
   }
 
   get user(): "own" | "other" {
@@ -157,7 +160,9 @@ export class Commands {
     this.paidRequests = 0;
     this.polls = 0;
     const before = this.made().length;
-    this.running = this.start({ place, args });
+    // A person who knows that the machine has lost its record says so.
+    const agrees = this.isUnknown && buying.includes(args[0] ?? "") ? ["--accept-foreign-use"] : [];
+    this.running = this.start({ place, args: [...args, ...agrees] });
     const end = await this.running.ended;
     checkEnd(args, end);
     if (this.atDeath !== null) {
@@ -305,6 +310,9 @@ export class Commands {
     return "serve";
   }
 }
+
+/** The commands that may buy. */
+const buying = ["plan", "run", "resume", "redo", "retry", "resolve", "reject", "approve"];
 
 function isKill({ kind }: Trouble): boolean {
   return kind in kills;

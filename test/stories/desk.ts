@@ -112,7 +112,9 @@ export class Desk {
   comesFromElsewhere(): void {
     if (this.database !== null || !existsSync(join(this.state, "state.db"))) return;
     const db = openSqlite(join(this.state, "state.db"));
-    db.exec("UPDATE runs SET options = json_set(options, '$.beganBy.host', 'another machine')");
+    db.exec(
+      "UPDATE runs SET options = json_set(options, '$.beganBy.host', 'another machine') WHERE json_extract(options, '$.beganBy') IS NOT NULL",
+    );
     db.close();
   }
 

@@ -138,6 +138,7 @@ export class World {
       case "lose shared state":
         this.sharedStateWasLost = true;
         this.commands.losesSharedState();
+        for (const desk of this.desks) await this.commands.run(desk, ["trust", "--yes"]);
         return this.forgets();
       case "use key":
         this.desk.hasTwoUsers ||= deed.key === "another user's";
@@ -491,12 +492,15 @@ export class World {
     return task.prompt.startsWith("picture") && isCharged(task) && there.includes(task.prompt);
   }
 
-  /** Whether another user, or this one at another address, has it in this folder, and nobody had said to make it again. */
+  /**
+   * Whether another job, another user, or this one at another address, has it in this folder, whatever the catalogue was,
+   * and nobody had said to make it again.
+   */
   private paidAsOther(task: MadeTask, { desk: payer, called: job }: { desk: Desk; called: string }): boolean {
     if (payer.stateWasLost || this.madeHereToo.has(job)) return false;
     const made = this.made();
     const others = this.payers.flatMap(({ desk, user, address, called }, at) => {
-      const isOther = user !== this.commands.user || address !== this.commands.address;
+      const isOther = user !== this.commands.user || address !== this.commands.address || called !== job;
       const counts = desk === payer && isOther && !this.madeHereToo.has(called);
       return counts && !this.commands.unanswered.has(at) && isPaid(made[at]) ? [made[at]?.prompt] : [];
     });

@@ -18,9 +18,9 @@ import { checkCopies } from "../workspace/outputs-place.js";
 import { withStore } from "../workspace/state.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";
-import { checkPublish } from "./publish-check.js";
+import { publishTrouble } from "./publish-check.js";
 import { type JobOptions, leaveUnstarted, type Outcome } from "./run-job.js";
-import { refuseUnagreed } from "./run-values.js";
+import { refuseUnagreed, unagreedPublish } from "./run-values.js";
 
 /**
  * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
@@ -37,13 +37,6 @@ export async function continueJob<Result>(
   // An order that is refused later would be carried out already.
   mustHaveWorkers(options);
   await checkCopies(meant.options, options.environment);
-  if (!meant.options.sandbox && !options.fetchOnly) {
-    const { publish: to, publishMs: expiresMs } = meant.options;
-    await checkPublish(
-      publishPlace({ ...options.publish, configured: {} }, { to, expiresMs }),
-      options.environment,
-    );
-  }
   const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(meant.manifest),
@@ -140,14 +133,28 @@ function madeMeanwhile(run: Run, { items, credits, rowId, how }: RestPaid): Earl
   );
 }
 
-/** Why nothing is bought for a run before a person agrees; null if nothing speaks against it. */
+/**
+ * Why nothing is bought for a run before a person has done something about it; null if nothing speaks against it. What is
+ * paid for is collected all the same.
+ */
 async function refusedToBuy(
-  { fetchOnly = false, agreeToForeignUse }: JobOptions,
+  { fetchOnly = false, agreeToForeignUse, publish, workspace, environment }: JobOptions,
   { account, store }: Pick<WorkspaceSession, "account" | "store">,
-  { options, origin }: Run,
+  run: Run,
 ): Promise<string | null> {
+  const { options, origin } = run;
   if (fetchOnly || options.sandbox) return null;
-  return foreignUse(account, { store, origin }, options, agreeToForeignUse);
+  const isGiven = publish.given.to != null || publish.given.command != null;
+  const unagreed = isGiven ? null : unagreedPublish(run, workspace);
+  if (unagreed !== null) return unagreed;
+  const place = publishPlace(
+    { ...publish, configured: {} },
+    { to: options.publish, expiresMs: options.publishMs },
+  );
+  return (
+    (await publishTrouble(place, environment)) ??
+    (await foreignUse(account, { store, origin }, options, agreeToForeignUse))
+  );
 }
 
 /** Whether a run has something to collect, or to settle. */

@@ -103,9 +103,9 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const options =
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
   const reading = await account.identify();
-  const { models } = await account.models();
+  const { models, unpriced } = await account.models();
   checkModels(Object.keys(options.run.modelCaps ?? {}), models);
-  const asked: Asked = { ...options, ...reading, models };
+  const asked: Asked = { ...options, ...reading, models, unpriced };
   const runs = (await store?.runs()) ?? [];
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
@@ -174,6 +174,7 @@ function interruptible(manifest: Manifest, signal: AbortSignal): Manifest {
 
 interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
   models: readonly Model[];
+  unpriced: readonly string[];
 }
 
 /** The plan of a manifest for the job of that name, using its history. Throws EarlyExit. */
@@ -197,6 +198,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     manifest,
     draft,
     models,
+    unpriced: asked.unpriced,
     me,
     origin,
     sandbox: asked.sandbox,

@@ -10,15 +10,24 @@ import { bucketNamed } from "../workspace/outputs-place.js";
  * by the service alone, and a command cannot be tried without a file. Throws EarlyExit.
  */
 export async function checkPublish(place: PublishPlace | null, environment: Environment): Promise<void> {
+  const trouble = await publishTrouble(place, environment);
+  if (trouble !== null) throw new EarlyExit("usage", `${trouble}. Nothing was submitted.`);
+}
+
+/** Why the bucket for local inputs cannot be reached; null if it can, or is none. */
+export async function publishTrouble(
+  place: PublishPlace | null,
+  environment: Environment,
+): Promise<string | null> {
   const to = place?.to ?? null;
-  if (to === null || bucketTarget(to) === null) return;
+  if (to === null || bucketTarget(to) === null) return null;
   const over = new AbortController();
   try {
     const refusal = await bucketRefusal(bucketNamed(to, environment, over.signal));
-    if (refusal !== null) throw new BucketError(refusal.reason);
+    return refusal === null ? null : `--publish: ${refusal.reason}`;
   } catch (error) {
     if (!(error instanceof BucketError)) throw error;
-    throw new EarlyExit("usage", `--publish: ${error.message}. Nothing was submitted.`);
+    return `--publish: ${error.message}`;
   } finally {
     over.abort("ended");
   }

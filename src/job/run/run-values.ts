@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Run } from "../../core/ports/store.js";
 import { leavesReally } from "../../text/inside.js";
-import { agree, type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
+import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed } from "../../trust/trust.js";
 import { readIdentity } from "../workspace/identity.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -42,10 +42,24 @@ function begunHere({ markerFolder }: Pick<Workspace, "markerFolder">) {
   return { setting: "runs", value: readIdentity(markerFolder)?.id ?? "" };
 }
 
-/** Throws EarlyExit for a run that does something outward that nobody has agreed to here. A server's state is the user's own. */
+/**
+ * Throws EarlyExit for a run that does something outward that nobody has agreed to here, but for what only buying needs. A
+ * server's state is the user's own.
+ */
 export function refuseUnagreed(run: Run, workspace: Workspace): void {
-  if (workspace.database !== null) return;
-  const { sharedFolder, root } = workspace;
-  const asked = notAgreed(sharedFolder, root, runValues(run, workspace));
-  if (asked.length > 0) throw unagreed(root, asked, "bulkgen trust");
+  const asked = unagreedValues(run, workspace).filter(({ setting }) => setting !== "publish");
+  if (asked.length > 0) throw unagreed(workspace.root, asked, "bulkgen trust");
+}
+
+/** Why nothing is bought whose local inputs would be published where nobody has agreed to. Null if that is not so. */
+export function unagreedPublish(run: Run, workspace: Workspace): string | null {
+  const asked = unagreedValues(run, workspace).find(({ setting }) => setting === "publish");
+  return asked === undefined
+    ? null
+    : `${shownFolderValue(asked)} may come from somebody else, and you have not agreed to it on this machine: run \`bulkgen trust\` to look and agree`;
+}
+
+function unagreedValues(run: Run, workspace: Workspace): FolderValue[] {
+  if (workspace.database !== null) return [];
+  return notAgreed(workspace.sharedFolder, workspace.root, runValues(run, workspace));
 }

@@ -69,7 +69,7 @@ export interface OpenAccount {
   /** GET me: identifies the account and adopts the limits of its plan; also a counter reading. Throws EarlyExit. */
   identify(): Promise<AccountReading>;
   /** Throws EarlyExit. */
-  models(): Promise<ModelList>;
+  models(): Promise<UsableModels>;
   close(): Promise<void>;
 }
 
@@ -246,23 +246,28 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
 
 const keysShown = 5;
 
+/** The models that can be planned with, and the keys of those without a price that is an amount. */
+export interface UsableModels extends ModelList {
+  unpriced: readonly string[];
+}
+
 /** Leaves out models whose price is not an amount. If several models have the same key, the first counts. */
-export function usableModels(list: ModelList, log: Log): ModelList {
+export function usableModels(list: ModelList, log: Log): UsableModels {
   const models = new Map<string, Model>();
-  const unpriced: string[] = [];
+  const unpriced = new Map<string, string>();
   const repeated: string[] = [];
   for (const model of list.models) {
     const { model_key: key, credits_cost: price } = model;
     if (models.has(key)) repeated.push(key);
     else if (chargeTold(price) === null)
-      unpriced.push(Number.isNaN(price) ? key : `${key} (${price} credits)`);
+      unpriced.set(key, Number.isNaN(price) ? key : `${key} (${price} credits)`);
     else models.set(key, model);
   }
   const some = (of: readonly string[]) =>
     of.slice(0, keysShown).join(", ") + (of.length > keysShown ? ` and ${of.length - keysShown} more` : "");
-  if (unpriced.length > 0) log.warn({}, `price cannot be used: ${some(unpriced)}; left out`);
+  if (unpriced.size > 0) log.warn({}, `price cannot be used: ${some([...unpriced.values()])}; left out`);
   if (repeated.length > 0) log.warn({}, `listed twice: ${some(repeated)}; the first counts`);
-  return { ...list, models: [...models.values()] };
+  return { ...list, models: [...models.values()], unpriced: [...unpriced.keys()] };
 }
 
 /** Lane locks are kept beside the account's data. In-memory data is not shared, so neither are its lanes. */
