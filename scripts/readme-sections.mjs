@@ -148,8 +148,7 @@ function errors({ errorTable, refusingStatuses }) {
         `Other statuses: a paid request with a complete ${orList(refusingStatuses)} was not carried out, so its item fails and ` +
           "nothing was charged; its words are the item's reason. Any other status may have been charged, and is settled. A 401, " +
           "402 or 403 without its code from the table may come from a firewall: bulkgen reads the account, and if nothing is wrong " +
-          "with it, the answer is about this request alone, and its item fails. So is a 402 with its code while the balance covers " +
-          "ten times the price.",
+          "with it, the answer is about this request alone, and its item fails.",
       ].join("\n\n");
 }
 

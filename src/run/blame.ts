@@ -3,7 +3,7 @@ import { subscriptionStatuses } from "../api/plans.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
-import { balanceTold, type Credits, inCredits, times } from "../core/money.js";
+import { balanceTold, type Credits, inCredits } from "../core/money.js";
 import type { Accounts } from "../core/ports/accounts.js";
 import { isLongWait, nextSendAt, waitsFor } from "../core/quota/quota.js";
 import { shortText } from "../text/terminal.js";
@@ -46,23 +46,15 @@ export async function blameFor(ports: BlamePorts, stop: Refusal, price: Credits 
  * The answer to a paid request, with what the account says if the answer does not say whom it is about. A balance that
  * covers the price now may have been too low when the request was refused: a refund came, or somebody topped up. So a 402 is
  * put down to the request only the second time; `doubted` are the items that had their first, which is a pause for them.
- * With the service's own code it may be that the params make the request dearer than the list price, so the balance has to
- * be well above that; it is read only if `lastBalance`, that of the newest answer, does not say otherwise.
  */
 export async function blamed(
   ports: BlamePorts,
   outcome: GenerateOutcome,
-  { id, price, lastBalance }: { id: number; price: Credits; lastBalance?: () => Promise<Credits | null> },
+  { id, price }: { id: number; price: Credits },
   doubted: Set<number>,
 ): Promise<GenerateOutcome> {
-  if (outcome.kind !== "refused" || outcome.stop === "pause") return outcome;
-  const enough = outcome.isStated ? times(price, dearestTimes) : price;
-  if (outcome.isStated) {
-    if (outcome.stop !== "credits" || lastBalance === undefined) return outcome;
-    const last = await lastBalance();
-    if (last !== null && last < enough) return outcome;
-  }
-  const blame = await blameFor(ports, outcome.stop, enough);
+  if (outcome.kind !== "refused" || outcome.isStated || outcome.stop === "pause") return outcome;
+  const blame = await blameFor(ports, outcome.stop, price);
   const { status, code, message } = outcome;
   if (blame.on === "request" && outcome.stop === "credits" && !doubted.has(id)) {
     doubted.add(id);
@@ -72,9 +64,6 @@ export async function blamed(
   if (blame.on === "unclear") return outcome;
   return { ...outcome, message: message === null ? blame.told : `${message}; ${blame.told}` };
 }
-
-/** No params make a generation so many times as dear as its list price. */
-const dearestTimes = 10;
 
 type Account = Awaited<ReturnType<typeof readAccount>>["me"];
 

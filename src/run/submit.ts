@@ -51,8 +51,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const answer = await service.generate(body, ticket);
   const at = clock.monotonic();
   await writeReceipt(session, item, attempt, conclusionOf(answer, clock.now()));
-  const lastBalance = () => store.lastBalance(settings.run.id, 0);
-  const outcome = await blamed(session.ports, answer, { ...item, lastBalance }, gate.doubted);
+  const outcome = await blamed(session.ports, answer, item, gate.doubted);
   const answered = conclusionOf(outcome, clock.now());
   if (outcome !== answer) {
     // GET me was asked.

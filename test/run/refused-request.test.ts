@@ -67,7 +67,6 @@ describe("a request that is refused for what it says", () => {
     [451, { title: "Unavailable For Legal Reasons" }, "Unavailable For Legal Reasons"],
     [401, page("Sign in"), "Sign in"],
     [402, page("Upgrade your plan"), "Upgrade your plan"],
-    [402, { error: { code: "INSUFFICIENT_CREDITS", message: "not for this" } }, "not for this"],
     [403, page("Attention Required! | Cloudflare"), "Attention Required!"],
     [403, { error: { code: "WAF_BLOCKED", message: "rule 942100" } }, "WAF_BLOCKED: rule 942100"],
     [403, "", "answer 403"],
@@ -98,14 +97,6 @@ describe("a request that is refused for what it says", () => {
     const { gate } = await carryOn(world, made, { reads: true });
     expect(await states(world, made)).toEqual({ odd: "archived", good: "archived" });
     expect(gate.stops).toEqual([]);
-  });
-
-  test("402 with the service's code stops the run if params may make the request so dear", async () => {
-    const stated = refusal(402, { error: { code: "INSUFFICIENT_CREDITS", message: "too low" } });
-    const { run: made, session } = await run(stated, { credits: { balance: 39, used_this_key: 0 } });
-    expect(await states(world, made)).toMatchObject({ odd: "planned" });
-    expect(session.gate.stops).toMatchObject([{ kind: "credits" }]);
-    expect(posts()).toBe(1);
   });
 
   test("P2: is recorded before the account is asked about it, so that a crash leaves nothing unknown", async () => {
