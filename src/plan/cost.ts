@@ -153,10 +153,12 @@ export function paidFor(sums: readonly Sum[], { fit, made }: Coverage): Sum[] {
 export function moneyOf(
   sums: readonly Sum[],
   { caps, balance }: Budget,
-  { within, inDoubt }: Pick<Money, "within" | "inDoubt">,
+  { within: covered, inDoubt, ordered }: Pick<Money, "within" | "inDoubt"> & { ordered: Credits },
 ): Money {
-  const needed = sumOf(sums.map((group) => group.credits));
+  const needed = plus(sumOf(sums.map((group) => group.credits)), ordered);
   const { most = null, spent = noCredits } = caps.total ?? {};
+  const room = tightest({ caps, balance })?.room ?? (Number.POSITIVE_INFINITY as Credits);
+  const within = Math.max(covered, Math.min(plus(covered, ordered), room)) as Credits;
   const after = balance === null ? null : minus(balance, within);
   return { needed, within, inDoubt, balance, after, maxCredits: most, spent };
 }

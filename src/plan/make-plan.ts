@@ -1,13 +1,15 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import { normalText, shortId } from "../core/identity.js";
-import { balanceTold } from "../core/money.js";
+import { balanceTold, type Credits, inCredits, sumOf } from "../core/money.js";
 import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
+import type { OrderedVariant } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
 import { hasReference, isReference } from "../core/reference.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { cellPlace, type End, type Manifest, type Part, type Row } from "../manifest/shape/manifest.js";
 import { count } from "../text/amounts.js";
+import { someOf } from "../text/reasons.js";
 import { finishChains, References } from "./chains.js";
 import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
 import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
@@ -320,7 +322,12 @@ function concluded(
   const coverage = coverageByCap(draft, sums, budget);
   const { fit, last } = coverage.all;
   const { due, items, inDoubt } = totals;
-  const money = moneyOf(sums, budget, { within: coverage.caps.fit.credits, inDoubt });
+  const ordered = orderedVariants(input);
+  const money = moneyOf(sums, budget, {
+    within: coverage.caps.fit.credits,
+    inDoubt,
+    ordered: ordered.credits,
+  });
   const { known, open } = draft.counts();
   const made = paidFor(sums, coverage.all);
   const chainMs = draft.longestChain((group) => usualMs(planning.prices.groupOf(group), input));
@@ -337,6 +344,7 @@ function concluded(
     edition,
     items: draft.items(edition, last, items),
     due,
+    ordered: { items: ordered.made.length, credits: ordered.credits },
     problems: draft.problems(),
     blockers: blockersOf(me, money, fit),
     warnings: [
@@ -347,7 +355,7 @@ function concluded(
       ...planning.items.identical(selection !== null),
       ...unusedParamColumns(unusedColumns, usedModels),
     ],
-    notes,
+    notes: [...notes, ...ordered.notes],
     publish: publishOf(manifest),
     ...(known > 0 ? draft.comparison() : nothingBefore),
     ...(manifest.isPart ? { vanished: nothingBefore.vanished } : {}),
@@ -364,6 +372,34 @@ function concluded(
     requests,
     fit,
     files,
+  };
+}
+
+/** Variants that a person has ordered: those of selected rows of the plan are made too. */
+function orderedVariants({ ordered = [], draft }: PlanInput): {
+  made: OrderedVariant[];
+  credits: Credits;
+  notes: string[];
+} {
+  const unselected = ordered.length === 0 ? new Set() : new Set(draft.unselected());
+  const isOfRow = ({ of }: OrderedVariant) => of !== null && draft.holds(of);
+  const made = ordered.filter((each) => isOfRow(each) && !unselected.has(each.of));
+  const left = ordered.filter((each) => !isOfRow(each));
+  const credits = sumOf(made.map(({ price }) => price));
+  const named = (some: readonly OrderedVariant[]) => someOf(some.map(({ rowId }) => rowId));
+  const [are, they] =
+    left.length === 1 ? ["is", "its row has changed or is"] : ["are", "their rows have changed or are"];
+  return {
+    made,
+    credits,
+    notes: [
+      ...(made.length === 0
+        ? []
+        : [
+            `${named(made)}, which you ordered, ${made.length === 1 ? "is" : "are"} made too: ${inCredits(credits)}`,
+          ]),
+      ...(left.length === 0 ? [] : [`${named(left)}, which you ordered, ${are} not made: ${they} gone`]),
+    ],
   };
 }
 

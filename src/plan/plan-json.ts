@@ -20,12 +20,15 @@ export interface PlanDocument
     | "items"
     | "models"
     | "money"
+    | "ordered"
     | "requests"
     | "fit"
     | "files"
     | "blockers"
     | "warnings"
   > {
+  /** Variants that a person has ordered and that are made too; `credits` in credits. */
+  ordered: { items: number; credits: number };
   /** How many rows were not selected. */
   unselected: number;
   /** In the manifest's order; `price` in credits. `due` are those to be submitted. */
@@ -83,6 +86,7 @@ export function planJson(plan: Plan, withGraph = false): PlanDocument {
       ? { graph: { steps: Array.from(workflow, (step) => ({ ...step, credits: toNumber(step.credits) })) } }
       : {}),
     unselected: unselected.length,
+    ordered: { ...plan.ordered, credits: toNumber(plan.ordered.credits) },
     requests: { ...plan.requests, finishAt: isoOrNull(plan.requests.finishAt) },
     items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
     models: plan.models.map((model) => ({

@@ -5,7 +5,7 @@ import type { RunOptions } from "../core/next/options.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
 import type { Comparison, Draft, ItemStanding, PlannedItem } from "../core/ports/draft.js";
-import type { Item, ModelSize, Sheet } from "../core/ports/store.js";
+import type { Item, ModelSize, OrderedVariant, Sheet } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
@@ -35,6 +35,8 @@ export interface PlanInput {
   leftOut?: ReadonlyMap<string, ReadonlySet<string>>;
   /** What else may have been paid for: the price groups of it, and the defaults that requests for it left out. */
   others?: Required<Pick<PlanInput, "groups" | "leftOut">>;
+  /** Variants of the job that a person has ordered and that are not submitted yet. */
+  ordered?: readonly OrderedVariant[];
   /** The service is the sandbox, whose generations take seconds. */
   sandbox: boolean;
   /** The rows' local files, if the service accepts them or they are published; without it, local paths are problems. */
@@ -117,6 +119,8 @@ export interface Plan extends Comparison {
   due: number;
   /** The manifest's and the plan's, sorted by row. */
   problems: Listing<Problem>;
+  /** Variants of its rows that a person has ordered, and that are made with them. */
+  ordered: { items: number; credits: Credits };
   /** What blocks a run before its first request. */
   blockers: Finding[];
   warnings: Finding[];
@@ -177,7 +181,7 @@ export interface ModelCost {
 }
 
 export interface Money {
-  /** The cost of the due items. */
+  /** The cost of the due items and of the ordered variants. */
   needed: Credits;
   /** The part of it that the caps allow. */
   within: Credits;

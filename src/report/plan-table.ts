@@ -1,4 +1,4 @@
-import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
+import { type Credits, inCredits, minus, noCredits, showCredits, sumOf } from "../core/money.js";
 import type { ItemStanding, PlannedItem, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Finding, Plan } from "../plan/plan.js";
@@ -100,7 +100,7 @@ export function rowsTable(rows: Iterable<ShownRow>, style: TerminalStyle = plain
   );
 }
 
-function modelCosts({ models, money }: ShownPlan, style: TerminalStyle): string {
+function modelCosts({ models }: ShownPlan, style: TerminalStyle): string {
   // Shows earlier charges beside the listed price.
   const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
@@ -115,7 +115,14 @@ function modelCosts({ models, money }: ShownPlan, style: TerminalStyle): string 
   const sum = (field: "items" | "due") => models.reduce((total, cost) => total + cost[field], 0);
   if (models.length > 1) {
     const blank = isKnown ? ["", ""] : [""];
-    rows.push(["total", "", sum("items"), sum("due"), ...blank, showCredits(money.needed)]);
+    rows.push([
+      "total",
+      "",
+      sum("items"),
+      sum("due"),
+      ...blank,
+      showCredits(sumOf(models.map(({ credits }) => credits))),
+    ]);
   }
   return table(
     [

@@ -179,6 +179,9 @@ export const plan = z.strictObject({
     })
     .nullable()
     .describe("null if every row is selected"),
+  ordered: z
+    .strictObject({ items: count("how many"), credits: credits("what they are expected to cost") })
+    .describe("variants of the rows that a person has ordered, and that are made too"),
   unselected: count("items on record whose rows are not selected"),
   missing: z.array(z.strictObject({ rowId, key: itemKey })).describe("archived items whose files are gone"),
   standings,
@@ -200,7 +203,7 @@ export const plan = z.strictObject({
     )
     .describe("the cost by model"),
   money: z.strictObject({
-    needed: credits("what all items to be submitted are expected to cost"),
+    needed: credits("what all items to be submitted, and the ordered variants, are expected to cost"),
     within: credits("the part of it that the caps allow"),
     inDoubt: credits(
       "what requests without an answer may add: each is sent again if it proves not to have been charged",

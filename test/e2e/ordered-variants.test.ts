@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
 import { type Scripted, startService } from "./service.js";
@@ -31,6 +32,43 @@ describe.concurrent("a variant that was agreed to and could not be made", () => 
     expect(service.made).toHaveLength(3);
     expect(files().some((name) => name.endsWith("/a01-v2.png"))).toBe(true);
     expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect(service.made).toHaveLength(3);
+  });
+
+  test("is in the price of the plan, and in what is asked before it is spent", async () => {
+    const { service, place, command } = await ordered("redo", "a01");
+    place.write("set.csv", sheet(3, "plain-image"));
+    const plan = async (...words: string[]) => {
+      const { stdout } = await command("plan", "set.csv", "--json", ...words);
+      const { ordered, money } = JSON.parse(stdout) as Record<string, Record<string, number>>;
+      return { ordered, needed: money?.["needed"], within: money?.["within"], after: money?.["after"] };
+    };
+    const variant = { items: 1, credits: 2 };
+    expect(await plan()).toEqual({ ordered: variant, needed: 4, within: 4, after: 92 });
+    expect(await plan("--max-credits", "3")).toMatchObject({ needed: 4, within: 3 });
+    expect(await plan("--filter", "id=a02")).toMatchObject({ ordered: { items: 0 }, needed: 0 });
+    expect(await command("run", "set.csv", "--max-price", "3")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("the price is 4 credits, more than --max-price 3 allows"),
+    });
+    // Nothing but the variant is left to make.
+    expect(await command("run", "set.csv", "--range", "1:2")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("this run would spend credits"),
+    });
+    expect(service.made).toHaveLength(2);
+    expect((await command("run", "set.csv", "--max-price", "4")).code).toBe(0);
+    expect(service.made).toHaveLength(4);
+  });
+
+  test("is not made unasked by a copy of the workspace", async () => {
+    const { service, place, command } = await ordered("redo", "a01");
+    const other = newPlace();
+    execFileSync("cp", ["-a", `${place.folder}/.`, other.folder]);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect(service.made).toHaveLength(3);
+    const refused = await run(other, ["run", "set.csv", "--yes"], service);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--accept-foreign-use") });
     expect(service.made).toHaveLength(3);
   });
 

@@ -135,6 +135,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
     restored: [],
     unselected: [],
     leftOut: {},
+    ordered: { items: 0, credits: noCredits },
     otherParams: {},
     missing: [],
     models: [],

@@ -30,10 +30,11 @@ export async function askConsent(
   // A plan that is refused does not come this far.
   if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env), []));
   else sayLost(plan, options.log);
-  if (plan.due === 0) return true;
+  const toMake = plan.due + plan.ordered.items;
+  if (toMake === 0) return true;
   display.end();
   const { needed, within, after } = plan.money;
-  const items = `${within < needed ? "up to " : ""}${count(plan.due, "item")}`;
+  const items = `${within < needed ? "up to " : ""}${count(toMake, "item")}`;
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
   if (isWithin(flags, within)) return true;
   return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));

@@ -8,11 +8,10 @@ import { indexName } from "../../archive/index-file.js";
 import { unwritableFolder, unwritableNames } from "../../archive/writable.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { inCredits, sumOf } from "../../core/money.js";
 import { deadlineOf, defaultRunOptions, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
-import type { OrderedVariant, Run, Store } from "../../core/ports/store.js";
+import type { Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { whyNoManifest } from "../../manifest/formats/bytes.js";
@@ -31,7 +30,6 @@ import {
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
-import { someOf } from "../../text/reasons.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
 import { paidAlready } from "../paid/already.js";
@@ -103,7 +101,7 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const options =
     given.edition === "first" && ofSheet !== undefined ? { ...given, edition: { name: ofSheet } } : given;
   const reading = await account.identify();
-  const { models, unpriced } = await account.models();
+  const { models, unpriced = [] } = await account.models();
   checkModels(Object.keys(options.run.modelCaps ?? {}), models);
   const asked: Asked = { ...options, ...reading, models, unpriced };
   const runs = (await store?.runs()) ?? [];
@@ -134,7 +132,8 @@ async function asPaid(
   const { blockers, warnings } = await paidAlready(plan, question, asked);
   plan.blockers.push(...blockers);
   plan.warnings.unshift(...warnings);
-  const asks = !asked.sandbox && plan.due > 0 && blockers.length === 0;
+  const buys = plan.due > 0 || plan.ordered.items > 0;
+  const asks = !asked.sandbox && buys && blockers.length === 0;
   if (asks && mayBeBoughtByCopy(runs, plan.edition, asked.edition)) {
     const settings = { settleMs: defaultRunOptions.settleMs, errorIsFree: false, ...asked.run };
     const message = await foreignUse(asked.account, asked, settings, asked.agreeToForeignUse);
@@ -201,6 +200,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     unpriced: asked.unpriced,
     me,
     origin,
+    ...(store ? { ordered: await store.ordered(name, edition) } : {}),
     sandbox: asked.sandbox,
     edition,
     existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
@@ -238,31 +238,10 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
   plan.notes.push(
-    ...(store ? orderedNotes(await store.ordered(name, edition), draft) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
   return plan;
-}
-
-/** Variants that a person has ordered: those of rows of the plan are made too. */
-function orderedNotes(ordered: readonly OrderedVariant[], draft: Pick<Draft, "holds">): string[] {
-  const isMade = ({ of }: OrderedVariant) => of !== null && draft.holds(of);
-  const made = ordered.filter(isMade);
-  const left = ordered.filter((variant) => !isMade(variant));
-  const named = (some: readonly OrderedVariant[]) => someOf(some.map(({ rowId }) => rowId));
-  return [
-    ...(made.length === 0
-      ? []
-      : [
-          `${named(made)}, which you ordered, ${made.length === 1 ? "is" : "are"} made too: ${inCredits(sumOf(made.map(({ price }) => price)))}`,
-        ]),
-    ...(left.length === 0
-      ? []
-      : [
-          `${named(left)}, which you ordered, ${left.length === 1 ? "is" : "are"} not made: ${left.length === 1 ? "its row has" : "their rows have"} changed or ${left.length === 1 ? "is" : "are"} gone`,
-        ]),
-  ];
 }
 
 /** The defaults that the runs left out, by model. */

@@ -246,9 +246,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
 
 const keysShown = 5;
 
-/** The models that can be planned with, and the keys of those without a price that is an amount. */
+/** The models that can be planned with, and the keys of those that have no price, if there are any. */
 export interface UsableModels extends ModelList {
-  unpriced: readonly string[];
+  unpriced?: readonly string[];
 }
 
 /** Leaves out models whose price is not an amount. If several models have the same key, the first counts. */
@@ -267,7 +267,11 @@ export function usableModels(list: ModelList, log: Log): UsableModels {
     of.slice(0, keysShown).join(", ") + (of.length > keysShown ? ` and ${of.length - keysShown} more` : "");
   if (unpriced.size > 0) log.warn({}, `price cannot be used: ${some([...unpriced.values()])}; left out`);
   if (repeated.length > 0) log.warn({}, `listed twice: ${some(repeated)}; the first counts`);
-  return { ...list, models: [...models.values()], unpriced: [...unpriced.keys()] };
+  return {
+    ...list,
+    models: [...models.values()],
+    ...(unpriced.size > 0 ? { unpriced: [...unpriced.keys()] } : {}),
+  };
 }
 
 /** Lane locks are kept beside the account's data. In-memory data is not shared, so neither are its lanes. */
