@@ -271,9 +271,11 @@ export class Items {
     const free = new Set(occurrences);
     const before = new Map(occurrences.map((each) => [each.known?.rowId, each]));
     const chosen = new Map<DraftSlot, Occurrence>();
+    const ownOf = (slot: DraftSlot) =>
+      slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
     for (const slot of slots) {
-      const own = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
-      if (own !== undefined && free.delete(own)) chosen.set(slot, own);
+      const own = ownOf(slot);
+      if (own !== undefined && isPaid(own.known) && free.delete(own)) chosen.set(slot, own);
     }
     const told = grouped([...free], ({ known }) => known?.cells && cellsText(known.cells));
     const unnamed = slots.filter(({ id }) => told.size > 0 && id === null);
@@ -283,8 +285,14 @@ export class Items {
         chosen.set(same[index] as DraftSlot, each);
       }
     }
-    const rest = mostMade([...free], slots.length - chosen.size).values();
-    for (const slot of slots) take(draft, slot, chosen.get(slot) ?? (rest.next().value as Occurrence));
+    // What nobody has paid for stays its row's only if nothing that is paid for would be left over.
+    const rest = new Set(mostMade([...free], slots.length - chosen.size));
+    for (const slot of slots) {
+      const own = chosen.has(slot) ? undefined : ownOf(slot);
+      if (own !== undefined && rest.delete(own)) chosen.set(slot, own);
+    }
+    const left = rest.values();
+    for (const slot of slots) take(draft, slot, chosen.get(slot) ?? (left.next().value as Occurrence));
   }
 
   /** Findings on rows with the same request. If not all rows are selected, only on those that are made. */
@@ -492,7 +500,7 @@ function cellsText(cells: NewItem["cells"]): string {
 const unpaid: readonly ItemState[] = ["failed", "dropped", "planned", "blocked"];
 
 /** Paid for, or maybe: it is archived, at the service, or held. */
-function isPaid(known: ReturnType<Draft["knownOf"]>): boolean {
+export function isPaid(known: Pick<Known, "state"> | null): boolean {
   return known !== null && !unpaid.includes(known.state);
 }
 

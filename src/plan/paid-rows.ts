@@ -5,7 +5,7 @@ import { hasReference } from "../core/reference.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./findings.js";
-import { type GoodRow, type Items, knownItem } from "./items.js";
+import { type GoodRow, type Items, isPaid, knownItem } from "./items.js";
 import { MadeParams } from "./made-params.js";
 import type { PlanInput } from "./plan.js";
 
@@ -44,8 +44,13 @@ export class PaidRows {
     if (contents === null) return checked;
     const asPaid: GoodRow = { ...checked, model: asBefore, contents, problems: [], without: [] };
     const isWrong = checked.problems.length > 0;
-    if (!isWrong && this.items.arePaid(asPaid)) return asPaid;
-    for (const params of isWrong ? [checked.params, ...others] : others) {
+    const isOwn = this.ownOf(row, model);
+    const isPaidNow = !isWrong && this.items.arePaid(asPaid);
+    // Of identical rows each keeps its own.
+    const isAnothers = others.some(isOwn) && !isOwn(checked.params);
+    if (isPaidNow && !isAnothers) return asPaid;
+    const ownFirst = others.toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a)));
+    for (const params of isWrong ? [checked.params, ...ownFirst] : ownFirst) {
       const then = { ...asPaid, params };
       // What cannot be made any more has to be paid for as a whole.
       const isKept = isWrong ? this.items.arePaid(then) : this.items.isPaidInPart(then);
@@ -56,7 +61,13 @@ export class PaidRows {
       );
       return then;
     }
-    return checked;
+    return isPaidNow ? asPaid : checked;
+  }
+
+  /** Whether the row's own item, by its id, was made with some params. */
+  private ownOf({ id }: Row, { model_key: model }: Model): (params: Row["params"]) => boolean {
+    const own = id === null ? [] : this.draft.knownOfRow(id).filter(isPaid).map(priceGroup);
+    return (params) => own.includes(priceGroup({ model, params }));
   }
 
   /** Why the row would be made in another way now. */

@@ -139,3 +139,33 @@ describe.concurrent.each(["grown", "shrunk", "respelled"] as const)(
     });
   },
 );
+
+test("P2: identical rows that were made under two catalogues keep what was made, in any order", async () => {
+  const service = await startService();
+  const place = newPlace();
+  let isStyled = false;
+  service.script(({ what }): Scripted => (what === "GET models" ? { json: listed(isStyled) } : "serve"));
+  const rows = ["a,plain-image,x", "b,plain-image,x"];
+  const write = (...lines: string[]) =>
+    place.write("set.csv", `id,model,prompt\n${lines.join("\n")}\nc,styled-image,z\n`);
+  const begin = ["run", "set.csv", "--yes", "--param", "style=oil"];
+  write(...rows);
+  expect((await run(place, [...begin, "--max-credits", "2"], service)).code).toBe(6);
+  isStyled = true;
+  expect((await run(place, begin, service)).code).toBe(0);
+  expect(service.made).toHaveLength(3);
+  for (const styled of [false, true, false])
+    for (const lines of [rows.toReversed(), rows]) {
+      isStyled = styled;
+      write(...lines);
+      const end = await run(place, begin, service);
+      expect(end, end.stderr).toMatchObject({ code: 0 });
+      expect(service.made.map(({ prompt }) => prompt).toSorted()).toEqual(["x", "x", "z"]);
+      expect(
+        place
+          .files()
+          .filter((name) => /\/outputs\/set\/\w+\.png$/.test(name))
+          .toSorted(),
+      ).toEqual(["a", "b", "c"].map((id) => `here/outputs/set/${id}.png`));
+    }
+});

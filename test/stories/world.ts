@@ -516,9 +516,9 @@ export class World {
     return this.desks[this.desk === this.desks[0] ? 1 : 0];
   }
 
-  /** Two folders may have jobs of the same name, and so may two users of one folder. */
+  /** Two folders may have jobs of the same name, and so may two users or addresses of one folder. */
   private called(job: string, desk = this.desk): string {
-    return [this.desks.indexOf(desk), this.commands.user, job].join(" ");
+    return [this.desks.indexOf(desk), this.commands.user, this.commands.address, job].join(" ");
   }
 
   private bucketOf(desk: Desk): string {

@@ -31,7 +31,7 @@ export interface Draft {
   /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
   knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
   /** The job's items of this row id: first the one that the row asked for when the job was last planned. */
-  knownOfRow(rowId: string): KnownContent[];
+  knownOfRow(rowId: string): (KnownContent & Pick<Known, "state">)[];
   /** The position of the item of this key. */
   positionOf(key: string): number | null;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;

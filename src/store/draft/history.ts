@@ -31,10 +31,10 @@ export function draftHistory(
 
     knownOfRow(rowId) {
       db.exec(indexOfRows);
-      const found = sql("SELECT document FROM known WHERE row_id = ? ORDER BY vanished, id DESC").all(
+      const found = sql("SELECT document, state FROM known WHERE row_id = ? ORDER BY vanished, id DESC").all(
         rowId,
-      ) as { document: string }[];
-      return found.map(({ document }) => JSON.parse(document) as KnownContent);
+      ) as ({ document: string } & Pick<Known, "state">)[];
+      return found.map(({ document, state }) => ({ ...(JSON.parse(document) as KnownContent), state }));
     },
 
     stand(again) {
