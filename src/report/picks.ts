@@ -1,4 +1,5 @@
 import type { Picked, PickedItem } from "../job/archive/picks.js";
+import { stalePicksLines } from "../job/workspace/stale-picks.js";
 import { type Cell, type Column, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
@@ -24,6 +25,9 @@ export function picksTable(
     files.length === 0 ? "its file is lost" : files.join(", "),
     shortText(prompt ?? "", promptCharactersMax),
   ]);
+  const stale = stalePicksLines(
+    picked.flatMap(({ rowId, stale: reason }) => (reason === null ? [] : [{ rowId, reason }])),
+  );
   const next = labelled(
     [
       ["show them", `\`bulkgen gallery${flags} --picked\``],
@@ -31,7 +35,7 @@ export function picksTable(
     ],
     style,
   );
-  return [table(columns, rows, style), next].join("\n\n");
+  return [table(columns, rows, style), stale.join("\n"), next].filter((block) => block !== "").join("\n\n");
 }
 
 /** What a pick changed, a line for each item. */

@@ -16,6 +16,7 @@ import { statusCommand } from "../job/workspace/find-run.js";
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
 import { outputsPlace } from "../job/workspace/outputs-place.js";
 import { spentIn } from "../job/workspace/spent.js";
+import { stalePicks, stalePicksLines } from "../job/workspace/stale-picks.js";
 import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { groupedReasons, type ItemReason, someOf } from "../text/reasons.js";
@@ -86,6 +87,7 @@ export async function summaryOf(
     overdue: await waitingIn(opened.store, items, "overdue"),
     blocked: await blockedIn(opened.store, run.id),
     awaiting: left.awaiting,
+    stalePicks: (await stalePicks(opened.store, run)).map(({ rowId, reason }) => ({ rowId, reason })),
     nextPollAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextPollAt) : null,
     stops: reasons,
@@ -136,6 +138,8 @@ export function summarise(
     lines.push(["to approve", { text, tone: "warning" }]);
     lines.push(["", `look at the files of ${someOf(facts.awaiting)}`]);
   }
+  for (const [index, line] of stalePicksLines(facts.stalePicks).entries())
+    lines.push([index === 0 ? "picks" : "", { text: line, tone: "warning" }]);
   if (facts.lost.length > 0) {
     const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;
     lines.push(["lost", { text, tone: "warning" }], ...waiting(facts, facts.lost));
@@ -174,6 +178,7 @@ export function summaryJson(facts: RunSummary) {
     lost: facts.lost.map(waitingJson),
     blocked,
     awaiting,
+    stalePicks: facts.stalePicks,
     nextPollAt: isoOrNull(facts.nextPollAt),
     resumeAt: isoOrNull(facts.resumeAt),
     stops,

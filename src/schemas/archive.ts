@@ -13,6 +13,7 @@ import {
   rowNumber,
   runNumber,
   sha256,
+  stalePicks,
   text,
   time,
 } from "./values.js";
@@ -90,6 +91,7 @@ export const gallery = z.strictObject({
   page: text("the page; absolute"),
   job,
   files: count("files on the page"),
+  stalePicks,
 });
 
 export const pick = z.array(
@@ -108,6 +110,7 @@ export const picks = z.array(
     model: z.string(),
     prompt: z.string().nullable(),
     files: z.array(z.string()).describe("absolute, or addresses in a bucket; none while its files are lost"),
+    stale: text("why no export has it: its row was changed or removed; null if it is up to date").nullable(),
   }),
 );
 

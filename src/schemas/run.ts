@@ -18,6 +18,7 @@ import {
   rowNumber,
   runNumber,
   sandbox,
+  stalePicks,
   text,
   time,
   workspace,
@@ -83,6 +84,7 @@ export const summary = z.strictObject({
     )
     .describe("items that wait for outputs of other items"),
   awaiting: z.array(rowId).describe("archived items that wait for a person's approval"),
+  stalePicks,
   nextPollAt: time("when the first overdue task is polled again").nullable(),
   resumeAt: time("when an unfinished run can continue; null if unknown").nullable(),
   stops,

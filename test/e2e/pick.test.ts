@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
+import { openBrowser } from "../../src/store/browse/browser.js";
+import { systemClock } from "../../src/system.js";
 import { galleryData } from "../report/gallery-data.js";
 import { newPlace, type Place, run } from "./command.js";
 import { cheapModel, sheet } from "./sheet.js";
@@ -110,6 +112,92 @@ describe.concurrent("bulkgen pick", () => {
     expect(JSON.parse(await done(place, "pick", "--json"))).toMatchObject([
       { rowId: "a01", prompt: "a better picture of a01" },
     ]);
+  });
+
+  test(
+    "a pick whose row was changed is told of by plan, run, pick, gallery, page and export",
+    slow,
+    async () => {
+      const place = await twoTakes(sheet(3));
+      const replaced = "the picked file was replaced by a new version; pick again";
+      await done(place, "pick", "a01-v2", "a02", "a03");
+      const edited = sheet(3).replace("a picture of a01", "a better picture of a01");
+      place.write("s.csv", edited.replace("a picture of a03", "a worse picture of a03"));
+      expect(await done(place, "plan", "s.csv")).toContain(
+        "- 2 × the picked file will be replaced by a new version; pick again after the run (a03, a01-v2)",
+      );
+      const ended = await done(place, "run", "s.csv", "--yes");
+      expect(ended).toContain(`picks     2 × ${replaced} (a03, a01-v2)`);
+      expect(await done(place, "plan", "s.csv")).not.toContain("will be replaced");
+      expect(await done(place, "pick")).toContain(`2 × ${replaced} (a03, a01-v2)`);
+      const listed: { rowId: string; stale: string | null }[] = JSON.parse(
+        await done(place, "pick", "--json"),
+      );
+      expect(listed.map(({ rowId, stale }) => [rowId, stale])).toEqual([
+        ["a02", null],
+        ["a03", replaced],
+        ["a01-v2", replaced],
+      ]);
+      const packed = await run(place, ["export", "--sandbox", "--picked", "--zip", "c.zip", "--files-only"]);
+      expect(packed).toMatchObject({
+        code: 0,
+        stderr: `c.zip: 1 file\nleft out: 2 × ${replaced} (a03, a01-v2)\n`,
+      });
+      expect(await done(place, "gallery", "--picked")).toMatch(
+        `picked.html: 1 picked file of job s\nleft out: 2 × ${replaced} (a03, a01-v2)\n`,
+      );
+      expect(await done(place, "gallery")).toContain(`2 × ${replaced} (a03, a01-v2)`);
+      const page = readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
+      const stale = galleryData(page).cards.filter(({ stalePick }) => stalePick !== null);
+      expect(stale.map(({ rowId, isPicked, stalePick }) => [rowId, isPicked, stalePick])).toEqual([
+        ["a01-v2", true, replaced],
+        ["a03", true, replaced],
+      ]);
+      const root = place.folder;
+      const browser = openBrowser(
+        { root, stateFile: join(root, ".bulkgen", "sandbox", "state.db") },
+        systemClock,
+      );
+      const files = await browser.files({ text: "", before: null, limit: 10, run: null });
+      await browser.close();
+      expect(files.filter(({ picked }) => picked > 0).map(({ rowId, pickNow }) => [rowId, pickNow])).toEqual([
+        ["a01-v2", "replaced"],
+        ["a03", "replaced"],
+        ["a02", "current"],
+      ]);
+      // A name means the newest version, and the mark of an earlier one is taken away with it.
+      expect(await done(place, "pick", "--undo", "a03")).toBe("a03 is not picked any more\n");
+      expect(await done(place, "pick", "a01")).toBe("a01 is picked instead of a01-v2\n");
+      expect(await done(place, "pick")).not.toContain(replaced);
+      // A row that asks again for what was picked has its pick back.
+      await done(place, "pick", "a03");
+      place.write("s.csv", edited);
+      expect(await done(place, "run", "s.csv", "--yes")).toContain("picks");
+      place.write("s.csv", edited.replace("a picture of a03", "a worse picture of a03"));
+      expect(await done(place, "run", "s.csv", "--yes")).not.toContain("picks");
+    },
+  );
+
+  test("a pick whose row is gone or not made yet is told of too", slow, async () => {
+    const place = await twoTakes();
+    await done(place, "pick", "a01", "a02");
+    place.write("s.csv", sheet(1).replace("a picture of a01", "[[moderation]] a better one"));
+    const gone = "1 × the row of the picked file is no longer in the sheet (a02)";
+    expect((await run(place, ["plan", "s.csv", "--sandbox"])).stdout).toContain(gone);
+    const failed = await run(place, ["run", "s.csv", "--yes", "--json", "--sandbox"]);
+    const earlier = "the picked file is an earlier version; pick again when the new version is archived";
+    expect(JSON.parse(failed.stdout).stalePicks).toEqual([
+      { rowId: "a01", reason: earlier },
+      { rowId: "a02", reason: "the row of the picked file is no longer in the sheet" },
+    ]);
+    for (const words of [
+      ["export", "--picked"],
+      ["gallery", "--picked"],
+    ]) {
+      const refused = await run(place, [...words, "--sandbox"]);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(`is picked: 1 × ${earlier} (a01); ${gone}. Pick with`);
+    }
   });
 
   test("only what is archived can be picked, and a wrong name changes nothing", slow, async () => {

@@ -55,6 +55,7 @@ export const runFacts: RunSummary = {
   ],
   unknown: [],
   awaiting: [],
+  stalePicks: [],
   held: [
     {
       rowId: "clip-9",

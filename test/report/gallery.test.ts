@@ -17,6 +17,7 @@ const card: GalleryCard = {
   edition: "",
   variant: 1,
   isEarlier: false,
+  stalePick: null,
   isPicked: false,
   state: "archived",
   file: {

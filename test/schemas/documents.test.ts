@@ -163,6 +163,16 @@ describe("documents", () => {
     for (const line of lines.trim().split("\n")) check("index", JSON.parse(line), place);
   });
 
+  test("of picks whose rows were changed since", { timeout: 120_000 }, async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    await called(0, place, "run set.csv --sandbox --json --yes");
+    await called(0, place, "pick a01 --sandbox --json");
+    place.write("set.csv", sheet(1).replace("a picture", "a better picture"));
+    await called(0, place, "run set.csv --sandbox --json --yes");
+    for (const line of ["pick", "gallery"]) await called(0, place, `${line} --sandbox --json`);
+  });
+
   test("of plans with everything that a plan can say", { timeout: 240_000 }, async () => {
     const place = newPlace();
     place.write(

@@ -7,6 +7,7 @@ import { type Export, exportRun } from "../../job/archive/export.js";
 import { type FilledSheet, mappedLines } from "../../job/archive/filled-sheet.js";
 import { pack } from "../../job/archive/pack.js";
 import { reviewedNames } from "../../job/orders/review.js";
+import { stalePicksLines } from "../../job/workspace/stale-picks.js";
 import type { Machine } from "../../machine.js";
 import { foldedName } from "../../manifest/shape/columns.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
@@ -64,6 +65,7 @@ async function write(
   if (zip !== null) await namingFile(zip.path, () => writeZip(made, { sheet, format }, zip, flags, machine));
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
+  for (const line of stalePicksLines(made.stalePicks)) report(flags, machine, `left out: ${line}`);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */

@@ -1,4 +1,5 @@
 import { writeGallery } from "../../job/archive/gallery.js";
+import { stalePicksLines } from "../../job/workspace/stale-picks.js";
 import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
@@ -26,12 +27,10 @@ export async function gallery({
     onProgress: (done, all) => display.counting(`${done} of ${all} files`),
   }).finally(display.end);
   const page = shownPath(made.page, machine.cwd);
-  print(
-    flags,
-    machine,
-    "gallery",
-    made,
-    () =>
+  print(flags, machine, "gallery", made, () =>
+    [
       `${page}: ${count(made.files, flags.picked ? "picked file" : "file")} of job ${terminalText(made.job)}`,
+      ...stalePicksLines(made.stalePicks).map((line) => (flags.picked ? `left out: ${line}` : line)),
+    ].join("\n"),
   );
 }

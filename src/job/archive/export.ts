@@ -24,6 +24,7 @@ import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { type StalePick, stalePicks } from "../workspace/stale-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import {
@@ -58,6 +59,8 @@ export interface Export {
   form: SheetForm;
   /** The files of the items. */
   files(): Promise<MadeItem["files"]>;
+  /** Picked files that are not in it although only what is picked was asked for: their rows were changed or removed. */
+  stalePicks: readonly StalePick[];
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
 }
@@ -100,9 +103,10 @@ export async function exportFrom(
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const sheet = (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
   const picks = await store.picks();
+  const stale = picked ? await stalePicks(store, run) : [];
   const variantsMax = await store.variantsMax(run.jobId);
   const rows = linesOf(() => rowsOf(store, run, sheet, variantsMax));
-  const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
+  const chosen = await chosenOf(store, { run, sheet, rows, picks, stale }, options);
   const isWhole = isEverything(selection) && !picked && options.reviewed === null;
   const shown = linesOf(async function* () {
     for await (const row of rows)
@@ -121,6 +125,7 @@ export async function exportFrom(
         ),
     form: (await openSource(run.manifest, {})).form ?? noForm,
     files: () => filesOf(shown),
+    stalePicks: stale,
     localInput: await firstLocal(retried),
   };
 }
@@ -130,6 +135,7 @@ interface Reading {
   sheet: KeptSheet;
   rows: Lines<RowOfItem>;
   picks: ReadonlySet<number>;
+  stale: readonly StalePick[];
 }
 
 /** An item in one of its rows. */
@@ -140,7 +146,7 @@ function inRow(id: number, row: number | null): string {
 /** The selected items in their rows, as `inRow` names them; null for all. Throws EarlyExit if none is selected. */
 async function chosenOf(
   store: Store,
-  { run, sheet, rows, picks }: Reading,
+  { run, sheet, rows, picks, stale }: Reading,
   { selection, failed, picked, reviewed, cwd }: Parameters<typeof exportFrom>[1],
 ): Promise<ReadonlyMap<string, Chosen> | null> {
   if (isEverything(selection) && !failed && !picked && reviewed === null) return null;
@@ -165,7 +171,7 @@ async function chosenOf(
         `${rowId} is not among the rows of run ${run.id}: it belongs to another job or edition, or is an earlier version of its row. Nothing was written.`,
       ),
     );
-  if (picked && !some) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
+  if (picked && !some) throw nothingPicked(`run ${run.id}`, run.options, stale);
   if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
   return new Map(choice.chosen().map((each) => [inRow(each.id, each.row), each]));
 }

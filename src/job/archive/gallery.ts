@@ -17,6 +17,7 @@ import { writeWhole } from "../../whole-file.js";
 import { evidenceOf, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { type StalePick, stalePicks } from "../workspace/stale-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { nothingPicked, rowOf } from "./picks.js";
@@ -43,6 +44,8 @@ export interface Gallery {
   page: string;
   job: string;
   files: number;
+  /** Picks whose rows were changed or removed since; a page of picked files leaves them out. */
+  stalePicks: readonly Pick<StalePick, "rowId" | "reason">[];
 }
 
 /** What the page holds, as it is embedded in it. */
@@ -79,6 +82,8 @@ export interface GalleryCard {
   isEarlier: boolean;
   /** A person has picked it; never set on a page that shows only picked files. */
   isPicked: boolean;
+  /** Why the pick of this item counts no more: its row was changed or removed. Null if it does. */
+  stalePick: string | null;
   state: "archived" | "waiting" | "approved" | "rejected" | "failed" | "held";
   file: GalleryFile | null;
   /** Why there is no file, and what can be done about it. */
@@ -127,17 +132,25 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const picks = await store.picks();
+    const stale = await stalePicks(store, { jobId: run.jobId });
+    const stalePickOf = new Map(stale.map(({ itemId, reason }) => [itemId, reason]));
+    const isWanted = (id: number) => !options.picked || (picks.has(id) && !stalePickOf.has(id));
     const outputs: ArchivedOutput[] = [];
     for await (const page of store.archived(run.jobId))
       for (const output of page)
-        if (jobFolder(output) === folder && (!options.picked || picks.has(output.item.id)))
-          outputs.push(output);
-    if (options.picked && outputs.length === 0)
-      throw nothingPicked(`job ${run.jobName}`, run.options.sandbox);
+        if (jobFolder(output) === folder && isWanted(output.item.id)) outputs.push(output);
+    if (options.picked && outputs.length === 0) throw nothingPicked(`job ${run.jobName}`, run.options, stale);
     const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
-    const cards = await cardsOf(inSheetOrder(things), { ...options, store, folder, picks, flags });
+    const cards = await cardsOf(inSheetOrder(things), {
+      ...options,
+      store,
+      folder,
+      picks,
+      stalePickOf,
+      flags,
+    });
     const page = options.render({
       job: run.jobName,
       madeAt: clock.now(),
@@ -149,7 +162,12 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     await nodeDisk.makeFolder(folder);
     const path = join(folder, options.picked ? pickedPageName : pageName);
     await writeWhole(path, page);
-    return { page: path, job: run.jobName, files: outputs.length };
+    return {
+      page: path,
+      job: run.jobName,
+      files: outputs.length,
+      stalePicks: stale.map(({ rowId, reason }) => ({ rowId, reason })),
+    };
   });
 }
 
@@ -196,12 +214,13 @@ interface Making extends GalleryOptions {
   store: Store;
   folder: string;
   picks: ReadonlySet<number>;
+  stalePickOf: ReadonlyMap<number, string>;
   /** What is typed after a command to mean this workspace. */
   flags: string;
 }
 
 async function cardsOf(things: readonly Thing[], making: Making): Promise<GalleryCard[]> {
-  const { picked, picks, signal, onProgress } = making;
+  const { picked, picks, stalePickOf, signal, onProgress } = making;
   const columns = differingColumns(things);
   const cards: GalleryCard[] = [];
   const files = previewsOf(things, making);
@@ -223,6 +242,7 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
       variant,
       isEarlier: vanished,
       isPicked: !picked && picks.has(item.id),
+      stalePick: stalePickOf.get(item.id) ?? null,
       state: stateOf(item, picked),
       file: isFile ? ((await files.next()).value ?? null) : null,
       trouble: isFile ? null : await troubleOf(item, making),

@@ -9,6 +9,7 @@ import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "../orders/item-named.js";
 import { type ItemName, placed } from "../orders/review.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { type StalePick, stalePicks, stalePicksLines } from "../workspace/stale-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { pathOf } from "./find.js";
@@ -59,7 +60,9 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     for (const other of undo || also ? [] : before.filter(({ id }) => !named.has(id)))
       others.set(rowInWorkspace(other), [...(others.get(rowInWorkspace(other)) ?? []), other]);
     const replaced = (item: Item) => others.get(rowInWorkspace(item)) ?? [];
-    const [picked, unpicked] = undo ? [[], items] : [items, items.flatMap(replaced)];
+    const [picked, unpicked] = undo
+      ? [[], await marked(store, items, before)]
+      : [items, items.flatMap(replaced)];
     await store.pick({ picked: picked.map(({ id }) => id), unpicked: unpicked.map(({ id }) => id) });
     const runs = await store.runs();
     const decided = (some: readonly Item[], decision: RecordedDecision["decision"]) =>
@@ -70,9 +73,18 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     ]);
     return items.map((item) => ({
       rowId: item.rowId,
-      before: had.has(item.id),
+      before: had.has(item.id) || unpicked.some((other) => rowInWorkspace(other) === rowInWorkspace(item)),
       insteadOf: replaced(item).map(({ rowId }) => rowId),
     }));
+  });
+}
+
+/** The items that lose their marks: a name means the newest version of a row, and the mark may be on an earlier one. */
+async function marked(store: Store, items: readonly Item[], picked: readonly Item[]): Promise<Item[]> {
+  const stale = new Set((await stalePicks(store)).map(({ itemId }) => itemId));
+  return items.flatMap((item) => {
+    if (picked.some(({ id }) => id === item.id)) return [item];
+    return picked.filter((other) => stale.has(other.id) && rowInWorkspace(other) === rowInWorkspace(item));
   });
 }
 
@@ -85,6 +97,8 @@ export interface PickedItem {
   prompt: string | null;
   /** Absolute paths; none while its files are lost. */
   files: readonly string[];
+  /** Why no export has it; null if its row still asks for it. */
+  stale: string | null;
 }
 
 /** All picked items, in the order of the archive. Throws EarlyExit if there are no runs. */
@@ -93,6 +107,7 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
   return withStore(workspace, clock, async (store) => {
     const runs = await store.runs();
     const picked = await pickedItems(store);
+    const stale = new Map((await stalePicks(store)).map(({ itemId, reason }) => [itemId, reason]));
     const files = new Map<number, string[]>(picked.map(({ id }) => [id, []]));
     for await (const page of store.archived())
       for (const output of page) files.get(output.item.id)?.push(pathOf(output));
@@ -103,15 +118,21 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
       model: item.model,
       prompt: item.prompt,
       files: files.get(item.id) ?? [],
+      stale: stale.get(item.id) ?? null,
     }));
   });
 }
 
 /** Refuses to write an export or a page without anything on it. */
-export function nothingPicked(where: string, sandbox: boolean): EarlyExit {
+export function nothingPicked(
+  where: string,
+  { sandbox }: { sandbox: boolean },
+  stale: readonly StalePick[],
+): EarlyExit {
+  const why = stale.length === 0 ? "" : `: ${stalePicksLines(stale).join("; ")}`;
   return new EarlyExit(
     "usage",
-    `no item of ${where} is picked. Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
+    `no item of ${where} is picked${why}. Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
   );
 }
 

@@ -16,6 +16,7 @@ import type { BlockedReason } from "../workspace/blocked.js";
 import type { WaitingItem } from "../workspace/evidence.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import type { SpentIn } from "../workspace/spent.js";
+import type { StalePick } from "../workspace/stale-picks.js";
 import type { ItemFailure } from "../workspace/status.js";
 
 export interface Execution {
@@ -61,6 +62,8 @@ export interface RunSummary extends SpentIn {
   blocked: readonly BlockedReason[];
   /** Row ids of archived items that wait for a person's approval. */
   awaiting: readonly string[];
+  /** Picks of the job's edition whose rows were changed or removed since. */
+  stalePicks: readonly Pick<StalePick, "rowId" | "reason">[];
   /** When the first overdue task is polled again (UTC ms); null if there is none. */
   nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */

@@ -39,6 +39,7 @@ import { isOwn, unfinishedOf } from "../paid/owner.js";
 import { PlannedKeys } from "../paid/planned-keys.js";
 import type { Question } from "../paid/question.js";
 import type { OpenAccount } from "../workspace/account.js";
+import { picksToReplace } from "../workspace/stale-picks.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { checkPublish } from "./publish-check.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
@@ -238,6 +239,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
   plan.notes.push(
+    ...(store ? await picksToReplace(store, plan) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
   );

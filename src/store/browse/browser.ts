@@ -8,6 +8,7 @@ import { sqliteDatabase } from "../on-sqlite.js";
 import { NewerDatabase, openReadOnly, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
 import { toldPath } from "../workspace/own-paths.js";
+import { pickStandings } from "../workspace/pick-standings.js";
 import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
 import type {
@@ -84,10 +85,16 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
       ending: ending === null ? null : JSON.parse(String(ending)),
     } as BrowsedRun;
   };
-  const asFile = (row: object) => {
-    const file = row as BrowsedFile;
-    return { ...file, outFolder: toldPath(root, file.outFolder) };
-  };
+  function* filesFrom(rows: readonly unknown[]): Script<BrowsedFile[]> {
+    const files = rows as Omit<BrowsedFile, "pickNow">[];
+    const standings = files.some(({ picked }) => picked > 0) ? yield* pickStandings(sql, null) : [];
+    const now = new Map(standings.map((each) => [each.itemId, each.now]));
+    return files.map((file) => ({
+      ...file,
+      outFolder: toldPath(root, file.outFolder),
+      pickNow: now.get(file.itemId) ?? null,
+    }));
+  }
   return {
     runs: (before, limit) =>
       read(function* () {
@@ -103,7 +110,7 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
         return row === undefined ? null : asRun(row as object);
       }),
     items: (wanted) => read(() => itemsPage(sql, wanted)),
-    story: (itemId) => read(() => storyOf(sql, itemId, asFile)),
+    story: (itemId) => read(() => storyOf(sql, itemId, filesFrom)),
     waiting: (what, limit) =>
       read(function* () {
         const items = yield* sql(
@@ -131,12 +138,12 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
         const rows = yield* sql(
           `${fileColumns} AND ${wheres.join(" AND ")} ORDER BY o.item_id DESC, o.number LIMIT @limit`,
         ).all(values);
-        return rows.map((row) => asFile(row as object));
+        return yield* filesFrom(rows);
       }),
     file: (itemId, number) =>
       read(function* () {
         const row = yield* sql(`${fileColumns} AND o.item_id = ? AND o.number = ?`).get(itemId, number);
-        return row === undefined ? null : asFile(row as object);
+        return row === undefined ? null : ((yield* filesFrom([row]))[0] ?? null);
       }),
     progress: (runId, stepMs) =>
       read(function* () {
@@ -185,7 +192,7 @@ function* itemsPage(
 function* storyOf(
   sql: Queries,
   itemId: number,
-  asFile: (row: object) => BrowsedFile,
+  filesFrom: (rows: readonly unknown[]) => Script<BrowsedFile[]>,
 ): Script<BrowsedStory | null> {
   const item = (yield* sql(
     `SELECT ${itemColumns}, i.edition, i.variant, i.polls, i.next_at AS nextAt, i.params, i.inputs, i.cells, i.name
@@ -219,7 +226,7 @@ function* storyOf(
     item,
     attempts: attempts as BrowsedAttempt[],
     events: events as BrowsedStory["events"],
-    files: files.map((row) => asFile(row as object)),
+    files: yield* filesFrom(files),
     parents: parents as BrowsedRelative[],
     children: children as BrowsedRelative[],
   };
