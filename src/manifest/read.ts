@@ -2,6 +2,7 @@ import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { isOutside } from "../text/inside.js";
 import { wholeOf } from "../text/pieces.js";
+import { shortText } from "../text/terminal.js";
 import { addedColumns, axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
 import {
@@ -239,7 +240,10 @@ function unusedOf(
   used: ReadonlySet<string>,
   empty: boolean,
 ): Pick<End, "notes" | "unusedColumns"> {
-  const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
+  const unused = source.columns.filter((column) => !isUsed(column, used));
+  const note = noHeaderNote(unused, source);
+  if (note !== null) return { notes: [...notes, note], unusedColumns: unused };
+  const unusedColumns = empty ? [] : unused;
   const own = empty ? [] : [...noIdNotes(source), ...idleNotes(source, used)];
   return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...own], unusedColumns };
 }
@@ -321,6 +325,17 @@ function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
 /** The file of a manifest as messages name it. */
 function namedFile(path: string): string {
   return path === standardInput ? standardInputName : path;
+}
+
+/** Characters of a name in the header that a note shows. */
+const headerCharactersMax = 60;
+
+/** A header has names that bulkgen knows, or that a template uses. A text of several words is more likely a row. */
+function noHeaderNote(unused: readonly string[], { columns, form }: Source): string | null {
+  const [first = ""] = unused;
+  const isHeader = unused.length < columns.length || unused.some(isKnown) || !/\s\S+\s/.test(first);
+  if (form === undefined || isHeader) return null;
+  return `nothing uses the header in row ${form.headerRow}, which begins with "${shortText(first, headerCharactersMax)}"; did you mean rows without a header? Write one above them, such as prompt`;
 }
 
 function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {

@@ -10,6 +10,7 @@ import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { JobPublish, Manifest, Row } from "../manifest/shape/manifest.js";
+import { count } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import type { WorkflowStep } from "./workflow.js";
 
@@ -289,11 +290,31 @@ export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
 }
 
-/** How many rows have problems. */
-export function wrongRows(problems: Iterable<Problem>): number {
-  const rows = new Set<string>();
-  for (const { place } of problems) rows.add(`${place.row} ${place.file}`);
-  return rows.size;
+/** What has problems and can be left out: whole rows, and single combinations of other rows. */
+export interface WrongRows {
+  rows: number;
+  combinations: number;
+}
+
+export function wrongRows(problems: Iterable<Problem>): WrongRows {
+  const whole = new Set<string>();
+  const parts = new Map<string, Set<string>>();
+  for (const { place } of problems) {
+    const row = `${place.row} ${place.file}`;
+    if (place.combination === undefined) whole.add(row);
+    else parts.set(row, (parts.get(row) ?? new Set()).add(place.combination));
+  }
+  const combinations = [...parts].map(([row, some]) => (whole.has(row) ? 0 : some.size));
+  return { rows: whole.size, combinations: combinations.reduce((sum, some) => sum + some, 0) };
+}
+
+/** `2 invalid rows`, `14 invalid combinations`, or both; the empty text for none. */
+export function wrongRowsText({ rows, combinations }: WrongRows): string {
+  const some = [
+    ...(rows > 0 ? [count(rows, "invalid row")] : []),
+    ...(combinations > 0 ? [count(combinations, "invalid combination")] : []),
+  ];
+  return some.join(" and ");
 }
 
 /** What to do about identical rows: make each, make one, or refuse. */

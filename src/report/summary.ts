@@ -18,6 +18,7 @@ import { outputsPlace } from "../job/workspace/outputs-place.js";
 import { spentIn } from "../job/workspace/spent.js";
 import { stalePicks, stalePicksLines } from "../job/workspace/stale-picks.js";
 import { failuresOf } from "../job/workspace/status.js";
+import { wrongRowsText } from "../plan/plan.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { groupedReasons, type ItemReason, someOf } from "../text/reasons.js";
 import {
@@ -117,7 +118,7 @@ export function summarise(
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   const { skipped } = facts;
   if (skipped) {
-    const text = `${count(skipped.rows, "invalid row")}, listed in ${terminalText(skipped.file)}`;
+    const text = `${wrongRowsText(skipped)}, listed in ${terminalText(skipped.file)}`;
     lines.push(["left out", { text, tone: "warning" }]);
   }
   for (const [state, tone] of states) {

@@ -63,6 +63,7 @@ export const summary = z.strictObject({
   skipped: z
     .strictObject({
       rows: count("invalid rows that were left out"),
+      combinations: count("invalid combinations of other rows that were left out"),
       file: text("where they are listed; absolute"),
     })
     .nullable()

@@ -1,3 +1,4 @@
+import { count } from "./amounts.js";
 import { shortText, terminalText } from "./terminal.js";
 
 /** Characters of a reason that are shown. */
@@ -17,6 +18,13 @@ const idsMax = 5;
 export function someOf(rowIds: readonly string[], all = rowIds.length): string {
   const named = rowIds.slice(0, idsMax).map(terminalText);
   return `${named.join(", ")}${all > named.length ? ` and ${all - named.length} more` : ""}`;
+}
+
+/** Items that are made with those that were asked for; `rowIds` are empty unless they are few. */
+export function alsoMade({ items, rowIds }: { items: number; rowIds: readonly string[] }): string {
+  const isOne = items === 1;
+  const named = rowIds.length === 0 ? count(items, "other item") : someOf(rowIds);
+  return `${named} ${isOne ? "is" : "are"} made too, because ${isOne ? "its" : "their"} run continues`;
 }
 
 /** One line for each reason, the most frequent first, with the ids of its items; beyond `most`, one line for the rest. */

@@ -209,12 +209,19 @@ describe("start work", () => {
     expect([status, message]).toEqual([422, "sheets/set.yaml is changed in an editor, not here"]);
   });
 
+  test("a sheet of JSON lines is taken under either of its endings", async () => {
+    for (const ending of ["jsonl", "ndjson"]) {
+      const { kept } = await dropped('{"id": "a", "model": "plain-image", "prompt": "x"}\n', `set.${ending}`);
+      expect(kept).toMatchObject({ file: `sheets/set.${ending}`, rows: 1 });
+    }
+  });
+
   test("a file that is no sheet is refused, and one that cannot be read says why", async () => {
     const { refusal } = await openDashboard();
     expect(await refusal("/api/sheets?name=photo.png", { method: "POST", body: "x" })).toEqual([
       422,
       expect.stringContaining(
-        'expected a sheet (.csv, .tsv, .json, .jsonl, .yaml, .yml, .xlsx), got "photo.png"',
+        'expected a sheet (.csv, .tsv, .json, .jsonl, .ndjson, .yaml, .yml, .xlsx), got "photo.png"',
       ),
     ]);
     const { kept } = await dropped("{", "broken.json");

@@ -54,6 +54,10 @@ describe.concurrent("bulkgen pick", () => {
       expect(Object.keys(await cells(place, ...only))).toEqual(["a01-v2", "a02"]);
     await done(place, "export", "--picked", "--zip", "client.zip", "--files-only");
     expect([...unzip(join(place.folder, "client.zip")).keys()]).toEqual(["a01-v2.png", "a02.png"]);
+    const none = await run(place, ["export", "--sandbox", "--picked", "--filter", "item=a01"]);
+    expect(none.stderr).toContain("no picked item of run 2 is selected by --filter item=a01");
+    const redone = await run(place, ["redo", "--sandbox", "--filter", "id=a01"]);
+    expect(redone.stderr).toContain("run 2 has no archived item to select from");
     const json = JSON.parse(await done(place, "export", "--json", "--filter", "item=a01*"));
     expect(json.map(({ picked }: { picked: string | null }) => picked)).toEqual([null, "yes"]);
     expect(Object.keys(await cells(place, "--filter", "file=a02.png"))).toEqual(["a02"]);

@@ -5,6 +5,7 @@ import type { Offer } from "../../job/orders/request.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
 import { count } from "../../text/amounts.js";
+import { alsoMade } from "../../text/reasons.js";
 import { terminalStyle } from "../../text/table.js";
 import type { PreparedRun } from "./job-options.js";
 import { confirmed, type YesQuestion } from "./question.js";
@@ -63,10 +64,7 @@ export async function askPrice(
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) {
     if (items.length > 0) display.say(offerText(what, items, offered));
-    if (rest.items > 0)
-      display.say(
-        `continuing the run also submits ${count(rest.items, "other item")}, ${inCredits(rest.credits)}`,
-      );
+    if (rest.items > 0) display.say(`${alsoMade(rest)}: ${inCredits(rest.credits)}`);
     if (note !== null) display.say(note);
   }
   display.end();

@@ -152,7 +152,8 @@ async function chosenOf(
   if (isEverything(selection) && !failed && !picked && reviewed === null) return null;
   const named = reviewed && (await namedIn(store, reviewed, cwd));
   const elsewhere = new Map(named);
-  const choice = new ItemChoice(run, selection);
+  const kind = failed ? "failed" : picked ? "picked" : reviewed === null ? null : "named";
+  const choice = new ItemChoice(run, selection, kind);
   const own = ownValues(sheet.columns, picks);
   let some = false;
   for await (const { made, number, cells } of rows) {

@@ -9,6 +9,7 @@ import type { Forecast } from "../../core/pace/forecast.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { freeSlots, nextSendAt, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
+import type { WrongRows } from "../../plan/plan.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import type { Gate } from "../../run/gate/gate.js";
 import { count } from "../../text/amounts.js";
@@ -49,8 +50,8 @@ export interface RunSummary extends SpentIn {
   sandbox: boolean;
   exit: ExitName;
   counts: Readonly<Record<ItemState, number>>;
-  /** Invalid rows that were left out; null if there are none. */
-  skipped: { rows: number; file: string } | null;
+  /** Invalid rows, and invalid combinations of other rows, that were left out; null if there are none. */
+  skipped: (WrongRows & { file: string }) | null;
   /** Items that were archived before this execution began. */
   before: number;
   failures: readonly ItemFailure[];

@@ -1,5 +1,5 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Me } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { AlarmClock } from "../../clock.js";
@@ -17,6 +17,7 @@ import {
   onlyRowsAreWrong,
   type Plan,
   refusalsOf,
+  type WrongRows,
   wrongRows,
 } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
@@ -102,8 +103,7 @@ export interface Outcome {
   opened: Pick<WorkspaceSession, "store" | "workspace">;
 }
 
-interface SkippedRows {
-  rows: number;
+interface SkippedRows extends WrongRows {
   /** The file that lists what is wrong with them. */
   file: string;
 }
@@ -172,6 +172,8 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
     const skipped = plan.problems.length > 0 ? await skipInvalid(plan, options) : null;
+    // Nothing of an earlier run's list is wrong any more.
+    if (skipped === null) rmSync(problemsFile(plan, options), { force: true });
     if (plan.items.length === 0 && options.selection.onlyFailed) {
       throw new EarlyExit("done", `nothing to do: no selected row of ${plan.job} has failed`);
     }
@@ -246,15 +248,18 @@ function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
   return run.onInsufficient === "fit" && blockers.some(({ kind }) => kind === "insufficient_credits");
 }
 
+function problemsFile({ job: jobName }: Plan, { workspace }: Pick<RunJobOptions, "workspace">): string {
+  return join(jobFolder({ outFolder: workspace.outFolder, jobName }), "problems.csv");
+}
+
 /** With --skip-invalid, writes the invalid rows to a file and continues without them. */
 async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<SkippedRows> {
   if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems, plan.notes);
-  const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
-  const file = join(folder, "problems.csv");
-  mkdirSync(folder, { recursive: true });
+  const file = problemsFile(plan, { workspace });
+  mkdirSync(dirname(file), { recursive: true });
   await writeProblemsCsv(file, plan.problems);
   log.warn({ problems: plan.problems.length, file }, "invalid rows were left out");
-  return { rows: wrongRows(plan.problems), file };
+  return { ...wrongRows(plan.problems), file };
 }
 
 /** Throws EarlyExit when the plan forbids the run. */

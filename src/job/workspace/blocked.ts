@@ -25,7 +25,12 @@ export async function blockedIn(
     const { name, cause } =
       parent === undefined ? fromNote(item) : causeOf(replacements.get(parent.id) ?? parent);
     if (name === null) return { rowId, rowNumber, cause, reason: cause };
-    return { rowId, rowNumber, cause: `waits for an item ${cause}`, reason: `waits for ${name}, ${cause}` };
+    return {
+      rowId,
+      rowNumber,
+      cause: `waits for an item ${cause.replace(/^which/, "that")}`,
+      reason: `waits for ${name}, ${cause}`,
+    };
   });
 }
 
@@ -74,7 +79,7 @@ function causeOf({ rowId, state, approval, note, url, outputs, output }: ParentO
 } {
   const name = rowId ?? "an item";
   if (approval === "rejected") return { name, cause: "which was rejected" };
-  if (approval === "waiting" && state === "archived") return { name, cause: "which waits for your approval" };
+  if (approval === "waiting" && state === "archived") return { name, cause: "which you have not approved" };
   switch (state) {
     case null:
       return { name, cause: "which is not on record: run the manifest again" };

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { alsoMade } from "../../../text/reasons.js";
 import type { OfferedPrice } from "../../shapes.js";
 import { type Proposal, perform, priceOf, withdraw } from "../server/commands.js";
 import { counted, credits } from "./amounts.js";
@@ -97,8 +98,7 @@ function PriceTable({ price: { items, credits: own, rest, note, total } }: { pri
           {rest.items > 0 && (
             <tr>
               <td colSpan={2}>
-                {counted(rest.items, "item")}{" "}
-                {items.length === 0 ? "to submit" : "of the same run, which are made too"}
+                {items.length === 0 ? `${counted(rest.items, "item")} to submit` : visible(alsoMade(rest))}
               </td>
               <td class="amount">{credits(rest.credits)}</td>
             </tr>
