@@ -360,6 +360,10 @@ describe("start work", () => {
       ...when,
     });
     expect(added, added.message).toMatchObject({ exit: 0 });
+    // Only a daemon runs it, and the page starts none.
+    expect(added.message).toMatch(
+      /No daemon is running: `bulkgen schedule start` starts the runs that are due, `bulkgen schedule print` shows how to keep it running\.$/,
+    );
     const [morning] = await get<ScheduleEntry[]>("/api/schedules");
     expect(morning).toMatchObject({
       name: "morning",
