@@ -1,4 +1,4 @@
-import { renameSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { canaryKey } from "./canary.js";
@@ -169,3 +169,43 @@ test("P2: identical rows that were made under two catalogues keep what was made,
       ).toEqual(["a", "b", "c"].map((id) => `here/outputs/set/${id}.png`));
     }
 });
+
+test.each(["grown", "shrunk"] as const)(
+  "P2: a run that is continued after the catalogue has %s buys nothing that was made elsewhere meanwhile",
+  async (changed) => {
+    const service = await startService();
+    const place = newPlace();
+    let isStyled = changed === "shrunk";
+    service.script(({ what }): Scripted => (what === "GET models" ? { json: listed(isStyled) } : "serve"));
+    const rows = "id,model,prompt\na,plain-image,x\nb,plain-image,y\nc,styled-image,z\n";
+    const style = ["--param", "style=oil"];
+    const command = (...words: string[]) => run(place, words, service);
+    place.write("set.csv", rows);
+    expect((await command("run", "set.csv", "--yes", ...style, "--max-credits", "2")).code).toBe(6);
+    isStyled = changed === "grown";
+    // In a folder of its own, or as a job of its own in the same workspace.
+    place.write("other/set.csv", rows);
+    place.write("rest.csv", rows);
+    const there = await command(
+      "run",
+      "other/set.csv",
+      "--yes",
+      ...style,
+      "--workspace",
+      "other",
+      "--job",
+      "set",
+    );
+    expect(there, there.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(4);
+    const refused = await command("resume", "--max-credits", "6");
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/b and 1 more were paid for meanwhile in the workspace \S+other, and run 1 would pay/),
+    });
+    expect((await command("run", "rest.csv", "--yes", ...style, "--job", "rest")).code).toBe(0);
+    rmSync(join(place.folder, "other"), { recursive: true });
+    expect((await command("resume", "--max-credits", "6")).code).toBe(2);
+    expect(service.made).toHaveLength(7);
+  },
+);
