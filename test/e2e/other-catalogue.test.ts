@@ -201,7 +201,9 @@ test.each(["grown", "shrunk"] as const)(
     const refused = await command("resume", "--max-credits", "6");
     expect(refused).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/b and 1 more were paid for meanwhile in the workspace \S+other, and run 1 would pay/),
+      stderr: expect.stringMatching(
+        /b and 1 more were paid for meanwhile in the workspace \S+other, and run 1 would pay/,
+      ),
     });
     expect((await command("run", "rest.csv", "--yes", ...style, "--job", "rest")).code).toBe(0);
     rmSync(join(place.folder, "other"), { recursive: true });
