@@ -5,7 +5,13 @@ import { migrateFlags, workerFlags } from "./flags/fleet.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
-import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
+import {
+  scheduleAddFlags,
+  scheduleEditFlags,
+  scheduleFlags,
+  scheduleRunFlags,
+  scheduleStartFlags,
+} from "./flags/schedule.js";
 import { dashboardFlags, mcpFlags } from "./flags/serve.js";
 import {
   accountFlags,
@@ -87,6 +93,20 @@ const scheduleCommands: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/schedule/add.js")).addSchedule,
   },
   {
+    name: "edit",
+    describe: "change what is named of a schedule: its time, its manifest, or flags of its runs",
+    positionals: [
+      scheduleName,
+      { name: "manifest", describe: "the file with the rows from now on (default: the same)" },
+    ],
+    flags: scheduleEditFlags,
+    examples: [
+      'bulkgen schedule edit nightly --cron "0 3 * * *" --max-credits 300',
+      "bulkgen schedule edit nightly --unset max-credits",
+    ],
+    load: async () => (await import("./commands/schedule/edit.js")).editSchedule,
+  },
+  {
     name: "list",
     describe: "list the schedules: when each is due, and how its last run ended",
     flags: scheduleFlags,
@@ -98,6 +118,20 @@ const scheduleCommands: readonly CommandDefinition[] = [
     positionals: [{ name: "name", describe: "name of the schedule (default: all)" }],
     flags: scheduleFlags,
     load: async () => (await import("./commands/schedule/show.js")).showSchedules,
+  },
+  {
+    name: "pause",
+    describe: "start none of its runs until it is resumed; a run in progress goes on",
+    positionals: [scheduleName],
+    flags: scheduleFlags,
+    load: async () => (await import("./commands/schedule/edit.js")).pauseSchedule,
+  },
+  {
+    name: "resume",
+    describe: "start its runs by the clock again; what came due meanwhile is left out",
+    positionals: [scheduleName],
+    flags: scheduleFlags,
+    load: async () => (await import("./commands/schedule/edit.js")).resumeSchedule,
   },
   {
     name: "remove",
@@ -417,7 +451,8 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "schedule",
     group: "Service and settings",
-    describe: "run jobs by the clock: add, list, show, remove, run, start the daemon, print",
+    describe:
+      "run jobs by the clock: add, edit, list, show, pause, resume, remove, run, start the daemon, print",
     examples: [
       'bulkgen schedule add nightly autumn.csv --cron "0 2 * * *" --fresh',
       "bulkgen schedule start",

@@ -80,7 +80,11 @@ export const documents = {
   "fleet-rebuild": { what: "a queue that was rebuilt", commands: ["fleet rebuild"], schema: fleetRebuild },
   migration: { what: "where a state is now", commands: ["migrate"], schema: migration },
   dashboard: { what: "where the dashboard is", commands: ["dashboard"], schema: dashboard },
-  schedule: { what: "a schedule", commands: ["schedule add", "schedule show NAME"], schema: schedule },
+  schedule: {
+    what: "a schedule",
+    commands: ["schedule add", "schedule edit", "schedule show NAME", "schedule pause", "schedule resume"],
+    schema: schedule,
+  },
   schedules: {
     what: "the schedules of a workspace",
     commands: ["schedule list", "schedule show"],

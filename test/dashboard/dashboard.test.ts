@@ -363,6 +363,10 @@ describe("start work", () => {
       runs: [],
     });
     expect(morning?.next).toBeGreaterThan(0);
+    expect(await act({ do: "pause schedule", name: "morning" })).toMatchObject({ exit: 0 });
+    expect(await get("/api/schedules")).toMatchObject([{ next: null, pausedAt: expect.any(Number) }]);
+    expect(await act({ do: "resume schedule", name: "morning" })).toMatchObject({ exit: 0 });
+    expect(await get("/api/schedules")).toMatchObject([{ next: morning?.next, pausedAt: null }]);
     expect(await act({ do: "unschedule", name: "morning" })).toMatchObject({ exit: 0 });
     expect(await get("/api/schedules")).toEqual([]);
   });

@@ -405,6 +405,10 @@ steps:
     await served(place, "schedule start --json --metrics 0", async ({ url }) => {
       check("health", await (await fetch(`${url}/healthz`)).json(), place);
     });
+    await called(0, place, "schedule pause nightly --json");
+    await called(0, place, "schedule list --json");
+    await called(0, place, "schedule resume nightly --json");
+    await called(0, place, "schedule edit nightly --max-credits 5 --json");
     await called(0, place, "schedule remove gone --json");
   });
 
