@@ -340,7 +340,7 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "continue the newest (or given) unfinished run, with the options it was started with",
     positionals: [{ ...runNumber, describe: "number of the run (default: the newest unfinished)" }],
     flags: resumeFlags,
-    examples: ["bulkgen resume", "bulkgen resume 3 --max-credits 300"],
+    examples: ["bulkgen resume", "bulkgen resume 3 --max-credits 300", "bulkgen resume --all --yes"],
     load: async () => (await import("./commands/resume.js")).resume,
   },
   {

@@ -15,7 +15,7 @@ import {
 import { fleet, fleetRebuild, migration } from "./fleet.js";
 import { plan } from "./plan.js";
 import { refusal } from "./refusal.js";
-import { event, order, report, runs, status, summary } from "./run.js";
+import { event, order, report, resumedAll, runs, status, summary } from "./run.js";
 import { daemon, health, notification, removed, schedule, startedByHand, startUp } from "./schedules.js";
 import {
   account,
@@ -47,6 +47,11 @@ export const documents = {
     what: "how a run ended",
     commands: ["run", "resume", "retry", "redo", "resolve", "reject --again"],
     schema: summary,
+  },
+  "resume-all": {
+    what: "how several runs ended",
+    commands: ["resume --all"],
+    schema: resumedAll,
   },
   order: {
     what: "an order, and what came of it",

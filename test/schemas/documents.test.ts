@@ -232,6 +232,18 @@ steps:
     await called(0, place, "retry --yes --json", service);
   });
 
+  test("of several runs that are continued, and of one that is not", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const service = await startService();
+    for (const job of ["a", "b"]) {
+      place.write(`${job}.csv`, sheet(2, picture).replaceAll("a0", `${job}0`));
+      await called(6, place, `run ${job}.csv --yes --json --max-credits 2`, service);
+    }
+    await called(6, place, "resume --all --json", service);
+    service.script(() => ({ status: 401, json: { error: { code: "INVALID_API_KEY", message: "revoked" } } }));
+    await called(3, place, "resume --all --json", service);
+  });
+
   test("of a run that is watched, ordered and paused by others", { timeout: 240_000 }, async () => {
     const place = newPlace();
     const service = await startService();
