@@ -1,5 +1,13 @@
 import type { Handler } from "./commands/call.js";
-import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
+import {
+  adoptFlags,
+  exportFlags,
+  findFlags,
+  galleryFlags,
+  pickFlags,
+  pruneFlags,
+  verifyFlags,
+} from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { migrateFlags, workerFlags } from "./flags/fleet.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
@@ -411,6 +419,14 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "check that every archived file is intact; repair what can be repaired",
     flags: verifyFlags,
     load: async () => (await import("./commands/verify.js")).verify,
+  },
+  {
+    name: "prune",
+    group: "The archive",
+    describe: "remove old files of finished jobs; what was paid for stays on record and is not paid again",
+    flags: pruneFlags,
+    examples: ["bulkgen prune --older-than 90d --dry-run", "bulkgen prune --older-than 90d --keep-picked"],
+    load: async () => (await import("./commands/prune/prune.js")).prune,
   },
   {
     name: "adopt",

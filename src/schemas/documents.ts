@@ -7,6 +7,7 @@ import {
   indexLine,
   pick,
   picks,
+  pruned,
   rebuilt,
   separated,
   sheet,
@@ -67,6 +68,7 @@ export const documents = {
   picks: { what: "everything that is picked", commands: ["pick"], schema: picks },
   find: { what: "files of the archive", commands: ["find"], schema: found },
   verify: { what: "what a check of the archive found", commands: ["verify"], schema: verified },
+  prune: { what: "what was removed, or would be", commands: ["prune"], schema: pruned },
   adopt: { what: "files that were adopted", commands: ["adopt"], schema: adoption },
   models: { what: "the models of the service, in its own words", commands: ["models"], schema: models },
   account: {

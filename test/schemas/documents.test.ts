@@ -22,6 +22,7 @@ import {
   jsonSchemaOf,
 } from "../../src/schemas/documents.js";
 import type { Same } from "../../src/schemas/same.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { allCommands } from "../cli/all-commands.js";
@@ -230,6 +231,17 @@ steps:
     await called(0, place, "status --json");
     await called(0, place, "resolve --all --skip --json", service);
     await called(0, place, "retry --yes --json", service);
+  });
+
+  test("of a prune", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    await called(0, place, "run set.csv --sandbox --yes --json");
+    const db = openSqlite(join(place.folder, ".bulkgen", "sandbox", "state.db"));
+    db.exec("UPDATE outputs SET saved_at = saved_at - 100 * 86400000");
+    db.close();
+    await called(0, place, "prune --older-than 90d --dry-run --sandbox --json");
+    await called(0, place, "prune --older-than 90d --yes --sandbox --json");
   });
 
   test("of several runs that are continued, and of one that is not", { timeout: 240_000 }, async () => {
