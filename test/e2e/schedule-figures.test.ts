@@ -1,4 +1,6 @@
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually, newPlace, run, started } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
@@ -84,6 +86,17 @@ test("--quiet is quiet when all is well, and not when something is wrong", async
   expect(await quiet("run", "set.csv")).toMatchObject({ code: 0, stdout: "", stderr: "" });
   expect(await quiet("run", "set.csv")).toMatchObject({ code: 0, stdout: "", stderr: "" });
   expect(await quiet("redo", "a01")).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  for (const words of [["resume"], ["resume", "--all"]])
+    expect(await quiet(...words)).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  for (const words of [["gallery"], ["verify"], ["prune", "--older-than", "90d", "--yes"]])
+    expect(await run(place, [...words, "--sandbox", "--quiet"]), words[0]).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
+  rmSync(join(place.folder, "sandbox-outputs", "set", "a02.png"));
+  expect((await run(place, ["verify", "--sandbox", "--quiet"])).stdout).toContain("missing");
+  expect((await quiet("run", "set.csv", "--missing", "fetch")).code).toBe(0);
   place.write("set.csv", sheet(4));
   const capped = await quiet("run", "set.csv", "--max-credits", "1");
   expect(capped.code).toBe(6);
