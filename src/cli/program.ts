@@ -129,6 +129,9 @@ async function call({ path, line, given, args }: CommandLine, streams: Streams):
     const exit = await handler({ machine, flags, args, given } as never);
     return typeof exit === "number" ? exit : exitCode(exit ?? "done");
   } catch (error) {
+    // "Nothing to resume": cron sends mail about whatever is printed.
+    const isWell = error instanceof EarlyExit && error.exit === "done";
+    if (isWell && flags["quiet"] && !flags["json"]) return exitCode("done");
     throw "workspace" in (command.flags ?? {}) ? await namingWorkspace(error, line, args, machine) : error;
   }
 }

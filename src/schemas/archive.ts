@@ -49,6 +49,33 @@ export const found = z
   )
   .describe("newest first");
 
+const prunedFiles = { files: count("files"), bytes: bytes("their size") };
+
+export const pruned = z.strictObject({
+  before: time("files that were saved before this"),
+  removed: z.boolean().describe("they were removed; false with --dry-run"),
+  ...prunedFiles,
+  groups: z.array(
+    z.strictObject({
+      job,
+      edition: text("empty for the first edition"),
+      ...prunedFiles,
+      superseded: count("of these files, those of earlier versions of their rows"),
+      picked: count("of these files, those of picked items"),
+    }),
+  ),
+  quarantine: z.strictObject(prunedFiles).describe("downloads that failed their check"),
+  kept: z
+    .strictObject({
+      picked: count("files of picked items, with --keep-picked"),
+      unfinished: count("files of jobs that have something left to do"),
+      undecided: count("files that wait for approval"),
+      changed: count("files that somebody has changed since they were archived"),
+      bucket: count("files that only a bucket has"),
+    })
+    .describe("files that are old enough and stay"),
+});
+
 export const verified = z.strictObject({
   sound: flag("every file is intact"),
   folders: z.array(

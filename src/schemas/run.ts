@@ -106,6 +106,27 @@ export const summary = z.strictObject({
   nextStep,
 });
 
+export const resumedAll = z.strictObject({
+  exit,
+  exitName,
+  runs: z.array(
+    z.strictObject({
+      run: runNumber,
+      job,
+      exit,
+      exitName,
+      items: count("items of the run; 0 if it was not continued"),
+      archived: count("items"),
+      failed: count("items"),
+      held: count("items"),
+      spent: spent.nullable().describe("charged for good, in credits; null if it was not continued"),
+      nextStep,
+      message: text("why it was not continued; null if it was").nullable(),
+    }),
+  ),
+  left: z.array(runNumber).describe("unfinished runs that were not begun, because an earlier one ended it"),
+});
+
 const standingCredits = z.strictObject({
   spent,
   pending,

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import writeWorkbook from "write-excel-file/node";
 import { openBucket } from "../../src/bucket/bucket.js";
@@ -362,6 +363,10 @@ describe("start work", () => {
       runs: [],
     });
     expect(morning?.next).toBeGreaterThan(0);
+    expect(await act({ do: "pause schedule", name: "morning" })).toMatchObject({ exit: 0 });
+    expect(await get("/api/schedules")).toMatchObject([{ next: null, pausedAt: expect.any(Number) }]);
+    expect(await act({ do: "resume schedule", name: "morning" })).toMatchObject({ exit: 0 });
+    expect(await get("/api/schedules")).toMatchObject([{ next: morning?.next, pausedAt: null }]);
     expect(await act({ do: "unschedule", name: "morning" })).toMatchObject({ exit: 0 });
     expect(await get("/api/schedules")).toEqual([]);
   });
@@ -702,11 +707,16 @@ describe("look back", () => {
     const tail = await ask(src, { headers: { range: "bytes=-3" } });
     expect(new Uint8Array(await tail.arrayBuffer())).toEqual(whole.slice(-3));
     expect((await ask(src, { headers: { range: `bytes=${bytes}-` } })).status).toBe(416);
+    // It is so light that it is its own thumbnail.
+    const small = await ask(String(thumbnail), { headers: anybody });
+    expect(new Uint8Array(await small.arrayBuffer())).toEqual(whole);
+    const archived = join(place.folder, "outputs", "autumn", "cup.png");
+    writeFileSync(archived, await sharp(archived).resize(1_200).png().toBuffer());
     expect((await ask(String(thumbnail), { headers: anybody })).headers.get("content-type")).toBe(
       "image/webp",
     );
     expect((await ask(src.replace(/files\/../, "files/zz"), { headers: anybody })).status).toBe(404);
-    rmSync(join(place.folder, "outputs", "autumn", "cup.png"));
+    rmSync(archived);
     expect((await ask(src, { headers: anybody })).status).toBe(404);
   });
 

@@ -255,6 +255,11 @@ describe("a schedule that came with a folder", () => {
       expect(stderr).toContain("schedule night: '0 0 1 1 *' in UTC");
       expect(stderr).toContain("bulkgen trust");
     }
+    // One changed flag is no agreement to the others.
+    expect(await run(at, ["schedule", "edit", "night", "--max-credits", "1"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Nothing was changed"),
+    });
     expect(existsSync(mark())).toBe(false);
     expect((await run(at, ["trust", "--yes"])).stdout).toContain(`touch ${mark()}`);
     expect((await run(at, ["schedule", "run", "night"])).code).toBe(0);

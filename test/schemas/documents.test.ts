@@ -22,6 +22,7 @@ import {
   jsonSchemaOf,
 } from "../../src/schemas/documents.js";
 import type { Same } from "../../src/schemas/same.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { allCommands } from "../cli/all-commands.js";
@@ -232,6 +233,29 @@ steps:
     await called(0, place, "retry --yes --json", service);
   });
 
+  test("of a prune", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    await called(0, place, "run set.csv --sandbox --yes --json");
+    const db = openSqlite(join(place.folder, ".bulkgen", "sandbox", "state.db"));
+    db.exec("UPDATE outputs SET saved_at = saved_at - 100 * 86400000");
+    db.close();
+    await called(0, place, "prune --older-than 90d --dry-run --sandbox --json");
+    await called(0, place, "prune --older-than 90d --yes --sandbox --json");
+  });
+
+  test("of several runs that are continued, and of one that is not", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const service = await startService();
+    for (const job of ["a", "b"]) {
+      place.write(`${job}.csv`, sheet(2, picture).replaceAll("a0", `${job}0`));
+      await called(6, place, `run ${job}.csv --yes --json --max-credits 2`, service);
+    }
+    await called(6, place, "resume --all --json", service);
+    service.script(() => ({ status: 401, json: { error: { code: "INVALID_API_KEY", message: "revoked" } } }));
+    await called(3, place, "resume --all --json", service);
+  });
+
   test("of a run that is watched, ordered and paused by others", { timeout: 240_000 }, async () => {
     const place = newPlace();
     const service = await startService();
@@ -405,6 +429,10 @@ steps:
     await served(place, "schedule start --json --metrics 0", async ({ url }) => {
       check("health", await (await fetch(`${url}/healthz`)).json(), place);
     });
+    await called(0, place, "schedule pause nightly --json");
+    await called(0, place, "schedule list --json");
+    await called(0, place, "schedule resume nightly --json");
+    await called(0, place, "schedule edit nightly --max-credits 5 --json");
     await called(0, place, "schedule remove gone --json");
   });
 

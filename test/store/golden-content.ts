@@ -116,6 +116,7 @@ export async function writeGoldenSchedules(path: string): Promise<void> {
     flags: [["--sandbox"], ["--until", "06:00"]],
     missed: "once",
     seenUntil: 0,
+    pausedAt: null,
   });
   await schedules.claim("nightly", golden.scheduledRun, {
     state: "ended",

@@ -98,6 +98,14 @@ export function duration(text: string): number {
   return ms;
 }
 
+/** An age such as `90d` or `12h`, in ms. */
+export function age(text: string): number {
+  const ms = durationIn(text);
+  if (ms === null || ms <= 0)
+    throw new FlagError(`expected an age such as 90d or 12h, got ${JSON.stringify(text)}`);
+  return ms;
+}
+
 /** A number of items, or a share of them. */
 export type Share = { count: number } | { percent: number };
 

@@ -240,6 +240,8 @@ export interface Store extends Orders {
   moved(itemId: number, number: number, file: string): Promise<void>;
   /** One file of an archived item is gone: the item becomes ready to be downloaded again, which costs nothing. */
   lost(itemId: number, number: number): Promise<void>;
+  /** The files of archived items were removed for good. The items stay archived, with this check of each output. */
+  pruned(itemIds: readonly number[], change: { check: string; note: string }): Promise<void>;
   /** Every archived output, of one job or of all, from the oldest item to the newest and page by page. */
   archived(jobId?: number): AsyncIterable<readonly ArchivedOutput[]>;
   /** The same summed up by model. */

@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
-import { loudnessOf } from "../../archive/check/loudness.js";
-import { type Thumbnail, thumbnailOf } from "../../archive/check/thumbnail.js";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
@@ -20,6 +18,7 @@ import { mustHaveRuns } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { nothingPicked, rowOf } from "./picks.js";
+import { openPreviews, type Preview, type Previews } from "./previews.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -32,8 +31,6 @@ export interface GalleryOptions {
   picked: boolean;
   /** Show what each file cost. A page for a client has no prices. */
   prices: boolean;
-  /** What was made when the page was written before; new files are added to it. */
-  previews?: Map<string, Preview>;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
 }
@@ -85,7 +82,7 @@ export interface GalleryCard {
   trouble: GalleryTrouble | null;
 }
 
-export interface GalleryFile {
+export interface GalleryFile extends Preview {
   /** Relative to the page, with `/` between segments. */
   path: string;
   /** Where it is, if a bucket has it instead of this disk: `s3://…`. A page cannot show it. */
@@ -93,11 +90,8 @@ export interface GalleryFile {
   mime: string;
   bytes: number;
   savedAt: number;
-  thumbnail: Thumbnail | null;
   /** Why it is not proven to be whole, if a person accepted it as it came. */
   unproven: string | null;
-  /** The outline of a sound, from 0 to 100. */
-  loudness: readonly number[] | null;
   /** Null if prices are not shown, and for files without a cost of their own. */
   price: string | null;
 }
@@ -108,9 +102,6 @@ interface GalleryTrouble {
   evidence: string | null;
   commands: readonly string[];
 }
-
-/** What the page shows of a file before it is opened. */
-export type Preview = Pick<GalleryFile, "thumbnail" | "loudness">;
 
 /** The names of the pages in a job's folder. */
 const pageName = "gallery.html";
@@ -137,7 +128,9 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
-    const cards = await cardsOf(inSheetOrder(things), { ...options, store, folder, picks, flags });
+    const previews = await openPreviews(folder);
+    const cards = await cardsOf(inSheetOrder(things), { ...options, store, folder, picks, flags, previews });
+    if (!options.picked) await previews.keep(outputs);
     const page = options.render({
       job: run.jobName,
       madeAt: clock.now(),
@@ -196,6 +189,7 @@ interface Making extends GalleryOptions {
   store: Store;
   folder: string;
   picks: ReadonlySet<number>;
+  previews: Previews;
   /** What is typed after a command to mean this workspace. */
   flags: string;
 }
@@ -257,15 +251,11 @@ function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["
 }
 
 async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Making): Promise<GalleryFile> {
-  const { file, bucket, mime, bytes, savedAt, sha256, charged, number, check } = output;
+  const { file, bucket, mime, bytes, savedAt, charged, number, check } = output;
   const unproven = isAccepted(check) ? check : null;
   const isAway = bucket != null && (await nodeDisk.size(join(folder, file))) === null;
   const address = isAway ? bucketAddress(bucket, folder, file) : null;
-  const preview = previews?.get(sha256) ?? {
-    thumbnail: mime.startsWith("image/") ? await thumbnailOf(nodeDisk, folder, output) : null,
-    loudness: mime.startsWith("audio/") ? await loudnessOf(nodeDisk, folder, output) : null,
-  };
-  previews?.set(sha256, preview);
+  const preview = await previews.of(output);
   // The price is the task's, not each file's.
   const price = prices && number === 1 && charged !== null ? inCredits(charged) : null;
   return { path: file, address, mime, bytes, savedAt, unproven, ...preview, price };

@@ -24,6 +24,7 @@ type AttemptMethods = Pick<
   | "orphans"
   | "lastBalance"
   | "outputs"
+  | "pruned"
   | "expire"
   | "refreshOutputs"
   | "readdress"
@@ -248,6 +249,18 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
     },
 
     lost: async (itemId, number) => atomic(() => changes.lost(itemId, number)),
+
+    pruned: async (itemIds, { check, note }) =>
+      atomic(function* () {
+        const ids = JSON.stringify(itemIds);
+        yield* sql(
+          `UPDATE outputs SET file = NULL, checked = @check
+           WHERE item_id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids)) AND file IS NOT NULL`,
+        ).run({ ids, check });
+        yield* sql(
+          "UPDATE items SET note = @note WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids))",
+        ).run({ ids, note });
+      }),
 
     files: (jobName, only) =>
       read(function* () {

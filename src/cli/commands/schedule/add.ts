@@ -11,6 +11,7 @@ import { type Flag, openSchedules, type Schedule } from "../../../store/schedule
 import { leaves } from "../../../text/within.js";
 import { agree } from "../../../trust/trust.js";
 import { readingOf } from "../../flags/manifest.js";
+import type { RunFlags } from "../../flags/run.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
@@ -23,6 +24,7 @@ const ofAdding = [
   "--cron",
   "--tz",
   "--missed",
+  "--unset",
   "--workspace",
   "--json",
   "--quiet",
@@ -37,11 +39,10 @@ export async function addSchedule({
   given,
   machine,
 }: Call<ScheduleAddFlags, { name: string; manifest: string }>): Promise<undefined> {
-  const { clock, cwd, env, stdout } = machine;
+  const { clock, cwd, stdout } = machine;
   const { name, manifest } = args;
   checkName(name);
-  if (manifest === "-")
-    throw new EarlyExit("usage", "manifest: expected a file; scheduled runs cannot read standard input");
+  refuseStream(manifest);
   const now = clock.now();
   // Rehearsals have a state of their own, but not their own schedules.
   const real = { ...flags, sandbox: false };
@@ -49,20 +50,16 @@ export async function addSchedule({
   const path = resolve(cwd, manifest);
   const schedule: Schedule = {
     name,
-    manifest: leaves(root, path) ? path : relative(root, path),
+    manifest: manifestIn(root, path),
     cron: flags.cron,
     zone: flags.tz ?? zoneHere(),
     flags: keptFlags(given, cwd),
     missed: flags.missed,
     seenUntil: now,
+    pausedAt: null,
   };
-  checkLine(schedule, now);
-  if (flags.until?.includes("T"))
-    throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
-  scheduledEdition(schedule, now);
-  scheduledEnd(schedule, now);
+  checkSchedule(schedule, flags, machine);
   await checkManifest(path, flags, machine);
-  if (flags.notify) targetsOf(flags, env);
   const place = workspaceToChange(real, machine, { manifest, make: true });
   const there = flagsTo(place, false, machine);
   const schedules = openSchedules(schedulesFile(place), clock);
@@ -73,7 +70,7 @@ export async function addSchedule({
     else
       throw new EarlyExit(
         "usage",
-        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,
+        `a schedule ${name} exists. \`bulkgen schedule edit ${name}${there}\` changes it; to replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,
       );
   } finally {
     schedules.close();
@@ -91,8 +88,32 @@ export async function addSchedule({
     );
 }
 
+export function refuseStream(manifest: string): void {
+  if (manifest === "-")
+    throw new EarlyExit("usage", "manifest: expected a file; scheduled runs cannot read standard input");
+}
+
+export function manifestIn(root: string, path: string): string {
+  return leaves(root, path) ? path : relative(root, path);
+}
+
+/** Throws EarlyExit for what its runs could not be started with. */
+export function checkSchedule(
+  schedule: Schedule,
+  flags: Pick<RunFlags, "until" | "notify" | "smtpUrl" | "smtpFrom" | "notifyCommand">,
+  { clock, env }: Machine,
+): void {
+  const now = clock.now();
+  checkLine(schedule, now);
+  if (flags.until?.includes("T"))
+    throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
+  scheduledEdition(schedule, now);
+  scheduledEnd(schedule, now);
+  if (flags.notify) targetsOf(flags, env);
+}
+
 /** The flags for each run. Paths are absolute, because the runs start elsewhere. */
-function keptFlags(given: readonly Flag[], cwd: string): Flag[] {
+export function keptFlags(given: readonly Flag[], cwd: string): Flag[] {
   return given
     .filter(([flag]) => !ofAdding.includes(flag))
     .map(([flag, value]): Flag => {
@@ -110,7 +131,7 @@ function checkName(name: string): void {
 }
 
 /** A manifest that cannot be read now cannot be read by a scheduled run either. Throws EarlyExit. */
-async function checkManifest(path: string, flags: ScheduleAddFlags, machine: Machine): Promise<void> {
+export async function checkManifest(path: string, flags: RunFlags, machine: Machine): Promise<void> {
   if (!existsSync(path)) throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
   const { problems, rows } = await checkedManifest(path, readingOf(flags, machine));
   if (problems.length > 0 && (rows === 0 || !flags.skipInvalid)) throw manifestProblems(problems);
