@@ -109,15 +109,15 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
   const who = { user: reading.me.user.id, origin: given.origin };
-  const keysOf = (plan: Plan) => new PlannedKeys(plan, asked.draft, who, runs);
-  const known = { who, runs, keys: keysOf(plan), guessed: null };
+  const plannedKeys = (plan: Plan) => new PlannedKeys(plan, asked.draft, who, runs);
+  const known = { who, runs, keys: plannedKeys(plan), guessed: null };
   if (job !== null || store === null) return { plan: await asPaid(plan, asked, known), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, known.keys);
   if (note === null) return { plan: await asPaid(plan, asked, { ...known, guessed: finding }), ...reading };
   options.draft.clear();
   const other = await planAs(asked, await openedFor(options), name, runs);
   const continued = { ...other, notes: [note, ...other.notes] };
-  return { plan: await asPaid(continued, asked, { ...known, keys: keysOf(other) }), ...reading };
+  return { plan: await asPaid(continued, asked, { ...known, keys: plannedKeys(other) }), ...reading };
 }
 
 /** The plan, with what is known of its items beyond the history: they may be paid for already. */
@@ -207,8 +207,13 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(store ? { groups: () => store.priceGroups(name, edition) } : {}),
     leftOut: leftOutBy(runs.filter((run) => run.jobName === name && run.edition === edition)),
     others: {
-      groups: async () => [...((await store?.priceGroups(null, edition)) ?? []), ...charges.keys()],
-      leftOut: leftOutBy(runs),
+      groups: async () => [
+        ...((await store?.priceGroups(null, edition)) ?? []),
+        ...charges.keys(),
+        // A charge is forgotten when its list price rises.
+        ...(await account.accounts.durations(account.accountId(), keysOf(models))).map(({ group }) => group),
+      ],
+      leftOut: together(leftOutBy(runs), await account.accounts.everLeftOut(account.accountId())),
     },
     selection: asked.selection,
     duplicates: asked.duplicates,
@@ -245,12 +250,24 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
 }
 
 /** The defaults that the runs left out, by model. */
-function leftOutBy(runs: readonly Run[]): Map<string, Set<string>> {
-  const all = new Map<string, Set<string>>();
+function leftOutBy(runs: readonly Run[]): LeftOut {
+  const all: LeftOut = new Map();
   for (const run of runs)
     for (const [model, keys] of Object.entries(run.options.leftOut ?? {}))
       all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
   return all;
+}
+
+type LeftOut = Map<string, Set<string>>;
+
+function together(some: LeftOut, others: LeftOut): LeftOut {
+  const all = new Map(some);
+  for (const [model, keys] of others) all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
+  return all;
+}
+
+function keysOf(models: readonly Model[]): string[] {
+  return models.map(({ model_key: key }) => key);
 }
 
 /** Where the job has files that this run's output folder does not have: what is renamed in the sheet is not renamed there. */

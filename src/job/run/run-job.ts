@@ -178,6 +178,8 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     if (plan.due > 0 || plan.ordered.items > 0) await opened.account.spendLog.knowForeign(options.run);
+    // Before the run: what it buys is known by it.
+    await opened.account.accounts.leftOut(opened.account.accountId(), plan.leftOut);
     const startedAt = options.clock.now();
     const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
