@@ -18,10 +18,10 @@ export function picksTable(
   style: TerminalStyle = plainStyle,
 ): string {
   if (picked.length === 0) return `nothing is picked; pick with \`bulkgen pick ITEM${flags}\``;
-  const rows = picked.map(({ rowId, job, files, prompt }): Cell[] => [
+  const rows = picked.map(({ rowId, job, files, prompt, lost }): Cell[] => [
     rowId,
     job,
-    files.length === 0 ? "its file is lost" : files.join(", "),
+    fileText(files, lost),
     shortText(prompt ?? "", promptCharactersMax),
   ]);
   const next = labelled(
@@ -32,6 +32,12 @@ export function picksTable(
     style,
   );
   return [table(columns, rows, style), next].join("\n\n");
+}
+
+function fileText(files: PickedItem["files"], lost: PickedItem["lost"]): string {
+  if (lost === "replaced") return "was replaced by a new version; pick again";
+  if (lost === "gone") return "no row asks for it any more";
+  return files.length === 0 ? "its file is lost" : files.join(", ");
 }
 
 /** What a pick changed, a line for each item. */

@@ -117,6 +117,10 @@ export const gallery = z.strictObject({
   page: text("the page; absolute"),
   job,
   files: count("files on the page"),
+  lostPicks: z
+    .string()
+    .nullable()
+    .describe("which picks a page of the picked files lacks, and why; null if it lacks none"),
 });
 
 export const pick = z.array(
@@ -135,6 +139,10 @@ export const picks = z.array(
     model: z.string(),
     prompt: z.string().nullable(),
     files: z.array(z.string()).describe("absolute, or addresses in a bucket; none while its files are lost"),
+    lost: z
+      .enum(["replaced", "gone"])
+      .nullable()
+      .describe("its row has a new version of it, or is gone: an export of the picked ones lacks it"),
   }),
 );
 

@@ -4,6 +4,7 @@ import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { galleryData } from "../report/gallery-data.js";
 import { newPlace, type Place, run } from "./command.js";
+import { startService } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 import { unzip } from "./unzip.js";
 
@@ -161,5 +162,71 @@ describe.concurrent("bulkgen pick", () => {
     expect(filled["a01"]).toMatchObject({ picked: "" });
     expect(filled["a01-v2"]).toMatchObject({ picked: "yes" });
     expect(Object.keys(await cells(place, "--filter", "picked=yes"))).toEqual(["a01-v2"]);
+  });
+});
+
+describe("a picked file that a run has replaced by a new version", () => {
+  async function replaced() {
+    const service = await startService();
+    const place = newPlace();
+    const rows = (prompt: string) => `id,model,prompt\ntea,plain-image,${prompt}\nmug,plain-image,a mug\n`;
+    place.write("set.csv", rows("a tea pot"));
+    const command = (...words: string[]) => run(place, words, service);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect((await command("pick", "tea", "mug")).code).toBe(0);
+    place.write("set.csv", rows("a red tea pot"));
+    return { place, command, rows };
+  }
+  const told = "tea: the picked file was replaced by a new version; pick again";
+
+  test("is told of by plan, run, pick, gallery and export, until it is picked again", async () => {
+    const { place, command } = await replaced();
+    expect((await command("plan", "set.csv")).stdout.replace(/\s+/g, " ")).toContain(
+      "tea: the picked file will be replaced by a new version; pick again then",
+    );
+    const made = await command("run", "set.csv", "--yes");
+    expect(made, made.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    expect((await command("plan", "set.csv")).stdout.replace(/\s+/g, " ")).toContain(told);
+    const listed = await command("pick");
+    expect(listed.stdout).not.toContain("_superseded");
+    expect(listed.stdout.replace(/\s+/g, " ")).toMatch(/tea set was replaced by a new version; pick again/);
+    expect(JSON.parse((await command("pick", "--json")).stdout)).toMatchObject([
+      { rowId: "tea", lost: "replaced" },
+      { rowId: "mug", lost: null },
+    ]);
+    const packed = await command("export", "--picked", "--zip", "picked.zip");
+    expect(packed, packed.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    const page = await command("gallery", "--picked");
+    expect(page).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    expect(page.stdout).toContain("1 picked file of job set");
+
+    expect((await command("pick", "tea")).stdout).toContain("tea is picked instead of its earlier version");
+    for (const words of [
+      ["plan", "set.csv"],
+      ["export", "--picked", "--zip", "again.zip"],
+      ["gallery", "--picked"],
+    ]) {
+      const { stdout, stderr } = await command(...words);
+      expect(stdout + stderr).not.toContain("pick again");
+    }
+    expect(place.files().some((name) => name.endsWith("again.zip"))).toBe(true);
+  });
+
+  test("is told of where nothing else is picked, and where its row is gone", async () => {
+    const { place, command, rows } = await replaced();
+    expect((await command("pick", "mug", "--undo")).code).toBe(0);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    for (const words of [
+      ["export", "--picked"],
+      ["gallery", "--picked"],
+    ])
+      expect(await command(...words)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(new RegExp(`no item of .* is picked\\. ${told}\\.`)),
+      });
+    expect((await command("pick", "mug")).code).toBe(0);
+    place.write("set.csv", rows("a red tea pot").replace(/mug,.*\n/, ""));
+    const end = await command("run", "set.csv", "--yes");
+    expect(end.stderr).toContain("mug: picked, but no row of the sheet asks for it any more");
   });
 });

@@ -103,6 +103,17 @@ const refused = (message: string): Scripted => ({
 });
 
 describe("documents", () => {
+  test("of a picked file that was replaced", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    await called(0, place, "run set.csv --sandbox --json --yes");
+    await called(0, place, "pick a01 a02 --sandbox --json");
+    place.write("set.csv", sheet(2).replace("picture of a01", "drawing of a01"));
+    await called(0, place, "run set.csv --sandbox --json --yes");
+    await called(0, place, "pick --sandbox --json");
+    await called(0, place, "gallery --picked --sandbox --json");
+  });
+
   test("of a rehearsal from its plan to its archive", { timeout: 240_000 }, async () => {
     const place = newPlace();
     place.write("set.csv", sheet(4));

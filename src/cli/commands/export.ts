@@ -12,6 +12,7 @@ import { foldedName } from "../../manifest/shape/columns.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
 import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
+import { terminalText } from "../../text/terminal.js";
 import { writeWhole } from "../../whole-file.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
@@ -53,6 +54,7 @@ async function write(
   flags: ExportFlags,
   machine: Machine,
 ): Promise<undefined> {
+  if (made.lostPicks !== null) machine.stderr.write(`bulkgen: ${terminalText(made.lostPicks)}.\n`);
   if (flags.failed) checkLocalInputs(made, flags, machine);
   if (flags.filesOnly && flags.zip === undefined)
     throw new EarlyExit("usage", "--files-only is for --zip. Add --zip FILE. Nothing was written.");

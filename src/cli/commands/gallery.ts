@@ -25,6 +25,7 @@ export async function gallery({
     render: galleryPage,
     onProgress: (done, all) => display.counting(`${done} of ${all} files`),
   }).finally(display.end);
+  if (made.lostPicks !== null) machine.stderr.write(`bulkgen: ${terminalText(made.lostPicks)}.\n`);
   if (flags.quiet && !flags.json) return undefined;
   const page = shownPath(made.page, machine.cwd);
   print(

@@ -40,7 +40,7 @@ import {
   ownNames,
   pickedCell,
 } from "./filled-sheet.js";
-import { nothingPicked } from "./picks.js";
+import { lostPicksText, nothingPicked } from "./picks.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it
@@ -60,6 +60,8 @@ export interface Export {
   files(): Promise<MadeItem["files"]>;
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
+  /** Which picks an export of the picked items lacks, in words; null if it lacks none. */
+  lostPicks: string | null;
 }
 
 export interface ExportOptions {
@@ -113,6 +115,7 @@ export async function exportFrom(
   return {
     run,
     runs,
+    lostPicks: picked ? await lostPicksText(store, run.jobId) : null,
     sheet: failed
       ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName, edition: run.edition }
       : filledSheet(
@@ -165,7 +168,8 @@ async function chosenOf(
         `${rowId} is not among the rows of run ${run.id}: it belongs to another job or edition, or is an earlier version of its row. Nothing was written.`,
       ),
     );
-  if (picked && !some) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
+  if (picked && !some)
+    throw nothingPicked(`run ${run.id}`, run.options.sandbox, await lostPicksText(store, run.jobId));
   if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
   return new Map(choice.chosen().map((each) => [inRow(each.id, each.row), each]));
 }

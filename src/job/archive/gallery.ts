@@ -17,7 +17,7 @@ import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { nothingPicked, rowOf } from "./picks.js";
+import { lostPicks, lostPicksText, nothingPicked, rowOf } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
 
 export interface GalleryOptions {
@@ -40,6 +40,8 @@ export interface Gallery {
   page: string;
   job: string;
   files: number;
+  /** Which picks a page of the picked files lacks, in words; null if it lacks none. */
+  lostPicks: string | null;
 }
 
 /** What the page holds, as it is embedded in it. */
@@ -118,13 +120,15 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const picks = await store.picks();
+    const lost = options.picked ? await lostPicks(store) : new Map();
+    const lostText = options.picked ? await lostPicksText(store, run.jobId) : null;
+    const isWanted = ({ id }: Item) => !options.picked || (picks.has(id) && !lost.has(id));
     const outputs: ArchivedOutput[] = [];
     for await (const page of store.archived(run.jobId))
       for (const output of page)
-        if (jobFolder(output) === folder && (!options.picked || picks.has(output.item.id)))
-          outputs.push(output);
+        if (jobFolder(output) === folder && isWanted(output.item)) outputs.push(output);
     if (options.picked && outputs.length === 0)
-      throw nothingPicked(`job ${run.jobName}`, run.options.sandbox);
+      throw nothingPicked(`job ${run.jobName}`, run.options.sandbox, lostText);
     const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
@@ -142,7 +146,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     await nodeDisk.makeFolder(folder);
     const path = join(folder, options.picked ? pickedPageName : pageName);
     await writeWhole(path, page);
-    return { page: path, job: run.jobName, files: outputs.length };
+    return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText };
   });
 }
 

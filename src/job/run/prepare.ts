@@ -32,6 +32,7 @@ import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
+import { lostPicksText, picksToReplace } from "../archive/picks.js";
 import { paidAlready } from "../paid/already.js";
 import { type AgreeToForeignUse, foreignUse, mayBeBoughtByCopy } from "../paid/foreign-use.js";
 import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
@@ -243,6 +244,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
   plan.notes.push(
+    ...(store ? await pickNotes(store, runs, plan) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
@@ -256,6 +258,14 @@ function leftOutBy(runs: readonly Run[]): LeftOut {
     for (const [model, keys] of Object.entries(run.options.leftOut ?? {}))
       all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
   return all;
+}
+
+/** What a run does to what a person has picked. */
+async function pickNotes(store: Store, runs: readonly Run[], { job, changed }: Plan): Promise<string[]> {
+  const known = runs.find(({ jobName }) => jobName === job);
+  if (known === undefined) return [];
+  const notes = [await picksToReplace(store, changed), await lostPicksText(store, known.jobId)];
+  return notes.filter((note) => note !== null);
 }
 
 type LeftOut = Map<string, Set<string>>;

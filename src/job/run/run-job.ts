@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Me } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
+import { lostPicksText } from "../archive/picks.js";
 import type { AlarmClock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
@@ -132,6 +133,8 @@ export async function runJob<Result>(
     const execution = await execute({ ...options, ...enrolled, opened }).catch((error: unknown) =>
       leaveUnstarted(error, opened.store, { ...run, state: "interrupted", endedAt: options.clock.now() }),
     );
+    const lost = await lostPicksText(opened.store, run.jobId);
+    if (lost !== null) options.log.warn({}, lost);
     return await use({ execution, skipped, before, startedAt, opened });
   } finally {
     await opened.close();
