@@ -16,7 +16,7 @@ import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encodi
 import { isOldContainer, markup, oldContainer } from "./formats/foreign-file.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
 import { defaultCells, type RowOptions } from "./row.js";
-import { exportedColumns, isKnown, unusedNotes } from "./shape/columns.js";
+import { exportedColumns, foldedName, isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
@@ -89,7 +89,7 @@ export async function sourceOf(
   if (page !== null) return refused(page);
   // A job may name a workbook for its rows; then the flag means that workbook.
   const { sheet } = options;
-  const chooses = sheet !== undefined && (format === "csv" || format === "lines");
+  const chooses = sheet !== undefined && ["csv", "lines", "prompts"].includes(format);
   if (chooses) return { source: unreadSource(noSheets(file, sheet)) };
   const parsed = await parsedAs(format, file, { bytes, found, start }, options);
   const notes = [...found.notes, ...parsed.source.notes];
@@ -115,7 +115,8 @@ async function parsedAs(
   }
   let text = "";
   for await (const piece of textPieces(bytes, found.encoding)) text += piece;
-  const { readDocument, readLines } = await import("./job-file/rows.js");
+  const { readDocument, readLines, readPrompts } = await import("./job-file/rows.js");
+  if (format === "prompts") return { source: readPrompts(file, text) };
   return format === "lines" ? { source: readLines(file, text) } : readDocument(file, text, format);
 }
 
@@ -134,7 +135,7 @@ async function startText(bytes: Bytes, encoding: Encoded["encoding"]): Promise<s
   return text.slice(0, startCharactersMax);
 }
 
-type Format = "csv" | "lines" | "JSON" | "YAML";
+type Format = "csv" | "lines" | "prompts" | "JSON" | "YAML";
 
 const formats: Readonly<Record<string, Format>> = {
   ".csv": "csv",
@@ -151,13 +152,22 @@ const startCharactersMax = 65_536;
 
 /** The format by the file's extension, else by its beginning: no header of a sheet begins with a bracket or like YAML. */
 function formatOf(file: string, text: string): Format {
-  const named = formats[extname(file).toLowerCase()];
+  const extension = extname(file).toLowerCase();
+  const named = formats[extension];
   if (named) return named;
+  if (extension === ".txt" && isOfPrompts(text)) return "prompts";
   // Any format may begin with comments.
   const start = text.replace(/^(?:\s*#[^\n]*\n)+/, "").trimStart();
   if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";
   if (/^[[{]/.test(start)) return "JSON";
   return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(start) ? "YAML" : "csv";
+}
+
+/** Whether a text of some lines is no sheet and no document: no cell of its first line is the name of a column. */
+function isOfPrompts(text: string): boolean {
+  const [first = "", ...others] = text.trim().split(/\r\n|\n|\r/);
+  if (others.length === 0) return false;
+  return !/^[[{]|^---/.test(first) && !first.split(/[,;\t|:]/).some((cell) => isKnown(foldedName(cell)));
 }
 
 function noSheets(file: string, sheet: string): Problem {

@@ -6,7 +6,7 @@ import type { Forecast } from "../core/pace/forecast.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
 import type { Comparison, Draft, ItemStanding, PlannedItem } from "../core/ports/draft.js";
 import type { Item, ModelSize, OrderedVariant, Sheet } from "../core/ports/store.js";
-import type { Problem } from "../core/problem.js";
+import { type Problem, partOf } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { JobPublish, Manifest, Row } from "../manifest/shape/manifest.js";
@@ -289,11 +289,15 @@ export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
 }
 
-/** How many rows have problems. */
-export function wrongRows(problems: Iterable<Problem>): number {
-  const rows = new Set<string>();
-  for (const { place } of problems) rows.add(`${place.row} ${place.file}`);
-  return rows.size;
+/** How many rows have problems, and how many combinations of rows. */
+export function wrongParts(problems: Iterable<Problem>): { rows: number; combinations: number } {
+  const [rows, parts] = [new Set<string>(), new Set<string>()];
+  for (const { place } of problems) {
+    if (place.row === null) continue;
+    rows.add(`${place.row} ${place.file}`);
+    parts.add(`${partOf(place)} ${place.file}`);
+  }
+  return { rows: rows.size, combinations: parts.size };
 }
 
 /** What to do about identical rows: make each, make one, or refuse. */

@@ -185,6 +185,10 @@ function byCommand(command: string, { expiresMs }: PublishPlace, surroundings: S
 function addressIn(printed: string, name: string): string {
   const line = printed.trimEnd().split("\n").at(-1)?.trim() ?? "";
   if (/^https?:\/\/\S+$/i.test(line) && URL.canParse(line)) return line;
+  if (/^https?:\/\/\S+\s/i.test(line))
+    throw new PublishError(
+      `the publish command's last line for ${name} has a space in it, and an address has none: print the address alone, with %20 for each space in it; got ${JSON.stringify(line.slice(0, 200))}`,
+    );
   const got = line === "" ? "nothing" : JSON.stringify(line.slice(0, 100));
   throw new PublishError(
     `the publish command gave no address for ${name}: expected an https:// address on its last line, got ${got}`,

@@ -117,7 +117,7 @@ export function summarise(
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   const { skipped } = facts;
   if (skipped) {
-    const text = `${count(skipped.rows, "invalid row")}, listed in ${terminalText(skipped.file)}`;
+    const text = `${skippedText(skipped)}, listed in ${terminalText(skipped.file)}`;
     lines.push(["left out", { text, tone: "warning" }]);
   }
   for (const [state, tone] of states) {
@@ -323,4 +323,10 @@ export function resumedJson(exit: ExitName, ends: readonly ResumedRun[], left: r
     })),
     left: left.map(({ id }) => id),
   };
+}
+
+/** What --skip-invalid leaves out. */
+export function skippedText({ rows, combinations }: { rows: number; combinations: number }): string {
+  const row = count(rows, "invalid row");
+  return combinations > rows ? `${count(combinations, "combination")} of ${row}` : row;
 }

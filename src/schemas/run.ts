@@ -61,7 +61,8 @@ export const summary = z.strictObject({
   counts,
   skipped: z
     .strictObject({
-      rows: count("invalid rows that were left out"),
+      rows: count("invalid rows that were left out, whole or some of their combinations"),
+      combinations: count("how many combinations of them"),
       file: text("where they are listed; absolute"),
     })
     .nullable()

@@ -43,12 +43,12 @@ test("what takes an unapproved output is not made; the run goes on with everythi
     counts: { archived: 2, blocked: 2 },
     awaiting: ["cup-draft", "jar-draft"],
   });
-  expect(summary.blocked[0].reason).toBe("waits for cup-draft, which waits for your approval");
+  expect(summary.blocked[0].reason).toBe("waits for cup-draft, which you have not approved");
   expect(summary.nextStep).toContain("`bulkgen approve ITEM…` or `bulkgen reject ITEM… --again`");
   const resumed = await run(place, ["resume"], service);
   expect(resumed, resumed.stderr).toMatchObject({ code: 10 });
   expect(resumed.stdout).toContain(
-    "2 × waits for an item which waits for your approval (cup-final, jar-final)",
+    "2 items wait for items which you have not approved (cup-final, jar-final)",
   );
   expect(resumed.stdout).toContain("look at the files of cup-draft, jar-draft\n");
   expect(paid(service)).toEqual(["a cup", "a jar"]);
@@ -175,12 +175,14 @@ test("reject --again makes a priced variant, which takes the rejected one's plac
   const declined = await run(place, ["reject", "jar-draft", "--again"], service);
   expect(declined.code).toBe(2);
   expect(declined.stderr).toContain("1 item to be made again, 2 credits");
-  expect((await run(place, ["status", "--json"])).stdout).toContain("waits for jar-draft, which waits");
+  expect((await run(place, ["status", "--json"])).stdout).toContain(
+    "waits for jar-draft, which you have not approved",
+  );
   const again = await run(place, ["reject", "jar-draft", "--again", "--yes", "--json"], service);
   expect(again, again.stderr).toMatchObject({ code: 10 });
   expect(JSON.parse(again.stdout)).toMatchObject({
     awaiting: ["jar-draft-v2"],
-    blocked: [{ rowId: "jar-final", reason: "waits for jar-draft-v2, which waits for your approval" }],
+    blocked: [{ rowId: "jar-final", reason: "waits for jar-draft-v2, which you have not approved" }],
   });
   await run(place, ["approve", "jar-draft-v2"]);
   expect((await run(place, ["resume"], service)).code).toBe(0);

@@ -177,7 +177,10 @@ describe.concurrent("bulkgen export", () => {
         ),
       });
     const none = await run(place, ["export", "--sandbox", "--failed", "--filter", "id=a"]);
-    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("no item of run 2 is selected") });
+    expect(none).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no failed item of run 2 is selected"),
+    });
   });
 
   test("--zip packs the picked files with their index and the sheet", slow, async () => {

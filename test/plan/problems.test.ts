@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LocalInputs } from "../../src/manifest/local-inputs.js";
 import { openManifest } from "../../src/manifest/read.js";
-import { onlyRowsAreWrong, wrongRows } from "../../src/plan/plan.js";
+import { onlyRowsAreWrong, wrongParts } from "../../src/plan/plan.js";
 import { media } from "../archive/media.js";
 import { fileWith, folderWith } from "../manifest/folder.js";
 import { models, plan, planOf } from "./account.js";
@@ -275,6 +275,6 @@ test("rows with problems are counted once each, and by their files", () => {
     got: "",
   });
   const problems = [problem("a.csv", 2), problem("a.csv", 2), problem("a.csv", 3), problem("b.csv", 2)];
-  expect([wrongRows(problems), wrongRows([])]).toEqual([3, 0]);
+  expect([wrongParts(problems).rows, wrongParts([]).rows]).toEqual([3, 0]);
   expect(onlyRowsAreWrong([])).toBe(true);
 });

@@ -67,7 +67,7 @@ describe("a chain", () => {
     const variant = { key: variantKey(cup.key, 3), variant: 3, rowId: "cup-v3", name: "cup-v3" };
     await world.store.add(run.id, [{ ...cup, ...variant }]);
     await carryOn(world, run);
-    expect(await reasons(run)).toEqual({ clip: "waits for cup-v3, which waits for your approval" });
+    expect(await reasons(run)).toEqual({ clip: "waits for cup-v3, which you have not approved" });
   });
 
   test("goes before other items once its next item can be made, so that the URL is still good", async () => {

@@ -9,13 +9,13 @@ import {
   onlyRowsAreWrong,
   type Plan,
   refusalsOf,
-  wrongRows,
+  wrongParts,
 } from "../../plan/plan.js";
 import { planJson } from "../../plan/plan-json.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
+import { skippedText } from "../../report/summary.js";
 import { workflowDiagram, workflowText } from "../../report/workflow.js";
 import type { Flag } from "../../store/schedules.js";
-import { count } from "../../text/amounts.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
@@ -67,8 +67,8 @@ export async function plan({
   }
   let exit: ExitName = "done";
   await planJob(options, async (made) => {
-    const left = flags.skipInvalid ? wrongRows(made.problems) : 0;
-    if (left > 0) made.notes.push(`${count(left, "invalid row")} left out`);
+    const left = flags.skipInvalid ? wrongParts(made.problems) : null;
+    if (left !== null && left.rows > 0) made.notes.push(`${skippedText(left)} left out`);
     const refusals = refusalsOf(made, flags.onInsufficient);
     await print(made, refusals, flags, machine);
     if (flags.save !== undefined) {

@@ -171,7 +171,11 @@ async function chosenOf(
   if (picked && !some)
     throw nothingPicked(`run ${run.id}`, run.options.sandbox, await lostPicksText(store, run.jobId));
   if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
-  return new Map(choice.chosen().map((each) => [inRow(each.id, each.row), each]));
+  return new Map(
+    choice
+      .chosen(picked ? "picked item" : failed ? "failed item" : "item")
+      .map((each) => [inRow(each.id, each.row), each]),
+  );
 }
 
 /** What a selection knows about an item besides its row: some of the added columns, under their names in the export. */

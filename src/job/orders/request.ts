@@ -95,8 +95,8 @@ export class ItemChoice {
       this.matching.push({ id: item.id, row: row?.number ?? null, number, name, failed, values: noValues });
   }
 
-  /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. */
-  chosen(): readonly Chosen[] {
+  /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. `what` they all are. */
+  chosen(what = "item"): readonly Chosen[] {
     const { run, selection } = this;
     for (const { key, near } of this.keys.unknown()) {
       const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
@@ -104,7 +104,7 @@ export class ItemChoice {
     }
     const chosen = select(this.matching, { ...selection, filters: [], range: null });
     if (chosen.length === 0)
-      throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
+      throw new EarlyExit("usage", `no ${what} of run ${run.id} is selected by ${selectionText(selection)}`);
     return chosen;
   }
 }

@@ -49,7 +49,7 @@ export interface RunSummary extends SpentIn {
   exit: ExitName;
   counts: Readonly<Record<ItemState, number>>;
   /** Invalid rows that were left out; null if there are none. */
-  skipped: { rows: number; file: string } | null;
+  skipped: { rows: number; combinations: number; file: string } | null;
   /** Items that were archived before this execution began. */
   before: number;
   failures: readonly ItemFailure[];

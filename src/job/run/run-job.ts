@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Me } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
-import { lostPicksText } from "../archive/picks.js";
 import type { AlarmClock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
@@ -18,7 +18,7 @@ import {
   onlyRowsAreWrong,
   type Plan,
   refusalsOf,
-  wrongRows,
+  wrongParts,
 } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
@@ -26,6 +26,7 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
+import { lostPicksText } from "../archive/picks.js";
 import { submitAgain } from "../orders/apply.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import type { ServiceConnection } from "../workspace/account.js";
@@ -105,6 +106,8 @@ export interface Outcome {
 
 interface SkippedRows {
   rows: number;
+  /** Of these rows. */
+  combinations: number;
   /** The file that lists what is wrong with them. */
   file: string;
 }
@@ -174,7 +177,8 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
       signal: options.interrupt,
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
-    const skipped = plan.problems.length > 0 ? await skipInvalid(plan, options) : null;
+    const skipped =
+      plan.problems.length > 0 ? await skipInvalid(plan, options) : await noneSkipped(plan, options);
     if (plan.items.length === 0 && options.selection.onlyFailed) {
       throw new EarlyExit("done", `nothing to do: no selected row of ${plan.job} has failed`);
     }
@@ -255,12 +259,21 @@ function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
 async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<SkippedRows> {
   if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems, plan.notes);
   const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
-  const file = join(folder, "problems.csv");
+  const file = join(folder, problemsName);
   mkdirSync(folder, { recursive: true });
   await writeProblemsCsv(file, plan.problems);
   log.warn({ problems: plan.problems.length, file }, "invalid rows were left out");
-  return { rows: wrongRows(plan.problems), file };
+  return { ...wrongParts(plan.problems), file };
 }
+
+/** Every row is valid: what an earlier run listed as invalid is no longer so. */
+async function noneSkipped(plan: Plan, { workspace }: RunJobOptions): Promise<null> {
+  const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
+  if (plan.selection === null) await rm(join(folder, problemsName), { force: true });
+  return null;
+}
+
+const problemsName = "problems.csv";
 
 /** Throws EarlyExit when the plan forbids the run. */
 function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): void {

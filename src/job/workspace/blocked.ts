@@ -74,7 +74,7 @@ function causeOf({ rowId, state, approval, note, url, outputs, output }: ParentO
 } {
   const name = rowId ?? "an item";
   if (approval === "rejected") return { name, cause: "which was rejected" };
-  if (approval === "waiting" && state === "archived") return { name, cause: "which waits for your approval" };
+  if (approval === "waiting" && state === "archived") return { name, cause: "which you have not approved" };
   switch (state) {
     case null:
       return { name, cause: "which is not on record: run the manifest again" };

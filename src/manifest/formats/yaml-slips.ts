@@ -20,6 +20,7 @@ const slips: readonly [RegExp, string][] = [
     "a line that is no field; the lines of a text are indented further than its field",
   ],
   [/^Sequence item without - indicator/, "a line that is indented less than the fields above it"],
+  [/^Tabs are not allowed as indentation/, "a tab at the beginning of a line; YAML indents with spaces"],
   [/^Map keys must be unique/, "two fields of one name"],
   [/^Unexpected (?:double|single)-quoted-scalar token/, "a text where a comma should be"],
 ];

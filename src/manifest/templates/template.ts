@@ -355,7 +355,8 @@ export class Templates {
     if (message.startsWith("memory alloc limit")) return tooLarge;
     return {
       message: "the template cannot be rendered",
-      expected: "Liquid such as {{ name }}, {{ name | slug }} or {% if name %}…{% endif %}",
+      expected:
+        "Liquid such as {{ name }}, {{ name | slug }} or {% if name %}…{% endif %}; {% raw %}…{% endraw %} around text in which {{ and {% mean nothing",
       got: message.replace(/, line:(\d+), col:(\d+)$/, " at $1:$2 of the text"),
     };
   }
