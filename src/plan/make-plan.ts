@@ -121,8 +121,8 @@ class Planning {
     this.checkNames(row, position, making);
     for (const item of checked.unlessPaid ? making.items.keys() : [])
       this.items.expectPaid(position + item, checked.unlessPaid as Problem);
-    if (checked.ifPaid !== undefined && isGood(checked) && making.items.length > 0)
-      this.items.expectMade(position, checked, checked.ifPaid);
+    if (checked.ifPaid !== undefined && isGood(checked))
+      for (const item of making.items.keys()) this.items.expectMade(position + item, checked, checked.ifPaid);
     this.references.add(row, position, making.items.length);
   }
 

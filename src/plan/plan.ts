@@ -31,8 +31,8 @@ export interface PlanInput {
   existing: AsyncIterable<readonly Existing[]> | Iterable<readonly Existing[]>;
   /** The price groups of the job's items of this edition. */
   groups?: () => Promise<readonly string[]>;
-  /** The defaults that runs of the job have left out of requests, by model. */
-  leftOut?: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The defaults that runs of the job have left out of requests, by model; null if a rebuilt history does not say. */
+  leftOut?: ReadonlyMap<string, ReadonlySet<string>> | null;
   /** What else may have been paid for: the price groups of it, and the defaults that requests for it left out. */
   others?: Required<Pick<PlanInput, "groups" | "leftOut">>;
   /** Variants of the job that a person has ordered and that are not submitted yet. */

@@ -206,7 +206,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     edition,
     existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
     ...(store ? { groups: () => store.priceGroups(name, edition) } : {}),
-    leftOut: leftOutBy(runs.filter((run) => run.jobName === name && run.edition === edition)),
+    leftOut: leftOutOfJob(runs.filter((run) => run.jobName === name && run.edition === edition)),
     others: {
       groups: async () => [
         ...((await store?.priceGroups(null, edition)) ?? []),
@@ -249,6 +249,11 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
   return plan;
+}
+
+/** A history that was rebuilt does not know what its runs left out. */
+function leftOutOfJob(runs: readonly Run[]): LeftOut | null {
+  return runs.some(({ options }) => options.rebuilt) ? null : leftOutBy(runs);
 }
 
 /** The defaults that the runs left out, by model. */
