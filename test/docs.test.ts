@@ -184,6 +184,7 @@ describe("what happens when", () => {
     unreachable: "the service cannot be reached",
     credits: "the account is out of credits",
     cap: "the cap of",
+    price: "the service charges more than the price",
     keep: "the balance would fall below",
     daily: "the credits of a day",
     failures: "as many items fail",

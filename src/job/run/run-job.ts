@@ -64,6 +64,8 @@ export interface JobOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  /** The most that this command may spend; null for any amount. */
+  maxPrice?: Credits | null;
   /** Replaces the daily cap that the run was started with. */
   dailyCredits?: Credits;
   /** Asks whether to buy although the key was used elsewhere; without it nothing is bought then. */
