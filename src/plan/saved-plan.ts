@@ -247,7 +247,10 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
     if (old.due && (due || standing === "failed")) spent = minus(spent, old.credits);
     if (!due) continue;
     if (!old.due) {
-      again.add(() => `row ${rowNumber} (${rowId}) is due again, for ${inCredits(price)}`);
+      again.add(
+        () =>
+          `row ${rowNumber} (${rowId}) is due again, ${price === noCredits ? "at no cost" : `for ${inCredits(price)}`}`,
+      );
       more = plus(more, price);
     }
     if (price <= old.credits) continue;

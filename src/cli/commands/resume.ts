@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { inCredits } from "../../core/money.js";
+import { inCredits, noCredits } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Buying } from "../../job/orders/give.js";
@@ -73,7 +73,7 @@ async function agreeToRest(
   if (!flags.quiet && !flags.json)
     display.say(resumedText(facts, machine.cwd, terminalStyle(machine.stderr, machine.env)));
   if (left === 0 || refused !== null) return refused;
-  const isAgreed = isWithin(flags, credits) || flags.yes;
+  const isAgreed = isWithin(flags, credits) || flags.yes || credits === noCredits;
   if (run.options.sandbox) return null;
   const isElsewhere =
     beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(options.workspace);
