@@ -33,6 +33,11 @@ describe.each([...texts])("%s", (page, text) => {
     expect(text).toBe(withSections(text, made, page));
   });
 
+  test("has rows in every table", () => {
+    const empty = [...text.matchAll(/^\|.*\|\n\|[-:| ]+\|\n(?!\|)/gm)].map(([table]) => table);
+    expect(empty).toEqual([]);
+  });
+
   test("links only to files and headings that exist", () => {
     for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
       const [file = "", heading] = target.split("#");

@@ -15,6 +15,7 @@ import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
 import { isOldContainer, markup, oldContainer } from "./formats/foreign-file.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
+import { keyInCommon, withoutKeyRows } from "./keys.js";
 import { defaultCells, type RowOptions } from "./row.js";
 import { exportedColumns, foldedName, isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
@@ -216,12 +217,14 @@ async function* partsOf(
   source: Source,
   options: ReadOptions,
 ): AsyncGenerator<Part, End> {
+  const key = keyInCommon(file, source, options.defaults ?? {});
+  if (key !== null) return { notes: [], unusedColumns: [], refusal: key };
   const bound = new Bound(source.job, options.itemsMax ?? itemsMaxDefault);
   const expansion = expansionOf(file, source, options, bound);
   const expander = new Expander(expansion);
   const notes = [...source.notes];
   let wrong = source.problems.length > 0;
-  yield { rows: [], problems: source.problems };
+  yield withoutKeyRows({ rows: [], problems: source.problems });
   for await (const batch of source.batches()) {
     expander.rendering ??= needsEngine(batch, expansion)
       ? await renderingOf(path, source, expansion, options)
@@ -233,7 +236,7 @@ async function* partsOf(
     }
     notes.push(...(batch.notes ?? []));
     wrong ||= batch.problems.length > 0;
-    yield { rows, problems: [...batch.problems, ...expander.take()] };
+    yield withoutKeyRows({ rows, problems: [...batch.problems, ...expander.take()] });
   }
   notes.push(...expander.asideNotes());
   const none = bound.rows === expander.leftOut && !wrong;

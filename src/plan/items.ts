@@ -330,7 +330,11 @@ export class Items {
     const { groups, credits: cost } = this.more;
     if (groups === 0) return told;
     const each =
-      duplicates === "merge" ? "their rows share the same items" : `${inCredits(cost)} more than once`;
+      duplicates === "merge"
+        ? "their rows share the same items"
+        : cost === noCredits
+          ? "each row is made"
+          : `${inCredits(cost)} more than once`;
     const message = `${groups} more groups of identical rows; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
     return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
@@ -442,7 +446,7 @@ function identicalRows(
     message:
       duplicates === "merge"
         ? `${same}; they share the same items`
-        : `${same}; each is made and paid for (${inCredits(cost)} more than once; --duplicates merge avoids that)`,
+        : `${same}; each is made${cost === noCredits ? "" : ` and paid for (${inCredits(cost)} more than once; --duplicates merge avoids that)`}`,
     rows: numbers,
     copies,
     credits: duplicates === "merge" ? noCredits : cost,

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { writeGallery } from "../../job/archive/gallery.js";
 import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
@@ -21,6 +22,7 @@ export async function gallery({
     clock: machine.clock,
     picked: flags.picked ?? false,
     prices: flags.prices ?? false,
+    to: flags.to === undefined ? undefined : resolve(machine.cwd, flags.to),
     signal: machine.interrupt(),
     render: galleryPage,
     onProgress: (done, all) => display.counting(`${done} of ${all} files`),

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { Clock } from "../../clock.js";
 import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
-import { inCredits, sumOf, toNumber } from "../../core/money.js";
+import { inCredits, noCredits, sumOf, toNumber } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Buying } from "../../job/orders/give.js";
@@ -183,7 +183,7 @@ async function agreeToRest(
   if (!flags.quiet && !flags.json)
     display.say(resumedText(facts, machine.cwd, terminalStyle(machine.stderr, machine.env)));
   if (left === 0 || refused !== null) return refused;
-  const isAgreed = isWithin(flags, credits) || flags.yes;
+  const isAgreed = isWithin(flags, credits) || flags.yes || credits === noCredits;
   if (run.options.sandbox) return null;
   const isElsewhere =
     beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(options.workspace);

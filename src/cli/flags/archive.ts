@@ -48,6 +48,15 @@ export type PickFlags = FlagsOf<typeof pickFlags>;
 export const galleryFlags = {
   picked: toggle("only the picked items, written to picked.html", { inFiles: "never" }),
   prices: toggle("show the credits of each file"),
+  to: option(
+    "<path>",
+    "write the page to this folder, or to this .html file (default: the job's folder)",
+    pathName,
+    {
+      inFiles: "never",
+      isPath: true,
+    },
+  ),
   ...workspaceFlags,
 };
 export type GalleryFlags = FlagsOf<typeof galleryFlags>;

@@ -1,5 +1,13 @@
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, credits, inCredits, plus, showCredits } from "../../core/money.js";
+import {
+  type Credits,
+  credits,
+  inCredits,
+  noCredits,
+  plus,
+  priceText,
+  showCredits,
+} from "../../core/money.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Offer } from "../../job/orders/request.js";
 import type { Plan } from "../../plan/plan.js";
@@ -36,7 +44,7 @@ export async function askConsent(
   const { needed, within, after } = plan.money;
   const items = `${within < needed ? "up to " : ""}${count(toMake, "item")}`;
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
-  if (isWithin(flags, within)) return true;
+  if (isWithin(flags, within) || within === noCredits) return true;
   return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));
 }
 
@@ -65,13 +73,13 @@ export async function askPrice(
     if (items.length > 0) display.say(offerText(what, items, offered));
     if (rest.items > 0)
       display.say(
-        `continuing the run also submits ${count(rest.items, "other item")}, ${inCredits(rest.credits)}`,
+        `continuing the run also submits ${count(rest.items, "other item")}, ${priceText(rest.credits)}`,
       );
     if (note !== null) display.say(note);
   }
   display.end();
   const price = plus(offered, rest.credits);
-  if (isWithin(flags, price)) return true;
+  if (isWithin(flags, price) || price === noCredits) return true;
   return confirmed(
     flags,
     machine,

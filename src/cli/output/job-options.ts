@@ -41,7 +41,9 @@ export async function jobOptions(
   const stdout = machine.stdout.isTTY ? display.beside(machine.stdout) : machine.stdout;
   const log = await openLog(flags, { ...machine, stderr });
   const interrupt = machine.interrupt(() =>
-    display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),
+    display.say(
+      "interrupted: waiting for requests in flight. Press Ctrl-C again to quit now; items whose answers are lost may then be held.",
+    ),
   );
   const events = flags.events
     ? openEvents(workspace, clock, (event) => stdout.write(`${jsonText(event)}\n`))

@@ -24,6 +24,7 @@ import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { lostPicksText } from "../workspace/lost-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import {
@@ -40,7 +41,7 @@ import {
   ownNames,
   pickedCell,
 } from "./filled-sheet.js";
-import { lostPicksText, nothingPicked } from "./picks.js";
+import { nothingPicked } from "./picks.js";
 
 /**
  * An export reads the sheet page by page, each row with its items. It reads the sheet once more for each fact that it

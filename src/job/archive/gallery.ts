@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
@@ -9,15 +10,18 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { inCredits } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
+import { madeWritable } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
+import { leaves } from "../../text/within.js";
 import { writeWhole } from "../../whole-file.js";
 import { evidenceOf, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { lostPicks, lostPicksText, rowOf } from "../workspace/lost-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { lostPicks, lostPicksText, nothingPicked, rowOf } from "./picks.js";
+import { nothingPicked } from "./picks.js";
 import { openPreviews, type Preview, type Previews } from "./previews.js";
 
 export interface GalleryOptions {
@@ -31,6 +35,8 @@ export interface GalleryOptions {
   picked: boolean;
   /** Show what each file cost. A page for a client has no prices. */
   prices: boolean;
+  /** The file, or the existing folder, where the page goes. Default: the job's folder. */
+  to?: string | undefined;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
 }
@@ -129,25 +135,60 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
         if (jobFolder(output) === folder && isWanted(output.item)) outputs.push(output);
     if (options.picked && outputs.length === 0)
       throw nothingPicked(`job ${run.jobName}`, run.options.sandbox, lostText);
+    const path = pagePath(folder, options);
+    const pageFolder = dirname(path);
     const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
-    const previews = await openPreviews(folder);
-    const cards = await cardsOf(inSheetOrder(things), { ...options, store, folder, picks, flags, previews });
-    if (!options.picked) await previews.keep(outputs);
-    const page = options.render({
-      job: run.jobName,
-      madeAt: clock.now(),
-      key: await keyOf(store, run),
-      flags,
-      isForClient: options.picked,
-      cards,
+    await inFolder(path, options, async () => {
+      const previews = await openPreviews(pageFolder);
+      const making = { ...options, store, folder, pageFolder, picks, flags, previews };
+      const cards = await cardsOf(inSheetOrder(things), making);
+      if (!options.picked && pageFolder === folder) await previews.keep(outputs);
+      const page = options.render({
+        job: run.jobName,
+        madeAt: clock.now(),
+        key: await keyOf(store, run),
+        flags,
+        isForClient: options.picked,
+        cards,
+      });
+      await writeWhole(path, page);
     });
-    await nodeDisk.makeFolder(folder);
-    const path = join(folder, options.picked ? pickedPageName : pageName);
-    await writeWhole(path, page);
     return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText };
   });
+}
+
+function pagePath(folder: string, { to, picked }: Pick<GalleryOptions, "to" | "picked">): string {
+  const name = picked ? pickedPageName : pageName;
+  if (to === undefined) return join(folder, name);
+  if (statSync(to, { throwIfNoEntry: false })?.isDirectory()) return join(to, name);
+  if (/\.html?$/i.test(to)) return to;
+  throw new EarlyExit("usage", `--to: expected a folder, or a file whose name ends with .html, got ${to}`);
+}
+
+/**
+ * Makes a page in its folder. Throws EarlyExit where no file can be written, as for a colleague who may only read the workspace.
+ */
+async function inFolder(
+  path: string,
+  { to }: Pick<GalleryOptions, "to">,
+  make: () => Promise<void>,
+): Promise<void> {
+  const folder = dirname(path);
+  try {
+    await nodeDisk.makeFolder(folder);
+    accessSync(folder, constants.W_OK);
+    await make();
+  } catch (error) {
+    const { code, syscall, path: at = folder } = error as NodeJS.ErrnoException;
+    if (syscall === undefined || leaves(folder, at)) throw error;
+    const other = to === undefined ? "write the page elsewhere with --to FOLDER" : "choose another place";
+    throw new EarlyExit(
+      "usage",
+      `${path} cannot be written (${code}). Either ${madeWritable(code, folder)}, or ${other}.`,
+    );
+  }
 }
 
 /** Failed items whose rows are still in the manifest, and held ones. */
@@ -192,6 +233,8 @@ function inSheetOrder(things: readonly Thing[]): Thing[] {
 interface Making extends GalleryOptions {
   store: Store;
   folder: string;
+  /** Where the page is. */
+  pageFolder: string;
   picks: ReadonlySet<number>;
   previews: Previews;
   /** What is typed after a command to mean this workspace. */
@@ -254,15 +297,19 @@ function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["
   return isForClient ? "archived" : (approval ?? "archived");
 }
 
-async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Making): Promise<GalleryFile> {
+async function fileOf(
+  output: ArchivedOutput,
+  { folder, pageFolder, prices, previews }: Making,
+): Promise<GalleryFile> {
   const { file, bucket, mime, bytes, savedAt, charged, number, check } = output;
   const unproven = isAccepted(check) ? check : null;
   const isAway = bucket != null && (await nodeDisk.size(join(folder, file))) === null;
   const address = isAway ? bucketAddress(bucket, folder, file) : null;
-  const preview = await previews.of(output);
+  const path = relative(pageFolder, join(folder, file)).split(sep).join("/");
+  const preview = await previews.of({ ...output, file: path });
   // The price is the task's, not each file's.
   const price = prices && number === 1 && charged !== null ? inCredits(charged) : null;
-  return { path: file, address, mime, bytes, savedAt, unproven, ...preview, price };
+  return { path, address, mime, bytes, savedAt, unproven, ...preview, price };
 }
 
 async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryTrouble> {

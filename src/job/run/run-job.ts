@@ -26,11 +26,11 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
-import { lostPicksText } from "../archive/picks.js";
 import { submitAgain } from "../orders/apply.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { whoIsHere } from "../workspace/lock.js";
+import { lostPicksText } from "../workspace/lost-picks.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
