@@ -1,7 +1,7 @@
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Item, Run } from "../../core/ports/store.js";
 import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { terminalText } from "../../text/terminal.js";
