@@ -212,6 +212,24 @@ describe("a picked file that a run has replaced by a new version", () => {
     expect(place.files().some((name) => name.endsWith("again.zip"))).toBe(true);
   });
 
+  test("is told of if it was another take of the row", async () => {
+    const { place, command, rows } = await replaced();
+    place.write("set.csv", rows("a tea pot"));
+    expect((await command("redo", "tea", "--yes")).code).toBe(0);
+    expect((await command("pick", "tea-v2")).code).toBe(0);
+    place.write("set.csv", rows("a red tea pot"));
+    expect((await command("plan", "set.csv")).stdout.replace(/\s+/g, " ")).toContain(
+      "tea: the picked file will be",
+    );
+    const made = await command("run", "set.csv", "--yes");
+    expect(made, made.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    expect(JSON.parse((await command("pick", "--json")).stdout)).toMatchObject([
+      { rowId: "mug", lost: null },
+      { rowId: "tea-v2", lost: "replaced" },
+    ]);
+    expect((await command("export", "--picked", "--zip", "p.zip")).stderr).toContain(told);
+  });
+
   test("is told of where nothing else is picked, and where its row is gone", async () => {
     const { place, command, rows } = await replaced();
     expect((await command("pick", "mug", "--undo")).code).toBe(0);

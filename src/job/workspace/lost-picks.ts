@@ -1,3 +1,4 @@
+import { variantKey } from "../../core/identity.js";
 import type { Item, Store } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
 import { someOf } from "../../text/reasons.js";
@@ -12,14 +13,19 @@ export type LostPick = "replaced" | "gone";
 export async function lostPicks(
   store: Pick<Store, "picks" | "item" | "find">,
 ): Promise<Map<number, LostPick>> {
-  const picked = await pickedItems(store);
-  const current = new Set(picked.filter(({ vanished }) => !vanished).map(rowInWorkspace));
   const lost = new Map<number, LostPick>();
-  for (const item of picked.filter((each) => each.vanished && !current.has(rowInWorkspace(each)))) {
-    const ofRow = await store.find(rowIdOf(item));
-    const isThere = ofRow.some((other) => !other.vanished && rowInWorkspace(other) === rowInWorkspace(item));
-    lost.set(item.id, isThere ? "replaced" : "gone");
+  const current = new Set<string>();
+  for (const item of await pickedItems(store)) {
+    const row = rowInWorkspace(item);
+    const ofRow = (await store.find(rowIdOf(item))).filter(
+      (other) => other.variant === 1 && !other.vanished && rowInWorkspace(other) === row,
+    );
+    // A variant belongs to the request that it is another take of.
+    const isOther = ofRow.length > 0 && !ofRow.some(({ key }) => takeOf(key, item) === item.key);
+    if (item.vanished || isOther) lost.set(item.id, ofRow.length > 0 ? "replaced" : "gone");
+    else current.add(row);
   }
+  for (const id of lost.keys()) if (current.has(rowInWorkspace(await store.item(id)))) lost.delete(id);
   return lost;
 }
 
@@ -54,11 +60,18 @@ export async function picksToReplace(
   store: Pick<Store, "picks" | "item">,
   changed: Iterable<{ rowId: string; oldKey: string }>,
 ): Promise<string | null> {
-  const keys = new Set((await pickedItems(store)).map(({ key }) => key));
-  const rows = keys.size === 0 ? [] : [...changed].filter(({ oldKey }) => keys.has(oldKey));
+  const picked = await pickedItems(store);
+  const isPicked = ({ oldKey }: { oldKey: string }) =>
+    picked.some((item) => takeOf(oldKey, item) === item.key);
+  const rows = picked.length === 0 ? [] : [...changed].filter(isPicked);
   if (rows.length === 0) return null;
   const files = rows.length === 1 ? "the picked file" : "the picked files";
   return `${someOf(rows.map(({ rowId }) => rowId))}: ${files} will be replaced by a new version; pick again then`;
+}
+
+/** The key of the same take as this item of a row's request. */
+function takeOf(key: string, { variant }: Pick<Item, "variant">): string {
+  return variant === 1 ? key : variantKey(key, variant);
 }
 
 /** The name that an item, its variants and their earlier versions have in common within a job. */
