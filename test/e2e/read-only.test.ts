@@ -69,7 +69,7 @@ test("a user who may only read the workspace can run the commands that only read
       expect(statSync(join(elsewhere, path)).isFile(), path).toBe(true);
     }
     expect(asReader(place, `gallery --to ${join(elsewhere, "set.csv")}`).stderr).toContain("ends with .html");
-    expect(readdirSync(elsewhere).toSorted()).toEqual(["_gallery", "gallery.html", "mine.html"]);
+    expect(readdirSync(elsewhere).toSorted()).toEqual(["gallery.html", "mine.html"]);
     rmSync(elsewhere, { recursive: true });
     const refused = asReader(place, "run set.csv --yes --fresh");
     expect(refused.status).toBe(2);
