@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { takeLock } from "../../src/store/lock.js";
 import { newPlace, type Place, run } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
 import { sheet } from "./sheet.js";
@@ -188,4 +189,61 @@ describe("pause and resume", () => {
       /^nightly is paused: `bulkgen schedule resume nightly --workspace \S+` starts its runs again\. What it has begun goes on; `bulkgen pause --workspace \S+ --sandbox` stops that\n$/,
     );
   });
+});
+
+describe("P2: what a schedule has begun in one place", () => {
+  const open = (place: Place, state: string) =>
+    withSchedules(place, (db) =>
+      db
+        .prepare(
+          "INSERT OR REPLACE INTO scheduled_runs (schedule, due_at, state, run, resume_at) VALUES ('nightly', 0, ?, 1, 0)",
+        )
+        .run(state),
+    );
+  const stateOf = (place: Place) =>
+    withSchedules(place, (db) => db.prepare("SELECT state FROM scheduled_runs").pluck().get());
+
+  test.each([
+    ["an edit that leaves the sandbox", ["--unset", "sandbox"]],
+    ["an edit of the address", ["--unset", "sandbox", "--base-url", "http://127.0.0.1:9"]],
+  ])("is ended by %s, and the edit is refused while a daemon has it in progress", async (_, words) => {
+    const place = await scheduled();
+    open(place, "running");
+    const daemon = takeLock(join(place.folder, ".bulkgen", "schedule.lock"));
+    const refused = await edit(place, ...words);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("a run of nightly is in progress"),
+    });
+    expect(flagsOf(place)).toEqual(["--sandbox"]);
+    daemon?.release();
+    const edited = await edit(place, ...words);
+    expect(edited, edited.stderr).toMatchObject({ code: 0 });
+    expect(stateOf(place)).toBe("ended");
+  });
+
+  test("goes on after an edit of anything else", async () => {
+    const place = await scheduled();
+    open(place, "waiting");
+    expect((await edit(place, "--max-credits", "3")).code).toBe(0);
+    expect(stateOf(place)).toBe("waiting");
+  });
+
+  test("is ended when a schedule of its name is added again", async () => {
+    const place = await scheduled();
+    open(place, "waiting");
+    expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
+    const added = await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly, "--sandbox"]);
+    expect(added, added.stderr).toMatchObject({ code: 0 });
+    expect(stateOf(place)).toBe("ended");
+  });
+});
+
+test("flags of before an edit, put back by somebody else, are not agreed to any more", async () => {
+  const place = await scheduled("--max-credits", "100");
+  const before = withSchedules(place, (db) => db.prepare("SELECT flags FROM schedules").pluck().get());
+  expect((await edit(place, "--max-credits", "2")).code).toBe(0);
+  expect((await run(place, ["schedule", "list"])).stdout).not.toContain("not agreed to");
+  withSchedules(place, (db) => db.prepare("UPDATE schedules SET flags = ?").run(before));
+  expect((await run(place, ["schedule", "list"])).stdout).toContain("not agreed to");
 });

@@ -5,7 +5,7 @@ import { flagOf } from "../../../schedule/scheduled-run.js";
 import { listedSchedule } from "../../../schedule/upcoming.js";
 import type { Flag, Schedule, ScheduleChange } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
-import { agree } from "../../../trust/trust.js";
+import { agreeInstead } from "../../../trust/trust.js";
 import { nameOf } from "../../flags/definition.js";
 import type { ScheduleEditFlags, ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
@@ -14,7 +14,7 @@ import { configFiles, runAttribute, runFlagsOf } from "../../settings/settings.j
 import { flagsTo } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { checkManifest, checkSchedule, keptFlags, manifestIn, refuseStream } from "./add.js";
-import { scheduleNamed, whyNotAgreed, withSchedules } from "./place.js";
+import { endOpenRuns, isElsewhere, scheduleNamed, whyNotAgreed, withSchedules } from "./place.js";
 import { showSchedules, upcomingOf } from "./show.js";
 
 /** Changes what is named of a schedule. Its runs, its name and all else of it stay. */
@@ -53,10 +53,11 @@ export async function editSchedule({
     checkSchedule(after, ofRuns, machine);
     if (manifest !== undefined || change.flags?.join() !== before.flags.join())
       await checkManifest(resolve(root, after.manifest), ofRuns, machine);
+    if (isElsewhere(before, after)) await endOpenRuns(schedules, name, workspace, machine);
     // What the new line would have been due before now was not missed.
     const isOtherTime = after.cron !== before.cron || after.zone !== before.zone;
     await schedules.edit(name, { ...change, ...(isOtherTime ? { seenUntil: clock.now() } : {}) });
-    agree(sharedFolder, root, [scheduleValue(after, "")], clock.now());
+    agreeInstead(sharedFolder, root, scheduleValue(after, ""), clock.now());
   });
   await showSchedules({ flags, args: { name }, machine });
 }
