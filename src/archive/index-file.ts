@@ -35,6 +35,9 @@ export function isPruned(check: unknown): boolean {
   return typeof check === "string" && check.startsWith("pruned");
 }
 
+/** How the note of an item begins whose files were pruned. */
+export const prunedNote = "its files were pruned";
+
 /** Why an item has no file: `check` is that of its files. */
 export function noteOfPruned(check: string): string {
   return `its files were ${check.replace(" ", " on ")}`;

@@ -1,10 +1,22 @@
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { indexOf } from "./archive.js";
 import { newPlace, type Place, run, started } from "./command.js";
-import { startService } from "./service.js";
+import { failedTask, type Scripted, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 const day = 86_400_000;
@@ -195,12 +207,107 @@ describe.concurrent("prune", () => {
 
   test.each([
     [["prune"], "--older-than <age> is missing"],
-    [["prune", "--older-than", "90"], '--older-than: expected an age such as 90d or 12h, got "90"'],
+    [["prune", "--older-than", "90"], '--older-than: expected an age such as 90d or 12h, up to 36500d, got "90"'],
     [["prune", "--older-than", "0d"], "expected an age such as 90d"],
     [["prune", "--older-than", "1d"], "no run"],
   ])("%j is refused", async (words, message) => {
     const place = newPlace();
     expect(await run(place, words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(place.files()).toEqual([]);
+  });
+});
+
+describe.concurrent("prune leaves alone", () => {
+  test("a file that somebody has changed, at whatever size, and one behind a folder that was replaced by a link", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    const rows = "id,model,prompt,output\na,plain-image,x,a\nb,plain-image,y,sub/b\nc,plain-image,z,c\n";
+    place.write("set.csv", rows);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    age(place);
+    const folder = join(place.folder, "outputs", "set");
+    const bytes = readFileSync(join(folder, "a.png"));
+    bytes[bytes.length - 20] = (bytes.at(-20) ?? 0) ^ 1;
+    writeFileSync(join(folder, "a.png"), bytes);
+    const elsewhere = join(place.root, "moved");
+    renameSync(join(folder, "sub"), elsewhere);
+    symlinkSync(elsewhere, join(folder, "sub"));
+    const end = await command(...prune, "--yes", "--json");
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    expect(JSON.parse(end.stdout)).toMatchObject({ files: 1, kept: { changed: 2 } });
+    expect([existsSync(join(folder, "a.png")), existsSync(join(elsewhere, "b.png"))]).toEqual([true, true]);
+    expect(existsSync(join(folder, "c.png"))).toBe(false);
+  });
+
+  test("everything outside of the workspace that a received state names", async () => {
+    const { place, command } = await old();
+    const outside = join(place.root, "documents");
+    mkdirSync(join(outside, "set"), { recursive: true });
+    writeFileSync(join(outside, "set", "thesis.doc"), "0123456789");
+    const sha256 = createHash("sha256").update("0123456789").digest("hex");
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    db.exec(`UPDATE outputs SET file = 'thesis.doc', bytes = 10, sha256 = '${sha256}', out_folder = '${outside}'
+      WHERE item_id = (SELECT min(item_id) FROM outputs)`);
+    db.close();
+    const end = await command(...prune, "--yes");
+    expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining(`out: ${outside}`) });
+    expect(existsSync(join(outside, "set", "thesis.doc"))).toBe(true);
+  });
+
+  test("what a failed row is made of, and the input of another job that is not finished", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    service.script(({ what, path }): Scripted => {
+      const made = service.made.find(({ task, prompt }) => path.endsWith(task) && prompt === "y");
+      return what === "GET task" && made !== undefined ? { json: failedTask(made) } : "serve";
+    });
+    place.write(
+      "set.csv",
+      "id,model,prompt,image_url\na,plain-image,x,\nb,plain-image,y,@a\nc,plain-image,z,\nd,plain-image,w,\n",
+    );
+    expect((await command("run", "set.csv", "--yes", "--retries", "0")).code).toBe(5);
+    place.write(
+      "more.csv",
+      "id,model,prompt,image_url\nm,plain-image,m,\nn,plain-image,n,outputs/set/c.png\n",
+    );
+    const publish = ["--publish-command", "echo https://example.com/x.png"];
+    expect((await command("run", "more.csv", "--yes", "--max-credits", "2", ...publish)).code).toBe(6);
+    age(place);
+    const end = await command(...prune, "--yes");
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    const folder = join(place.folder, "outputs", "set");
+    expect(["a", "c", "d"].map((name) => existsSync(join(folder, `${name}.png`)))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+});
+
+test("P2: what was pruned is not paid for again by a history of before, whatever is said of missing files", async () => {
+  const { service, place, command } = await old();
+  const state = join(place.folder, ".bulkgen");
+  cpSync(state, join(place.root, "backup"), { recursive: true });
+  expect((await command(...prune, "--yes")).code).toBe(0);
+  rmSync(state, { recursive: true });
+  cpSync(join(place.root, "backup"), state, { recursive: true });
+  const made = service.made.length;
+  const end = await command("run", "set.csv", "--yes", "--missing", "pay");
+  expect([0, 2], end.stderr).toContain(end.code);
+  expect(service.made).toHaveLength(made);
+});
+
+test("an age beyond all dates is refused in words, and so is the pick of a pruned item", async () => {
+  const { command } = await old();
+  expect(await command("prune", "--older-than", "99999999999999d")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected an age such as 90d or 12h, up to 36500d"),
+  });
+  expect((await command(...prune, "--yes")).code).toBe(0);
+  expect(await command("pick", "a01")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/a01 cannot be picked: its files were pruned on \d{4}-/),
   });
 });

@@ -1,4 +1,5 @@
 import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { prunedNote } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run } from "../../core/ports/store.js";
@@ -119,7 +120,12 @@ export function nothingPicked(where: string, sandbox: boolean, lost: string | nu
   );
 }
 
-function mustBeArchived({ state, rowId }: Item, name: ItemName): void {
+function mustBeArchived({ state, rowId, note }: Item, name: ItemName): void {
+  if (state === "archived" && note?.startsWith(prunedNote))
+    throw new EarlyExit(
+      "usage",
+      placed(name, `${terminalText(rowId)} cannot be picked: ${note}. Nothing was changed.`),
+    );
   if (state === "archived") return;
   throw new EarlyExit(
     "usage",

@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
-import { dirname, join, posix } from "node:path";
+import { dirname, join, posix, resolve } from "node:path";
 import { thumbnailName } from "../../archive/check/thumbnail.js";
-import { folderBelow, jobFolder, removeName } from "../../archive/disk/names.js";
+import { folderBelow, holds, jobFolder, removeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { indexName, JobIndex, lineOf, noteOfPruned, sidecarOf } from "../../archive/index-file.js";
 import { isSuperseded } from "../../archive/move.js";
@@ -10,6 +10,9 @@ import { quarantineName } from "../../archive/quarantine.js";
 import type { Clock } from "../../clock.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import type { ArchivedOutput, Run, Store } from "../../core/ports/store.js";
+import { isLocalPath } from "../../manifest/local-inputs.js";
+import { leavesReally } from "../../text/inside.js";
+import { notAgreed, unagreed } from "../../trust/trust.js";
 import { isUnfinished } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
@@ -82,11 +85,12 @@ interface Found {
 
 async function findOld(
   store: Store,
-  { before, keepPicked }: Pick<PruneOptions, "before" | "keepPicked">,
+  { before, keepPicked, workspace }: Pick<PruneOptions, "before" | "keepPicked" | "workspace">,
 ): Promise<Found> {
   const picks = await store.picks();
   const runs = await store.runs();
   const openJobs = await unfinishedJobs(store, runs);
+  const needed = await filesNeeded(store, runs);
   const groups = new Map<string, PrunedGroup>();
   const kept = { picked: 0, unfinished: 0, undecided: 0, changed: 0, bucket: 0 };
   const found: ArchivedOutput[] = [];
@@ -96,13 +100,15 @@ async function findOld(
     for (const output of page) {
       const { item } = output;
       if (output.savedAt >= before) newer.add(item.id);
-      else if (item.state !== "archived" || openJobs.has(item.jobId)) kept.unfinished++;
+      else if (item.state !== "archived" || openJobs.has(item.jobId) || needed(output)) kept.unfinished++;
       else if (output.bucket != null) kept.bucket++;
       else if (item.approval === "waiting") kept.undecided++;
       else if (keepPicked && picks.has(item.id)) kept.picked++;
       else found.push(slim(output));
     }
-  const changed = new Set(found.filter(isChanged).map(({ item }) => item.id));
+  refuseForeign(found, workspace);
+  const changed = new Set<number>();
+  for (const output of found) if (await isChanged(output)) changed.add(output.item.id);
   const items = new Set<number>();
   for (const { item, file, bytes, jobName } of found) {
     if (newer.has(item.id)) continue;
@@ -161,10 +167,47 @@ async function unfinishedJobs(store: Store, runs: readonly Run[]): Promise<Reado
 const unsettled: readonly ItemState[] = [...openStates, "unknown", "overdue", "held", "blocked"];
 
 /** Something else lies under the name of the file; nothing at all may, after a prune that was cut short. */
-function isChanged(output: ArchivedOutput): boolean {
-  const path = join(jobFolder(output), output.file);
+async function isChanged(output: ArchivedOutput): Promise<boolean> {
+  const folder = jobFolder(output);
+  // Where a folder was replaced by a link, the files are somebody else's by now.
+  for (let below = posix.dirname(output.file); below !== "."; below = posix.dirname(below))
+    if (lstatSync(join(folder, below), { throwIfNoEntry: false })?.isSymbolicLink()) return true;
+  const path = join(folder, output.file);
   const facts = lstatSync(path, { throwIfNoEntry: false });
-  return facts !== undefined && (!facts.isFile() || facts.size !== output.bytes);
+  return facts !== undefined && !(facts.isFile() && (await holds(nodeDisk, path, output)));
+}
+
+/** A received state may name any folder as that of its outputs. Throws EarlyExit unless its user has agreed to it. */
+function refuseForeign(
+  found: readonly ArchivedOutput[],
+  { root, sharedFolder, stateFile, database }: Workspace,
+): void {
+  if (database !== null) return;
+  const outside = [...new Set(found.map(({ outFolder }) => outFolder))].filter((folder) =>
+    leavesReally(root, folder),
+  );
+  const values = outside.map((value) => ({ setting: "out", value, from: stateFile }));
+  const asked = notAgreed(sharedFolder, root, values);
+  if (asked.length > 0) throw unagreed(root, asked, "bulkgen trust");
+}
+
+/** Whether a file is still needed: a failed item takes it, or one of an unfinished run has it as its local input. */
+async function filesNeeded(
+  store: Store,
+  runs: readonly Run[],
+): Promise<(output: Pick<ArchivedOutput, "item" | "outFolder" | "jobName" | "file">) => boolean> {
+  const parents = new Set<string>();
+  for (const [jobName, jobId] of new Map(runs.map((run) => [run.jobName, run.jobId])))
+    for await (const page of store.history(jobName))
+      for (const item of page)
+        if (item.state === "failed") for (const { key } of item.parents ?? []) parents.add(`${jobId} ${key}`);
+  const inputs = new Set<string>();
+  for (const run of runs.filter(isUnfinished))
+    for (const item of await store.items(run.id, ["planned", "blocked", "failed"]))
+      for (const value of Object.values(item.inputs))
+        if (isLocalPath(value)) inputs.add(resolve(dirname(run.manifest), value));
+  return ({ item, file, ...output }) =>
+    parents.has(`${item.jobId} ${item.key}`) || inputs.has(join(jobFolder(output), file));
 }
 
 function quarantinedIn(runs: readonly Run[], before: number): (PrunedFiles & { path: string })[] {
@@ -218,7 +261,7 @@ async function removeFiles(
 async function removeFile(output: ArchivedOutput): Promise<void> {
   const folder = jobFolder(output);
   const { file, sha256 } = output;
-  if (!existsSync(join(folder, file)) || isChanged(output)) return;
+  if (!existsSync(join(folder, file)) || (await isChanged(output))) return;
   const below = posix.dirname(file);
   const place = await folderBelow(nodeDisk, folder, below);
   await removeName(nodeDisk, join(place, posix.basename(file)));

@@ -4,7 +4,7 @@ import type { Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
-import { indexName } from "../../archive/index-file.js";
+import { indexName, isPruned, JobIndex } from "../../archive/index-file.js";
 import { unwritableFolder, unwritableNames } from "../../archive/writable.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -399,6 +399,13 @@ export async function missingFiles(
     // Only `verify` reads buckets.
     if (bucket != null || isIn(jobFolder({ outFolder, jobName })) || folders.some(isIn)) continue;
     missing.set(key, [...(missing.get(key) ?? []), number]);
+  }
+  if (missing.size === 0) return missing;
+  // A prune that was cut short, or that a restored history does not know of, stands in the index.
+  for (const folder of folders) {
+    if (!existsSync(join(folder, indexName))) continue;
+    for (const { key, check } of (await JobIndex.open(nodeDisk, folder)).latest())
+      if (isPruned(check)) missing.delete(key);
   }
   return missing;
 }
