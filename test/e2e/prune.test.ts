@@ -207,7 +207,10 @@ describe.concurrent("prune", () => {
 
   test.each([
     [["prune"], "--older-than <age> is missing"],
-    [["prune", "--older-than", "90"], '--older-than: expected an age such as 90d or 12h, up to 36500d, got "90"'],
+    [
+      ["prune", "--older-than", "90"],
+      '--older-than: expected an age such as 90d or 12h, up to 36500d, got "90"',
+    ],
     [["prune", "--older-than", "0d"], "expected an age such as 90d"],
     [["prune", "--older-than", "1d"], "no run"],
   ])("%j is refused", async (words, message) => {
