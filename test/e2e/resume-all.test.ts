@@ -27,7 +27,9 @@ describe.concurrent("resume --all", () => {
     const { service, place } = await unfinished();
     const resumed = await run(place, all, service);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
-    expect(resumed.stderr).toContain("resuming 2 runs: 4 items of 2 runs left to make, 8 credits\n");
+    expect(resumed.stderr).toContain(
+      "resuming 2 runs: 4 items of 2 runs left to make, 8 credits\n  run 1 of a: 2 items, 4 credits\n  run 2 of b: 2 items, 4 credits\n",
+    );
     expect(resumed.stdout).toMatch(
       /^run +job +archived +failed +held +credits +ended\n +1 +a +4 of 4 +0 +0 +8 +done\n +2 +b +4 of 4 +0 +0 +8 +done\n$/,
     );

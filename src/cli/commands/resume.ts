@@ -21,7 +21,7 @@ import { type Resumed, resumedText } from "../../report/status.js";
 import { type ResumedRun, resumedJson, resumedRunsText } from "../../report/summary.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
-import { terminalLines } from "../../text/terminal.js";
+import { terminalLines, terminalText } from "../../text/terminal.js";
 import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../flags/run.js";
 import { isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
@@ -82,7 +82,7 @@ async function resumeOne(
  */
 async function resumeAll({ flags, machine, workspace }: Resuming): Promise<ExitName> {
   const runs = await unfinishedRuns(workspace, machine.clock);
-  const agreed = await agreeToAll(runs, flags, machine);
+  const agreed = await agreeToAll(runs, flags, workspace, machine);
   const ends: ResumedRun[] = [];
   for (const { run, rest } of runs) {
     if (ends.some(({ exit }) => stopsAll.includes(exit))) break;
@@ -144,6 +144,7 @@ async function unfinishedRuns(workspace: Workspace, clock: Clock): Promise<RunTo
 async function agreeToAll(
   runs: readonly RunToResume[],
   flags: ResumeFlags,
+  workspace: Workspace,
   machine: Machine,
 ): Promise<boolean> {
   const price = sumOf(runs.map(({ rest }) => rest.credits));
@@ -151,7 +152,15 @@ async function agreeToAll(
   const what = `${count(items, "item")} of ${count(runs.length, "run")}`;
   if (!flags.quiet && !flags.json)
     machine.stderr.write(
-      `resuming ${count(runs.length, "run")}: ${what} left to make, ${inCredits(price)}\n`,
+      [
+        `resuming ${count(runs.length, "run")}: ${what} left to make, ${inCredits(price)}`,
+        ...runs.map(({ run, rest }) => {
+          const elsewhere = isBegunElsewhere(run, workspace) ? `; ${begunBy(run)}` : "";
+          const left = `${count(rest.items, "item")}, ${inCredits(rest.credits)}`;
+          return `  ${terminalText(`run ${run.id} of ${run.jobName}: ${left}${elsewhere}`)}`;
+        }),
+        "",
+      ].join("\n"),
     );
   if (isWithin(flags, price)) return true;
   const isFree = items === 0 || runs.every(({ run }) => run.options.sandbox);
@@ -174,7 +183,6 @@ async function agreeToRest(
 ): Promise<string | null> {
   const { display, options, machine } = prepared;
   const { items: left, credits } = await plannedRest(store, run);
-  const { beganBy } = run.options;
   const facts: Resumed = {
     run,
     counts: await store.counts(run.id),
@@ -185,8 +193,7 @@ async function agreeToRest(
   if (left === 0 || refused !== null) return refused;
   const isAgreed = isWithin(flags, credits) || flags.yes || credits === noCredits;
   if (run.options.sandbox) return null;
-  const isElsewhere =
-    beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(options.workspace);
+  const isElsewhere = isBegunElsewhere(run, options.workspace);
   if (isAgreed || (!isElsewhere && !machine.stdin.isTTY)) return null;
   if (isElsewhere && !machine.stdin.isTTY)
     return `${begunBy(run)}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree`;
@@ -194,6 +201,10 @@ async function agreeToRest(
   const agreed = await confirmed({}, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
   return null;
+}
+
+function isBegunElsewhere({ options: { beganBy } }: Run, workspace: Workspace): boolean {
+  return beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(workspace);
 }
 
 function begunBy({ id, options: { beganBy } }: Run): string {
