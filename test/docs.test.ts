@@ -33,6 +33,11 @@ describe.each([...texts])("%s", (page, text) => {
     expect(text).toBe(withSections(text, made, page));
   });
 
+  test("has rows in every table", () => {
+    const empty = [...text.matchAll(/^\|.*\|\n\|[-:| ]+\|\n(?!\|)/gm)].map(([table]) => table);
+    expect(empty).toEqual([]);
+  });
+
   test("links only to files and headings that exist", () => {
     for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
       const [file = "", heading] = target.split("#");
@@ -184,6 +189,7 @@ describe("what happens when", () => {
     unreachable: "the service cannot be reached",
     credits: "the account is out of credits",
     cap: "the cap of",
+    price: "the service charges more than the price",
     keep: "the balance would fall below",
     daily: "the credits of a day",
     failures: "as many items fail",

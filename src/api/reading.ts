@@ -1,3 +1,4 @@
+import { plans, subscriptionStatuses } from "./plans.js";
 import {
   asRecord,
   type Category,
@@ -269,8 +270,8 @@ function subscriptionIn(value: unknown, odd: Odd): Me["subscription"] {
   if (plan === null) odd.add("subscription.plan", fields["plan"], "the smallest limits apply");
   return {
     ...fields,
-    status: status ?? "unknown",
-    plan: plan ?? "unknown",
+    status: status === null ? "unknown" : asDocumented(status, subscriptionStatuses),
+    plan: plan === null ? "unknown" : asDocumented(plan, plans),
     credits_per_month: fields["credits_per_month"],
     billing_interval: words(fields["billing_interval"], "unknown"),
     current_period_end: words(fields["current_period_end"], ""),
@@ -295,7 +296,7 @@ export function readTask(body: unknown, taskId: string, baseUrl?: string): Recor
     task_id: textTold(fields["task_id"]) ?? taskId,
     model: words(fields["model"], ""),
     category: words(fields["category"], "unknown") as Category,
-    status: statusTold(status),
+    status: asDocumented(status, taskStatuses),
     input: Array.isArray(input) ? {} : { ...asRecord(input) },
     output_urls: urls === undefined || urls === null ? null : addressesIn(urls, baseUrl).usable,
     error: errorWords(fields["error"]),
@@ -306,10 +307,10 @@ export function readTask(body: unknown, taskId: string, baseUrl?: string): Recor
   return { record, odd: odd.lines };
 }
 
-/** A documented status however it is written; any other as it came. */
-function statusTold(status: string): string {
-  const known = taskStatuses.find((one) => one === status.trim().toLowerCase());
-  return known ?? status;
+/** A documented word however it is written; any other as it came. */
+function asDocumented(told: string, words: readonly string[]): string {
+  const word = told.trim().toLowerCase();
+  return words.find((one) => one.toLowerCase() === word) ?? told;
 }
 
 /** The addresses of a task's outputs, as its record has them. */

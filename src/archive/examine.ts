@@ -4,7 +4,15 @@ import { sha256Of } from "../text/pieces.js";
 import { bucketFilesAtOnce, mapAtOnce } from "./at-once.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
-import { identityOf, indexName, isAccepted, JobIndex, lengthUnknown, sidecarOf } from "./index-file.js";
+import {
+  identityOf,
+  indexName,
+  isAccepted,
+  isPruned,
+  JobIndex,
+  lengthUnknown,
+  sidecarOf,
+} from "./index-file.js";
 import { quarantineName } from "./quarantine.js";
 
 /**
@@ -65,6 +73,7 @@ export async function examine(
   for (const line of index.latest()) {
     const { file, bytes, sha256 } = line;
     const identity = identityOf(line);
+    if (isPruned(line.check)) continue;
     if (!rows.has(identity)) all.push({ identity, file, bytes, sha256 });
   }
   const examination: Examination = { files: all.length, read: 0, bytesRead: 0, findings: [] };

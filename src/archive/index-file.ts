@@ -27,6 +27,22 @@ export function isAccepted(check: string): boolean {
   return check.startsWith("accepted");
 }
 
+/**
+ * Whether a `check` is that of a file that a person removed as too old. Its line stays, as the proof that it was made and
+ * paid for, and its name is free.
+ */
+export function isPruned(check: unknown): boolean {
+  return typeof check === "string" && check.startsWith("pruned");
+}
+
+/** How the note of an item begins whose files were pruned. */
+export const prunedNote = "its files were pruned";
+
+/** Why an item has no file: `check` is that of its files. */
+export function noteOfPruned(check: string): string {
+  return `its files were ${check.replace(" ", " on ")}`;
+}
+
 /** Facts about an output that are copied into its index line. */
 export interface IndexFacts {
   /** The row's id, for people. */
@@ -61,7 +77,10 @@ export interface IndexLine extends IndexFacts {
   /** Hexadecimal. */
   sha256: string;
   mime: string;
-  /** How far the content was checked: `decoded`, `packets` or `type`, and after a comma why no further. */
+  /**
+   * How far the content was checked: `decoded`, `packets` or `type`, and after a comma why no further. `pruned` and a date if
+   * the file was removed since.
+   */
   check: string;
   /** When it was saved: ISO 8601, UTC. */
   saved: string;
@@ -150,6 +169,10 @@ export class JobIndex {
     const isNew = this.tables.addLine.run(identity, text).changes > 0;
     const before = isNew ? undefined : this.find(identity);
     if (!isNew) this.tables.changeLine.run(text, identity);
+    if (isPruned(line.check)) {
+      if (this.identityAt(line.file) === identity) this.free(line.file);
+      return before;
+    }
     if (this.tables.addName.run(foldName(line.file), identity).changes === 0) {
       const other = this.identityAt(line.file);
       if (typeof other === "string" && other !== identity) this.tables.removeLine.run(other);
@@ -236,7 +259,8 @@ export class JobIndex {
   /** Appends a line and returns when it is durable. Does nothing when the index has the same file in the same place. */
   async add(line: IndexLine): Promise<void> {
     const last = this.find(identityOf(line));
-    if (last?.file === line.file && last.sha256 === line.sha256 && last.bucket === line.bucket) {
+    const isSame = (["file", "sha256", "bucket"] as const).every((key) => last?.[key] === line[key]);
+    if (last && isSame && isPruned(last.check) === isPruned(line.check)) {
       if (!this.isDurable) await this.write("");
       return;
     }

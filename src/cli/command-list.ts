@@ -1,11 +1,25 @@
 import type { Handler } from "./commands/call.js";
-import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
+import {
+  adoptFlags,
+  exportFlags,
+  findFlags,
+  galleryFlags,
+  pickFlags,
+  pruneFlags,
+  verifyFlags,
+} from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { migrateFlags, workerFlags } from "./flags/fleet.js";
 import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
-import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
+import {
+  scheduleAddFlags,
+  scheduleEditFlags,
+  scheduleFlags,
+  scheduleRunFlags,
+  scheduleStartFlags,
+} from "./flags/schedule.js";
 import { dashboardFlags, mcpFlags } from "./flags/serve.js";
 import {
   accountFlags,
@@ -87,6 +101,20 @@ const scheduleCommands: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/schedule/add.js")).addSchedule,
   },
   {
+    name: "edit",
+    describe: "change what is named of a schedule: its time, its manifest, or flags of its runs",
+    positionals: [
+      scheduleName,
+      { name: "manifest", describe: "the file with the rows from now on (default: the same)" },
+    ],
+    flags: scheduleEditFlags,
+    examples: [
+      'bulkgen schedule edit nightly --cron "0 3 * * *" --max-credits 300',
+      "bulkgen schedule edit nightly --unset max-credits",
+    ],
+    load: async () => (await import("./commands/schedule/edit.js")).editSchedule,
+  },
+  {
     name: "list",
     describe: "list the schedules: when each is due, and how its last run ended",
     flags: scheduleFlags,
@@ -98,6 +126,20 @@ const scheduleCommands: readonly CommandDefinition[] = [
     positionals: [{ name: "name", describe: "name of the schedule (default: all)" }],
     flags: scheduleFlags,
     load: async () => (await import("./commands/schedule/show.js")).showSchedules,
+  },
+  {
+    name: "pause",
+    describe: "start none of its runs until it is resumed; a run in progress goes on",
+    positionals: [scheduleName],
+    flags: scheduleFlags,
+    load: async () => (await import("./commands/schedule/edit.js")).pauseSchedule,
+  },
+  {
+    name: "resume",
+    describe: "start its runs by the clock again; what came due meanwhile is left out",
+    positionals: [scheduleName],
+    flags: scheduleFlags,
+    load: async () => (await import("./commands/schedule/edit.js")).resumeSchedule,
   },
   {
     name: "remove",
@@ -306,7 +348,7 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "continue the newest (or given) unfinished run, with the options it was started with",
     positionals: [{ ...runNumber, describe: "number of the run (default: the newest unfinished)" }],
     flags: resumeFlags,
-    examples: ["bulkgen resume", "bulkgen resume 3 --max-credits 300"],
+    examples: ["bulkgen resume", "bulkgen resume 3 --max-credits 300", "bulkgen resume --all --yes"],
     load: async () => (await import("./commands/resume.js")).resume,
   },
   {
@@ -379,6 +421,14 @@ export const commandList: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/verify.js")).verify,
   },
   {
+    name: "prune",
+    group: "The archive",
+    describe: "remove old files of finished jobs; what was paid for stays on record and is not paid again",
+    flags: pruneFlags,
+    examples: ["bulkgen prune --older-than 90d --dry-run", "bulkgen prune --older-than 90d --keep-picked"],
+    load: async () => (await import("./commands/prune/prune.js")).prune,
+  },
+  {
     name: "adopt",
     group: "The archive",
     describe: "add files that were made elsewhere to the archive, matched to rows by file name",
@@ -417,7 +467,8 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "schedule",
     group: "Service and settings",
-    describe: "run jobs by the clock: add, list, show, remove, run, start the daemon, print",
+    describe:
+      "run jobs by the clock: add, edit, list, show, pause, resume, remove, run, start the daemon, print",
     examples: [
       'bulkgen schedule add nightly autumn.csv --cron "0 2 * * *" --fresh',
       "bulkgen schedule start",

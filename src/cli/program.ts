@@ -1,3 +1,4 @@
+import { hasKey } from "../api/key.js";
 import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine, OutputStream } from "../machine.js";
 import { ownVersion } from "../package-file.js";
@@ -119,6 +120,7 @@ async function call({ path, line, given, args }: CommandLine, streams: Streams):
     print(machine.stderr, helpOf(path, machine.stderr.columns));
     return exitCode("usage");
   }
+  refuseKey(line, args);
   const [handler, flags] = await Promise.all([command.load(), flagsOf(command, line, args, machine)]);
   if (flags["logFormat"] === "json" && !streams.isJson && !machine.stderr.isTTY) {
     machine = withJsonLines(machine);
@@ -129,8 +131,32 @@ async function call({ path, line, given, args }: CommandLine, streams: Streams):
     const exit = await handler({ machine, flags, args, given } as never);
     return typeof exit === "number" ? exit : exitCode(exit ?? "done");
   } catch (error) {
+    // "Nothing to resume": cron sends mail about whatever is printed.
+    const isWell = error instanceof EarlyExit && error.exit === "done";
+    if (isWell && flags["quiet"] && !flags["json"]) return exitCode("done");
     throw "workspace" in (command.flags ?? {}) ? await namingWorkspace(error, line, args, machine) : error;
   }
+}
+
+/**
+ * Commands keep some of their words, and other programs see all of them. What is given in place of a key file has a message of
+ * its own. Throws EarlyExit.
+ */
+function refuseKey(line: CommandLine["line"], args: CommandLine["args"]): void {
+  const flags = Object.entries(line).filter(([attribute]) => attribute !== "apiKeyFile");
+  const flag = flags.find(([, words]) => words.some(hasKey));
+  if (
+    flag === undefined &&
+    !Object.values(args)
+      .flat()
+      .some((word) => hasKey(String(word)))
+  )
+    return;
+  const where = flag === undefined ? "a word of this command" : `--${nameOf(flag[0])}`;
+  throw new EarlyExit(
+    "usage",
+    `${where} has an API key in it. Other programs can read it there, and your shell has kept it. Nothing was sent. Revoke that key, and set BULKGEN_API_KEY to a new one, or save it in a file (--api-key-file).`,
+  );
 }
 
 /** The values of a command's flags. Settings files and the environment apply to commands with a workspace. */

@@ -74,3 +74,8 @@ export function showCredits(amount: Credits): string {
 export function inCredits(amount: Credits): string {
   return `${showCredits(amount)} ${amount === scale ? "credit" : "credits"}`;
 }
+
+/** What something costs, behind a comma: `2 credits`, `at no cost`. */
+export function priceText(amount: Credits): string {
+  return amount === noCredits ? "at no cost" : inCredits(amount);
+}

@@ -19,6 +19,8 @@ export const stopTable = {
   agreement: { closes: ["submit"], exit: "held" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
+  /** What a command may add by --max-price. */
+  price: { closes: ["submit"], exit: "cap" },
   keep: { closes: ["submit"], exit: "cap" },
   daily: { closes: ["submit"], exit: "cap" },
   failures: { closes: ["submit"], exit: "cap" },
@@ -39,7 +41,7 @@ export interface Stop {
 }
 
 /** Stops that are lifted once more credits are left than when they were reached. */
-export const capStops: readonly StopKind[] = ["cap", "keep", "daily"];
+export const capStops: readonly StopKind[] = ["cap", "price", "keep", "daily"];
 
 /** Whether this kind of step is still allowed by all stops. */
 export function isOpen(step: StepKind, stops: readonly Stop[]): boolean {

@@ -6,7 +6,7 @@ import type { AlarmClock } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
 import { dayMs } from "../core/quota/quota.js";
 import type { Workspace } from "../job/workspace/workspace.js";
-import { nextDue } from "../schedule/due.js";
+import { nextStart } from "../schedule/due.js";
 import { shownValue } from "../schedule/shown-value.js";
 import { type QuotaReader, spentStepMs } from "../store/accounts/quota-reader.js";
 import { readSchedules } from "../store/schedules.js";
@@ -225,7 +225,8 @@ async function schedulesOf({ schedulesFile, clock }: DashboardAppOptions): Promi
         flags: schedule.flags.map(([name, value]) =>
           value === undefined ? name : shellWord(`${name}=${shownValue(name.slice("--".length), [value])}`),
         ),
-        next: nextDue(schedule, clock.now()),
+        next: nextStart(schedule, clock.now()),
+        pausedAt: schedule.pausedAt,
         runs: (await schedules.scheduledRuns(schedule.name, scheduledRunsShown)).map(
           ({ dueAt, state, exit, note, run }) => ({ dueAt, state, exit, note, run }),
         ),

@@ -43,7 +43,7 @@ const act = z.union([
     cron: z.string().max(200),
     zone: z.string().max(100),
   }),
-  z.object({ do: z.literal("unschedule"), name: word }),
+  z.object({ do: z.enum(["unschedule", "pause schedule", "resume schedule"]), name: word }),
   z.object({ do: z.enum(["redo", "resubmit", "reject again", "refetch", "accept"]), items, price }),
   z.object({ do: z.enum(["approve", "reject", "skip", "pick", "unpick"]), items }),
   z.object({ do: z.literal("adopt"), items, task: word, price }),

@@ -25,6 +25,10 @@ export function wordsOf(act: Act): string[] {
       ];
     case "unschedule":
       return ["schedule", "remove", act.name];
+    case "pause schedule":
+      return ["schedule", "pause", act.name];
+    case "resume schedule":
+      return ["schedule", "resume", act.name];
     case "redo":
       return ["redo", ...act.items, `--max-price=${act.price}`];
     case "reject again":

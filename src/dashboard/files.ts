@@ -53,13 +53,14 @@ export async function fileAnswer(
 }
 
 /**
- * Answers with a thumbnail of an archived picture. It is made once, and stored where the gallery stores its thumbnails.
+ * Answers with a thumbnail of an archived picture. It is made once, and stored where the gallery stores its thumbnails; a
+ * light picture is its own.
  */
 export async function thumbnailAnswer(file: BrowsedFile, environment: Environment): Promise<Response> {
   const { disk } = await found(file, environment);
   const folder = folderOf(file);
   const small = await shrinking.add(() => thumbnailOf(disk, folder, file));
-  if (!small) return fileAnswer(file, undefined, environment);
+  if (!small || small.file === file.file) return fileAnswer(file, undefined, environment);
   const headers = { "Content-Type": "image/webp", "Cache-Control": "private, max-age=86400" };
   const body = Readable.toWeb(createReadStream(`${folder}/${small.file}`)) as ReadableStream;
   return new Response(body, { headers });

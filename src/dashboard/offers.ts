@@ -27,12 +27,7 @@ export async function priceOf(act: Act, workspace: Workspace, clock: Clock): Pro
       const rest = (await lockOwnerOf(workspace))
         ? undefined
         : await plannedRest(store, wanted.run, wanted.order);
-      let offer: Offer = {
-        items: [],
-        credits: noOffer,
-        rest: { items: 0, credits: noOffer, rowIds: [] },
-        note: null,
-      };
+      let offer: Offer = { items: [], credits: noOffer, rest: { items: 0, credits: noOffer }, note: null };
       await agreedTo(
         wanted,
         async (asked) => {
@@ -81,7 +76,7 @@ function told({ items, credits, rest, note }: Offer): OfferedPrice {
   return {
     items: items.map(({ rowId, model, price }) => ({ rowId, model, price: toNumber(price) })),
     credits: toNumber(credits),
-    rest: { items: rest.items, rowIds: rest.rowIds, credits: toNumber(rest.credits) },
+    rest: { items: rest.items, credits: toNumber(rest.credits) },
     note,
     // Added before it becomes a decimal number: the command takes six decimals.
     total: toNumber(plus(credits, rest.credits)),

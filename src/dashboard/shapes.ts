@@ -191,6 +191,7 @@ export interface ScheduleEntry {
   zone: string;
   flags: string[];
   next: number | null;
+  pausedAt: number | null;
   runs: { dueAt: number; state: string; exit: number | null; note: string | null; run: number | null }[];
 }
 
@@ -328,7 +329,7 @@ export interface ModelEntry {
 export type Act =
   | { do: "start"; choices: StartChoices; price: number }
   | { do: "schedule"; choices: StartChoices; name: string; cron: string; zone: string }
-  | { do: "unschedule"; name: string }
+  | { do: "unschedule" | "pause schedule" | "resume schedule"; name: string }
   | { do: "redo" | "resubmit" | "reject again" | "refetch" | "accept"; items: string[]; price: number }
   | { do: "approve" | "reject" | "skip" | "pick" | "unpick"; items: string[] }
   | { do: "adopt"; items: string[]; task: string; price: number }

@@ -41,6 +41,8 @@ export class Expander {
   private problems: Problem[] = [];
   /** Problems of the job's own texts, which are reported once and not for each row. */
   private told = new Set<string>();
+  /** How many of the problems are about the job's own texts. */
+  private ofJob = 0;
   private readonly asides: Record<Aside, number[]> = { heading: [], total: [] };
   private readonly axisKeys: readonly string[];
   private readonly layers: readonly Layers[];
@@ -103,7 +105,14 @@ export class Expander {
     const { problems, told } = this;
     this.problems = [];
     this.told = new Set();
+    this.ofJob = 0;
     const made = this.layers.map((layers) => this.made(row, index, layers));
+    // What is wrong with a text of the job says nothing about the row.
+    if (this.ofJob > 0) {
+      this.problems = problems;
+      this.told = told;
+      return false;
+    }
     const isWrong = this.problems.length > 0 || made.includes(null);
     this.problems = problems;
     this.told = told;
@@ -169,6 +178,7 @@ export class Expander {
         } else {
           const fault = error instanceof LateName ? new TemplateFault(error.fault, true) : error;
           if (!(fault instanceof TemplateFault)) throw error;
+          if (fault.cell === null && layers.origin(column, row).ofJob) this.ofJob++;
           this.problemOf(fault, column, row, layers);
           failed = true;
         }

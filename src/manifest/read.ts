@@ -2,7 +2,6 @@ import { basename, dirname, extname, resolve } from "node:path";
 import type { Problem } from "../core/problem.js";
 import { isOutside } from "../text/inside.js";
 import { wholeOf } from "../text/pieces.js";
-import { shortText } from "../text/terminal.js";
 import { addedColumns, axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
 import {
@@ -16,8 +15,9 @@ import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
 import { isOldContainer, markup, oldContainer } from "./formats/foreign-file.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
+import { keyInCommon, withoutKeyRows } from "./keys.js";
 import { defaultCells, type RowOptions } from "./row.js";
-import { exportedColumns, isKnown, unusedNotes } from "./shape/columns.js";
+import { exportedColumns, foldedName, isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
@@ -90,7 +90,7 @@ export async function sourceOf(
   if (page !== null) return refused(page);
   // A job may name a workbook for its rows; then the flag means that workbook.
   const { sheet } = options;
-  const chooses = sheet !== undefined && (format === "csv" || format === "lines");
+  const chooses = sheet !== undefined && ["csv", "lines", "prompts"].includes(format);
   if (chooses) return { source: unreadSource(noSheets(file, sheet)) };
   const parsed = await parsedAs(format, file, { bytes, found, start }, options);
   const notes = [...found.notes, ...parsed.source.notes];
@@ -116,7 +116,8 @@ async function parsedAs(
   }
   let text = "";
   for await (const piece of textPieces(bytes, found.encoding)) text += piece;
-  const { readDocument, readLines } = await import("./job-file/rows.js");
+  const { readDocument, readLines, readPrompts } = await import("./job-file/rows.js");
+  if (format === "prompts") return { source: readPrompts(file, text) };
   return format === "lines" ? { source: readLines(file, text) } : readDocument(file, text, format);
 }
 
@@ -135,7 +136,7 @@ async function startText(bytes: Bytes, encoding: Encoded["encoding"]): Promise<s
   return text.slice(0, startCharactersMax);
 }
 
-type Format = "csv" | "lines" | "JSON" | "YAML";
+type Format = "csv" | "lines" | "prompts" | "JSON" | "YAML";
 
 const formats: Readonly<Record<string, Format>> = {
   ".csv": "csv",
@@ -152,13 +153,22 @@ const startCharactersMax = 65_536;
 
 /** The format by the file's extension, else by its beginning: no header of a sheet begins with a bracket or like YAML. */
 function formatOf(file: string, text: string): Format {
-  const named = formats[extname(file).toLowerCase()];
+  const extension = extname(file).toLowerCase();
+  const named = formats[extension];
   if (named) return named;
+  if (extension === ".txt" && isOfPrompts(text)) return "prompts";
   // Any format may begin with comments.
   const start = text.replace(/^(?:\s*#[^\n]*\n)+/, "").trimStart();
   if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";
   if (/^[[{]/.test(start)) return "JSON";
   return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(start) ? "YAML" : "csv";
+}
+
+/** Whether a text of some lines is no sheet and no document: no cell of its first line is the name of a column. */
+function isOfPrompts(text: string): boolean {
+  const [first = "", ...others] = text.trim().split(/\r\n|\n|\r/);
+  if (others.length === 0) return false;
+  return !/^[[{]|^---/.test(first) && !first.split(/[,;\t|:]/).some((cell) => isKnown(foldedName(cell)));
 }
 
 function noSheets(file: string, sheet: string): Problem {
@@ -207,12 +217,14 @@ async function* partsOf(
   source: Source,
   options: ReadOptions,
 ): AsyncGenerator<Part, End> {
+  const key = keyInCommon(file, source, options.defaults ?? {});
+  if (key !== null) return { notes: [], unusedColumns: [], refusal: key };
   const bound = new Bound(source.job, options.itemsMax ?? itemsMaxDefault);
   const expansion = expansionOf(file, source, options, bound);
   const expander = new Expander(expansion);
   const notes = [...source.notes];
   let wrong = source.problems.length > 0;
-  yield { rows: [], problems: source.problems };
+  yield withoutKeyRows({ rows: [], problems: source.problems });
   for await (const batch of source.batches()) {
     expander.rendering ??= needsEngine(batch, expansion)
       ? await renderingOf(path, source, expansion, options)
@@ -224,7 +236,7 @@ async function* partsOf(
     }
     notes.push(...(batch.notes ?? []));
     wrong ||= batch.problems.length > 0;
-    yield { rows, problems: [...batch.problems, ...expander.take()] };
+    yield withoutKeyRows({ rows, problems: [...batch.problems, ...expander.take()] });
   }
   notes.push(...expander.asideNotes());
   const none = bound.rows === expander.leftOut && !wrong;
@@ -240,10 +252,7 @@ function unusedOf(
   used: ReadonlySet<string>,
   empty: boolean,
 ): Pick<End, "notes" | "unusedColumns"> {
-  const unused = source.columns.filter((column) => !isUsed(column, used));
-  const note = noHeaderNote(unused, source);
-  if (note !== null) return { notes: [...notes, note], unusedColumns: unused };
-  const unusedColumns = empty ? [] : unused;
+  const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
   const own = empty ? [] : [...noIdNotes(source), ...idleNotes(source, used)];
   return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...own], unusedColumns };
 }
@@ -325,17 +334,6 @@ function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
 /** The file of a manifest as messages name it. */
 function namedFile(path: string): string {
   return path === standardInput ? standardInputName : path;
-}
-
-/** Characters of a name in the header that a note shows. */
-const headerCharactersMax = 60;
-
-/** A header has names that bulkgen knows, or that a template uses. A text of several words is more likely a row. */
-function noHeaderNote(unused: readonly string[], { columns, form }: Source): string | null {
-  const [first = ""] = unused;
-  const isHeader = unused.length < columns.length || unused.some(isKnown) || !/\s\S+\s/.test(first);
-  if (form === undefined || isHeader) return null;
-  return `nothing uses the header in row ${form.headerRow}, which begins with "${shortText(first, headerCharactersMax)}"; did you mean rows without a header? Write one above them, such as prompt`;
 }
 
 function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {

@@ -34,7 +34,9 @@ const items = z
 const cap = (what: string) => z.number().nonnegative().describe(`the most credits that ${what} may cost`);
 
 const sheet = {
-  manifest: word.describe("path of a sheet or job file in the workspace (.csv, .xlsx, .json, .jsonl, .yaml)"),
+  manifest: word.describe(
+    "path of a sheet or job file in the workspace (.csv, .tsv, .xlsx, .json, .jsonl, .ndjson, .yaml, or .txt with a prompt a line)",
+  ),
   model: text.optional().describe("model of rows that name none"),
   prompt: text
     .optional()

@@ -28,8 +28,8 @@ export interface CheckedRow {
   isDoubtful: boolean;
   /** Nothing speaks against the row as it is written but the same. */
   isUsable: boolean;
-  /** The params of its item if that turns out to be paid for. */
-  ifPaid?: Row["params"];
+  /** Params that its item has if it turns out to be paid for so. */
+  ifPaid?: readonly Row["params"][];
   /** Its problem unless its item is paid for: that is known once the items of its inputs are. */
   unlessPaid?: Problem | undefined;
 }

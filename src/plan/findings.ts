@@ -112,9 +112,12 @@ export function missingWarning(
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
   const what = `${count(missing.length, "archived item has", "archived items have")} lost files (${named}${more})`;
   const told = {
-    report: `--missing fetch downloads them again at no cost while the service has them, --missing pay makes them again for ${inCredits(credits)}`,
+    report: `--missing fetch downloads them again at no cost while the service has them, --missing pay makes them again${credits === noCredits ? "" : ` for ${inCredits(credits)}`}`,
     fetch: "they are downloaded again at no cost",
-    pay: `they are made and paid for again: ${inCredits(credits)}`,
+    pay:
+      credits === noCredits
+        ? "they are made again at no cost"
+        : `they are made and paid for again: ${inCredits(credits)}`,
   }[way];
   return [{ kind: "missing_files", message: `${what}: ${told}.`, items, credits }];
 }

@@ -80,8 +80,8 @@ export class Items {
   private readonly identicalChildren = new Set<number>();
   /** The problems of items with links that are not paid for after all, by position. */
   private readonly unlessPaid = new Map<number, Problem>();
-  /** What items with links are if they are paid for so, by position. */
-  private readonly ifPaid = new Map<number, DraftItem["kind"]>();
+  /** What items with links may be if they are paid for so, by position. */
+  private readonly ifPaid = new Map<number, DraftItem["kind"][]>();
   /**
    * Later occurrences that the job has and no row asks for, by the key of the first one. A row that is alone now may have
    * been one of several.
@@ -127,9 +127,20 @@ export class Items {
     this.unlessPaid.set(position, otherwise);
   }
 
-  /** An item with links that was made with these params, if that is paid for. */
-  expectMade(position: number, good: GoodRow, params: GoodRow["params"]): void {
-    this.ifPaid.set(position, this.scope.prices.of(good.model, params));
+  /** An item with links that was made with some of these params, if that is paid for. */
+  expectMade(position: number, good: GoodRow, all: readonly GoodRow["params"][]): void {
+    this.ifPaid.set(
+      position,
+      all.map((params) => this.scope.prices.of(good.model, params)),
+    );
+  }
+
+  /** Whether the item that the next row with this request would get is paid for. */
+  private isNextPaid(request: GoodRow): boolean {
+    const head = this.seen.find(this.keyOf(request, 1));
+    const isShared = head === null || this.scope.duplicates === "merge";
+    const occurrence = isShared ? 1 : (this.slotsOf(head) || 1) + 1;
+    return isPaid(this.draft.knownOf(this.keyOf(request, occurrence)));
   }
 
   /** Finishes an item with links. Returns why it cannot be made, or null. */
@@ -143,11 +154,13 @@ export class Items {
     }: { contents: NewItem["inputs"]; parents: readonly Parent[]; depth: number; placeOf(): Place },
   ): Problem | null {
     const { draft, scope } = this;
-    const kind = this.ifPaid.get(position);
-    const asMade = kind && requestOf({ ...item, kind, contents });
-    const isMade = asMade !== undefined && isPaid(draft.knownOf(this.keyOf(asMade, 1)));
-    if (kind !== undefined && isMade) draft.remake(position, kind);
-    const same = isMade ? asMade : requestOf({ ...item, contents });
+    const now = requestOf({ ...item, contents });
+    const kinds = this.ifPaid.get(position) ?? [];
+    const kind = this.isNextPaid(now)
+      ? undefined
+      : kinds.find((each) => this.isNextPaid(requestOf({ ...item, kind: each, contents })));
+    if (kind !== undefined) draft.remake(position, kind);
+    const same = kind === undefined ? now : requestOf({ ...item, kind, contents });
     const first = this.keyOf(same, 1);
     let record = null as ReturnType<Draft["recordAt"]>;
     const head = this.seen.put(first, position, (at) => {
@@ -215,9 +228,10 @@ export class Items {
 
   /** Whether something that the row asks for is paid for, beside what rows before it ask for. */
   isPaidInPart(good: GoodRow): boolean {
-    return this.occurrencesOf(good).some((occurrence) =>
-      isPaid(this.draft.knownOf(this.keyOf(good, occurrence))),
-    );
+    const occurrences = this.occurrencesOf(good);
+    // It shares what rows before it ask for.
+    if (occurrences.length === 0) return isPaid(this.draft.knownOf(this.keyOf(good, 1)));
+    return occurrences.some((occurrence) => isPaid(this.draft.knownOf(this.keyOf(good, occurrence))));
   }
 
   /** Records an item that the job has already. Call it when all rows are in the draft. */
@@ -316,7 +330,11 @@ export class Items {
     const { groups, credits: cost } = this.more;
     if (groups === 0) return told;
     const each =
-      duplicates === "merge" ? "their rows share the same items" : `${inCredits(cost)} more than once`;
+      duplicates === "merge"
+        ? "their rows share the same items"
+        : cost === noCredits
+          ? "each row is made"
+          : `${inCredits(cost)} more than once`;
     const message = `${groups} more groups of identical rows; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
     return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
@@ -428,7 +446,7 @@ function identicalRows(
     message:
       duplicates === "merge"
         ? `${same}; they share the same items`
-        : `${same}; each is made and paid for (${inCredits(cost)} more than once; --duplicates merge avoids that)`,
+        : `${same}; each is made${cost === noCredits ? "" : ` and paid for (${inCredits(cost)} more than once; --duplicates merge avoids that)`}`,
     rows: numbers,
     copies,
     credits: duplicates === "merge" ? noCredits : cost,

@@ -14,8 +14,8 @@ export class MadeParams {
 
   constructor(
     groups: Iterable<string>,
-    /** The defaults that were left out of requests for a model, because it did not take them then. */
-    private readonly leftOut: ReadonlyMap<string, ReadonlySet<string>>,
+    /** The defaults that were left out of requests for a model, because it did not take them then; null if nobody knows. */
+    private readonly leftOut: ReadonlyMap<string, ReadonlySet<string>> | null,
   ) {
     for (const group of groups) this.take(...(JSON.parse(group) as [string, [string, string][]]));
   }
@@ -77,7 +77,7 @@ export class MadeParams {
   private mayBeLeftOut({ row, model, without }: CheckedRow, key: string): boolean {
     if (!row.defaultParams.includes(key)) return false;
     if (model === null || without.some((each) => each.key === key)) return true;
-    return this.leftOut.get(row.model)?.has(key) ?? false;
+    return this.leftOut === null || (this.leftOut.get(row.model)?.has(key) ?? false);
   }
 }
 

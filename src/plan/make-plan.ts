@@ -1,7 +1,7 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import { normalText, shortId } from "../core/identity.js";
-import { balanceTold, type Credits, inCredits, sumOf } from "../core/money.js";
+import { balanceTold, type Credits, priceText, sumOf } from "../core/money.js";
 import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
 import type { OrderedVariant } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
@@ -121,8 +121,8 @@ class Planning {
     this.checkNames(row, position, making);
     for (const item of checked.unlessPaid ? making.items.keys() : [])
       this.items.expectPaid(position + item, checked.unlessPaid as Problem);
-    if (checked.ifPaid !== undefined && isGood(checked) && making.items.length > 0)
-      this.items.expectMade(position, checked, checked.ifPaid);
+    if (checked.ifPaid !== undefined && isGood(checked))
+      for (const item of making.items.keys()) this.items.expectMade(position + item, checked, checked.ifPaid);
     this.references.add(row, position, making.items.length);
   }
 
@@ -396,7 +396,7 @@ function orderedVariants({ ordered = [], draft }: PlanInput): {
       ...(made.length === 0
         ? []
         : [
-            `${named(made)}, which you ordered, ${made.length === 1 ? "is" : "are"} made too: ${inCredits(credits)}`,
+            `${named(made)}, which you ordered, ${made.length === 1 ? "is" : "are"} made too: ${priceText(credits)}`,
           ]),
       ...(left.length === 0 ? [] : [`${named(left)}, which you ordered, ${are} not made: ${they} gone`]),
     ],

@@ -129,20 +129,15 @@ export class PaidRows {
   }
 
   /**
-   * A row with references may be paid for if the item of its id was made with the same params. Whether it is, is known
-   * once the items of its inputs are.
+   * A row with references may be paid for with other params than it would have now. Whether it is, is known once the items
+   * of its inputs are.
    */
   private linkedAsPaid(checked: CheckedRow, model: Model, others: readonly Row["params"][]): CheckedRow {
-    const { row, problems, gone } = checked;
+    const { params, problems, gone } = checked;
     const [unlessPaid] = problems;
-    if (row.id === null || row.repeat > 1 || gone.length > 0) return checked;
-    const made = this.draft.knownOfRow(row.id).map(priceGroup);
-    const params = [...(unlessPaid === undefined ? [] : [checked.params]), ...others].find((some) =>
-      made.includes(priceGroup({ model: model.model_key, params: some })),
-    );
-    if (params === undefined) return checked;
-    if (unlessPaid === undefined) return { ...checked, ifPaid: params };
-    return { ...checked, model, params, problems: [], without: [], unlessPaid };
+    if (gone.length > 0) return checked;
+    if (unlessPaid === undefined) return { ...checked, ifPaid: others };
+    return { ...checked, model, params, problems: [], without: [], unlessPaid, ifPaid: others };
   }
 }
 

@@ -6,11 +6,10 @@ import type { Forecast } from "../core/pace/forecast.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
 import type { Comparison, Draft, ItemStanding, PlannedItem } from "../core/ports/draft.js";
 import type { Item, ModelSize, OrderedVariant, Sheet } from "../core/ports/store.js";
-import type { Problem } from "../core/problem.js";
+import { type Problem, partOf } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { JobPublish, Manifest, Row } from "../manifest/shape/manifest.js";
-import { count } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import type { WorkflowStep } from "./workflow.js";
 
@@ -32,8 +31,8 @@ export interface PlanInput {
   existing: AsyncIterable<readonly Existing[]> | Iterable<readonly Existing[]>;
   /** The price groups of the job's items of this edition. */
   groups?: () => Promise<readonly string[]>;
-  /** The defaults that runs of the job have left out of requests, by model. */
-  leftOut?: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The defaults that runs of the job have left out of requests, by model; null if a rebuilt history does not say. */
+  leftOut?: ReadonlyMap<string, ReadonlySet<string>> | null;
   /** What else may have been paid for: the price groups of it, and the defaults that requests for it left out. */
   others?: Required<Pick<PlanInput, "groups" | "leftOut">>;
   /** Variants of the job that a person has ordered and that are not submitted yet. */
@@ -290,31 +289,15 @@ export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
 }
 
-/** What has problems and can be left out: whole rows, and single combinations of other rows. */
-export interface WrongRows {
-  rows: number;
-  combinations: number;
-}
-
-export function wrongRows(problems: Iterable<Problem>): WrongRows {
-  const whole = new Set<string>();
-  const parts = new Map<string, Set<string>>();
+/** How many rows have problems, and how many combinations of rows. */
+export function wrongParts(problems: Iterable<Problem>): { rows: number; combinations: number } {
+  const [rows, parts] = [new Set<string>(), new Set<string>()];
   for (const { place } of problems) {
-    const row = `${place.row} ${place.file}`;
-    if (place.combination === undefined) whole.add(row);
-    else parts.set(row, (parts.get(row) ?? new Set()).add(place.combination));
+    if (place.row === null) continue;
+    rows.add(`${place.row} ${place.file}`);
+    parts.add(`${partOf(place)} ${place.file}`);
   }
-  const combinations = [...parts].map(([row, some]) => (whole.has(row) ? 0 : some.size));
-  return { rows: whole.size, combinations: combinations.reduce((sum, some) => sum + some, 0) };
-}
-
-/** `2 invalid rows`, `14 invalid combinations`, or both; the empty text for none. */
-export function wrongRowsText({ rows, combinations }: WrongRows): string {
-  const some = [
-    ...(rows > 0 ? [count(rows, "invalid row")] : []),
-    ...(combinations > 0 ? [count(combinations, "invalid combination")] : []),
-  ];
-  return some.join(" and ");
+  return { rows: rows.size, combinations: parts.size };
 }
 
 /** What to do about identical rows: make each, make one, or refuse. */

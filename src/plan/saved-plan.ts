@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { z } from "zod";
 import {
   type Credits,
@@ -39,9 +40,8 @@ const savedPlan = z.object({
   bulkgen: z.literal("plan"),
   version: z.literal(1),
   savedAt: z.string(),
-  /** Absolute paths. */
-  manifest: z.string(),
-  workspace: z.string(),
+  manifest: z.string().refine(isAbsolute),
+  workspace: z.string().refine(isAbsolute),
   sandbox: z.boolean(),
   /** The flags that it was made with. */
   flags: z.array(z.array(z.string()).min(1).max(2)),
@@ -247,7 +247,10 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
     if (old.due && (due || standing === "failed")) spent = minus(spent, old.credits);
     if (!due) continue;
     if (!old.due) {
-      again.add(() => `row ${rowNumber} (${rowId}) is due again, for ${inCredits(price)}`);
+      again.add(
+        () =>
+          `row ${rowNumber} (${rowId}) is due again, ${price === noCredits ? "at no cost" : `for ${inCredits(price)}`}`,
+      );
       more = plus(more, price);
     }
     if (price <= old.credits) continue;

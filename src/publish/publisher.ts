@@ -1,4 +1,4 @@
-import { basename, extname } from "node:path";
+import { extname } from "node:path";
 import { type Bucket, BucketError, bucketTarget, linkSecondsMax, openBucket } from "../bucket/bucket.js";
 import type { Clock } from "../clock.js";
 import { runShell } from "../shell.js";
@@ -181,22 +181,15 @@ function byCommand(command: string, { expiresMs }: PublishPlace, surroundings: S
   };
 }
 
-/** Characters of the command's last line in a message. */
-const gotCharactersMax = 300;
-
-/** The last line of what the command printed. Spaces are part of the address only if they are part of the file's name. */
+/** The last line of what the command printed. */
 function addressIn(printed: string, name: string): string {
   const line = printed.trimEnd().split("\n").at(-1)?.trim() ?? "";
-  const isNamed = [name, basename(name)].some(
-    (end) => line.endsWith(end) && !/\s/.test(line.slice(0, -end.length)),
-  );
-  const address = isNamed ? line.replaceAll(" ", "%20") : line;
-  if (/^https?:\/\/\S+$/i.test(address) && URL.canParse(address)) return address;
-  const got = line === "" ? "nothing" : JSON.stringify(line.slice(0, gotCharactersMax));
+  if (/^https?:\/\/\S+$/i.test(line) && URL.canParse(line)) return line;
   if (/^https?:\/\/\S+\s/i.test(line))
     throw new PublishError(
-      `the publish command printed an address with spaces for ${name}: expected %20 in place of each, and nothing behind the address, got ${got}`,
+      `the publish command's last line for ${name} has a space in it, and an address has none: print the address alone, with %20 for each space in it; got ${JSON.stringify(line.slice(0, 200))}`,
     );
+  const got = line === "" ? "nothing" : JSON.stringify(line.slice(0, 100));
   throw new PublishError(
     `the publish command gave no address for ${name}: expected an https:// address on its last line, got ${got}`,
   );

@@ -1,5 +1,4 @@
 import type { Picked, PickedItem } from "../job/archive/picks.js";
-import { stalePicksLines } from "../job/workspace/stale-picks.js";
 import { type Cell, type Column, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
@@ -19,15 +18,12 @@ export function picksTable(
   style: TerminalStyle = plainStyle,
 ): string {
   if (picked.length === 0) return `nothing is picked; pick with \`bulkgen pick ITEM${flags}\``;
-  const rows = picked.map(({ rowId, job, files, prompt }): Cell[] => [
+  const rows = picked.map(({ rowId, job, files, prompt, lost }): Cell[] => [
     rowId,
     job,
-    files.length === 0 ? "its file is lost" : files.join(", "),
+    fileText(files, lost),
     shortText(prompt ?? "", promptCharactersMax),
   ]);
-  const stale = stalePicksLines(
-    picked.flatMap(({ rowId, stale: reason }) => (reason === null ? [] : [{ rowId, reason }])),
-  );
   const next = labelled(
     [
       ["show them", `\`bulkgen gallery${flags} --picked\``],
@@ -35,7 +31,13 @@ export function picksTable(
     ],
     style,
   );
-  return [table(columns, rows, style), stale.join("\n"), next].filter((block) => block !== "").join("\n\n");
+  return [table(columns, rows, style), next].join("\n\n");
+}
+
+function fileText(files: PickedItem["files"], lost: PickedItem["lost"]): string {
+  if (lost === "replaced") return "was replaced by a new version; pick again";
+  if (lost === "gone") return "no row asks for it any more";
+  return files.length === 0 ? "its file is lost" : files.join(", ");
 }
 
 /** What a pick changed, a line for each item. */

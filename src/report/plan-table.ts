@@ -1,4 +1,4 @@
-import { type Credits, inCredits, minus, noCredits, showCredits, sumOf } from "../core/money.js";
+import { type Credits, minus, noCredits, priceText, showCredits, sumOf } from "../core/money.js";
 import type { ItemStanding, PlannedItem, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Finding, Plan } from "../plan/plan.js";
@@ -191,7 +191,10 @@ function creditsText({ money, standings }: ShownPlan): Cell {
       ? []
       : [short ? `${showCredits(minus(noCredits, after))} short` : `${showCredits(after)} after`]),
   ];
-  if (maxCredits !== null) pieces.push(`cap ${showCredits(maxCredits)}, ${showCredits(spent)} of it spent`);
+  if (maxCredits !== null)
+    pieces.push(
+      `cap ${showCredits(maxCredits)}${maxCredits === noCredits ? "" : `, ${showCredits(spent)} of it spent`}`,
+    );
   const text = pieces.join(", ");
   return short ? { text, tone: "bad" } : text;
 }
@@ -280,8 +283,10 @@ export function offerText(
 ): string {
   const lines = items
     .slice(0, itemsShown)
-    .map((item) => `- ${terminalText(item.rowId)}: ${showCredits(item.price)}`);
+    .map(
+      ({ rowId, price }) => `- ${terminalText(rowId)}${price === noCredits ? "" : `: ${showCredits(price)}`}`,
+    );
   const more = items.length - lines.length;
-  const total = `${count(items.length, "item")} to be ${what}, ${inCredits(sum)}`;
+  const total = `${count(items.length, "item")} to be ${what}, ${priceText(sum)}`;
   return [total, ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }

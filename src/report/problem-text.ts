@@ -47,10 +47,8 @@ export function problemsText({ told, count, repairs }: Digest, folder: string): 
 
 function lineOf({ problem, times, rows, valuesDiffer, totals }: ProblemGroup): string {
   if (problem.aside !== undefined) {
-    const left = rows.count + totals.count === 1 ? "it" : "just these";
-    return terminalText(
-      `${problem.place.file}: ${asideWords(rows, totals)}; --skip-headings leaves out ${left}`,
-    );
+    const left = rows.count + totals.count === 1 ? "leaves it out" : "leaves out just these";
+    return terminalText(`${problem.place.file}: ${asideWords(rows, totals)}; --skip-headings ${left}`);
   }
   if (rows.count < 2) return problemLine(problem) + again(times - 1);
   const { id: _id, combination: _combination, ...place } = problem.place;

@@ -1,7 +1,8 @@
 import type { Clock } from "../clock.js";
-import { exitCode } from "../core/exit.js";
+import { type ExitName, exitCode } from "../core/exit.js";
 import { type ItemState, wantedItems } from "../core/item.js";
 import { showCredits, toNumber } from "../core/money.js";
+import type { Run } from "../core/ports/store.js";
 import type { RunSummary } from "../job/run/closing.js";
 import type { Outcome } from "../job/run/run-job.js";
 import { blockedIn } from "../job/workspace/blocked.js";
@@ -16,9 +17,7 @@ import { statusCommand } from "../job/workspace/find-run.js";
 import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
 import { outputsPlace } from "../job/workspace/outputs-place.js";
 import { spentIn } from "../job/workspace/spent.js";
-import { stalePicks, stalePicksLines } from "../job/workspace/stale-picks.js";
 import { failuresOf } from "../job/workspace/status.js";
-import { wrongRowsText } from "../plan/plan.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { groupedReasons, type ItemReason, someOf } from "../text/reasons.js";
 import {
@@ -28,6 +27,7 @@ import {
   plainStyle,
   type TerminalStyle,
   type Tone,
+  table,
   wrapped,
 } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
@@ -88,7 +88,6 @@ export async function summaryOf(
     overdue: await waitingIn(opened.store, items, "overdue"),
     blocked: await blockedIn(opened.store, run.id),
     awaiting: left.awaiting,
-    stalePicks: (await stalePicks(opened.store, run)).map(({ rowId, reason }) => ({ rowId, reason })),
     nextPollAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextPollAt) : null,
     stops: reasons,
@@ -118,7 +117,7 @@ export function summarise(
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   const { skipped } = facts;
   if (skipped) {
-    const text = `${wrongRowsText(skipped)}, listed in ${terminalText(skipped.file)}`;
+    const text = `${skippedText(skipped)}, listed in ${terminalText(skipped.file)}`;
     lines.push(["left out", { text, tone: "warning" }]);
   }
   for (const [state, tone] of states) {
@@ -139,8 +138,6 @@ export function summarise(
     lines.push(["to approve", { text, tone: "warning" }]);
     lines.push(["", `look at the files of ${someOf(facts.awaiting)}`]);
   }
-  for (const [index, line] of stalePicksLines(facts.stalePicks).entries())
-    lines.push([index === 0 ? "picks" : "", { text: line, tone: "warning" }]);
   if (facts.lost.length > 0) {
     const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;
     lines.push(["lost", { text, tone: "warning" }], ...waiting(facts, facts.lost));
@@ -179,7 +176,6 @@ export function summaryJson(facts: RunSummary) {
     lost: facts.lost.map(waitingJson),
     blocked,
     awaiting,
-    stalePicks: facts.stalePicks,
     nextPollAt: isoOrNull(facts.nextPollAt),
     resumeAt: isoOrNull(facts.resumeAt),
     stops,
@@ -261,4 +257,76 @@ function requestsPerItem({ requests, made }: RunSummary): number | null {
 
 function nextStep(facts: RunSummary): string[] {
   return facts.nextStep === null ? [] : [`Next: ${facts.nextStep}`];
+}
+
+/** One of several runs that were continued one after another. */
+export interface ResumedRun {
+  run: Run;
+  exit: ExitName;
+  /** Null if it was not continued. */
+  facts: RunSummary | null;
+  /** Why it was not. */
+  message: string | null;
+}
+
+/** How the runs ended; `left` are those that were not begun. */
+export function resumedRunsText(
+  ends: readonly ResumedRun[],
+  left: readonly Run[],
+  style: TerminalStyle = plainStyle,
+): string {
+  const numbers = ["run", "archived", "failed", "held", "credits"] as const;
+  const columns = [
+    { title: numbers[0], align: "right" as const },
+    { title: "job", flexible: true },
+    ...numbers.slice(1).map((title) => ({ title, align: "right" as const })),
+    { title: "ended", flexible: true },
+  ];
+  const rows = ends.map(({ run, exit, facts }): Cell[] => {
+    const [failed, held] = [facts?.counts.failed ?? 0, facts?.counts.held ?? 0];
+    const archived = facts === null ? "" : `${facts.counts.archived ?? 0} of ${wantedItems(facts.counts)}`;
+    const spent = facts === null ? "" : showCredits(facts.spent);
+    const tone = exit === "done" ? "good" : "warning";
+    return [run.id, terminalText(run.jobName), archived, failed, held, spent, { text: endWords(exit), tone }];
+  });
+  const after = ends.flatMap(({ run, facts, message }) => {
+    const next = message ?? (facts?.nextStep == null ? null : `next: ${facts.nextStep}`);
+    return next === null ? [] : [`run ${run.id}: ${next}`];
+  });
+  const unbegun =
+    left.length === 0 ? [] : [`Not continued: ${left.map(({ id }) => `run ${id}`).join(", ")}.`];
+  return [table(columns, rows, style), ...[...after, ...unbegun].map((text) => wrapped(text, style))].join(
+    "\n",
+  );
+}
+
+function endWords(exit: ExitName): string {
+  return exit === "done" ? exit : `${exit} (exit ${exitCode(exit)})`;
+}
+
+export function resumedJson(exit: ExitName, ends: readonly ResumedRun[], left: readonly Run[]) {
+  return {
+    exit: exitCode(exit),
+    exitName: exit,
+    runs: ends.map(({ run, exit, facts, message }) => ({
+      run: run.id,
+      job: run.jobName,
+      exit: exitCode(exit),
+      exitName: exit,
+      items: wantedItems(facts?.counts ?? {}),
+      archived: facts?.counts.archived ?? 0,
+      failed: facts?.counts.failed ?? 0,
+      held: facts?.counts.held ?? 0,
+      spent: facts === null ? null : toNumber(facts.spent),
+      nextStep: facts?.nextStep ?? null,
+      message,
+    })),
+    left: left.map(({ id }) => id),
+  };
+}
+
+/** What --skip-invalid leaves out. */
+export function skippedText({ rows, combinations }: { rows: number; combinations: number }): string {
+  const row = count(rows, "invalid row");
+  return combinations > rows ? `${count(combinations, "combination")} of ${row}` : row;
 }

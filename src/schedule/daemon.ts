@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import type { Log } from "../core/ports/send.js";
 import { DatabaseTrouble, refusedByDisk, wayOut } from "../store/open.js";
 import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../store/schedules.js";
-import { dueBetween, localText, nextDue } from "./due.js";
+import { dueBetween, localText, nextStart } from "./due.js";
 import {
   againAt,
   byHand,
@@ -111,7 +111,7 @@ export class Daemon {
     const now = this.ports.clock.now();
     const waiting = await this.ports.schedules.scheduledRunsIn("waiting");
     const times = [
-      ...all.map((schedule) => nextDue(schedule, now)),
+      ...all.map((schedule) => nextStart(schedule, now)),
       ...waiting.filter(({ schedule }) => !this.processes.has(schedule)).map(({ resumeAt }) => resumeAt),
     ];
     return Math.max(1, Math.min(napMsMax, ...times.flatMap((at) => (at === null ? [] : [at - now]))));
@@ -140,7 +140,9 @@ export class Daemon {
   /** Handles the due times of a schedule since the last turn. */
   private async handleDue(schedule: Schedule): Promise<void> {
     const { schedules, clock } = this.ports;
-    const { name, seenUntil } = schedule;
+    const { name, seenUntil, pausedAt } = schedule;
+    // What comes due meanwhile is neither started nor missed.
+    if (pausedAt !== null) return;
     const now = clock.now();
     // The clock was ahead and was set back. Due times come again; the claim of each keeps it from starting twice.
     if (seenUntil > now) await this.writing.write(schedule, seenUntil, () => schedules.seen(name, now));

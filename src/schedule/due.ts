@@ -112,6 +112,11 @@ export function nextDue(cronLine: Line, after: number): number | null {
   return line.asked.next;
 }
 
+/** When a run of a schedule is started next (UTC ms): not while it is paused. */
+export function nextStart(schedule: Line & Pick<Schedule, "pausedAt">, now: number): number | null {
+  return schedule.pausedAt === null ? nextDue(schedule, now) : null;
+}
+
 /** The due times after `after` up to `until`, newest first, at most `limit`. */
 export function dueBetween(line: Line, after: number, until: number, limit: number): number[] {
   const first = nextDue(line, after);

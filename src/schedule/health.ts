@@ -6,7 +6,7 @@ import { EarlyExit, type ExitName, exitNameOf } from "../core/exit.js";
 import type { Schedules } from "../store/schedules.js";
 import { iso } from "../text/times.js";
 import type { Daemon } from "./daemon.js";
-import { nextDue } from "./due.js";
+import { nextStart } from "./due.js";
 import type { MetricsSource } from "./metrics.js";
 
 /** The state of the daemon over HTTP on loopback, for a watchdog: `/healthz`. */
@@ -29,6 +29,8 @@ export interface Health {
   trouble: string | null;
   /** How many the workspace has. */
   schedules: number;
+  /** Names of those that are paused. */
+  paused: readonly string[];
   /** Names of those whose run is in progress. */
   running: readonly string[];
   /** What is due next (ISO 8601). */
@@ -118,7 +120,7 @@ function healthApp(options: HealthOptions): Hono {
     const ok = options.clock.monotonic() - turnedAt < stalledMs && trouble === null;
     const all = await options.schedules.all();
     const next = all.flatMap((schedule) => {
-      const at = nextDue(schedule, options.clock.now());
+      const at = nextStart(schedule, options.clock.now());
       return at === null ? [] : [{ schedule: schedule.name, dueAt: iso(at) }];
     });
     const [first] = next.toSorted((a, b) => a.dueAt.localeCompare(b.dueAt));
@@ -126,6 +128,7 @@ function healthApp(options: HealthOptions): Hono {
       ok,
       trouble,
       schedules: all.length,
+      paused: all.filter(({ pausedAt }) => pausedAt !== null).map(({ name }) => name),
       running,
       next: first ?? null,
       last: await lastRun(options.schedules),

@@ -110,7 +110,8 @@ interface Ended {
   said: string;
 }
 
-function endOf({ exit, signal, text, said }: Ended, now: number): ScheduledRunEnd {
+/** How a process ended, and what it printed. */
+export function endOf({ exit, signal, text, said }: Ended, now: number): ScheduledRunEnd {
   if (exit === null) return { ...nothing, exit, note: `its process was ended by ${signal}` };
   const document = readDocument(text);
   const summary = isSummary(document) ? document : null;

@@ -4,7 +4,7 @@ import { itemStates } from "../core/item.js";
 import { toNumber } from "../core/money.js";
 import type { RunFigures } from "../job/workspace/figures.js";
 import type { ScheduledRun, Schedules } from "../store/schedules.js";
-import { nextDue } from "./due.js";
+import { nextStart } from "./due.js";
 
 /** What the metrics of a daemon are made of, read anew for each scrape. */
 export interface MetricsSource {
@@ -27,8 +27,10 @@ export async function metricsText({
   const past = await schedules.scheduledRunsIn("running", "waiting", "ended", "skipped", "missed");
   gauge("schedules", "Schedules of the workspace.", []).set(all.length);
   const due = gauge("schedule_next_due_timestamp_seconds", "When a schedule is due next.", ["schedule"]);
+  const paused = gauge("schedule_paused", "1 while none of its runs is started.", ["schedule"]);
   for (const schedule of all) {
-    const at = nextDue(schedule, now());
+    const at = nextStart(schedule, now());
+    paused.set({ schedule: schedule.name }, schedule.pausedAt === null ? 0 : 1);
     if (at !== null) due.set({ schedule: schedule.name }, at / 1_000);
   }
   const counted = gauge("scheduled_runs", "Scheduled runs on record, by state.", ["schedule", "state"]);

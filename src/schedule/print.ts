@@ -31,10 +31,10 @@ export function systemdService({ node, main, root }: DaemonCommand): string {
 }
 
 export function cronLine({ node, main, root }: DaemonCommand): string {
-  // Cron sends mail about whatever is printed: only trouble is worth one.
+  // Cron sends mail about whatever is printed: only trouble, which is on standard error, is worth one.
   const words = [node, main, "schedule", "start", "--workspace", root, "--log-level", "warn"].map(shellWord);
   // In a crontab a percent sign ends the command.
-  return `@reboot ${words.join(" ").replaceAll("%", "\\%")}`;
+  return `@reboot ${words.join(" ").replaceAll("%", "\\%")} >/dev/null`;
 }
 
 function systemdWord(word: string): string {

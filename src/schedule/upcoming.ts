@@ -6,7 +6,7 @@ import { duration } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { textWidth } from "../text/terminal.js";
 import { iso, isoOrNull } from "../text/times.js";
-import { localText, nextDue, timeIn } from "./due.js";
+import { localText, nextDue, nextStart, timeIn } from "./due.js";
 import { flagOf, isWaitingStuck, scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 
 /** A setting of the scheduled run, and where it comes from. */
@@ -35,7 +35,7 @@ export function upcomingText(
 ): string {
   const { zone } = schedule;
   const coming: number[] = [];
-  for (let at = nextDue(schedule, clock.now()); at !== null && coming.length < comingMax; ) {
+  for (let at = nextStart(schedule, clock.now()); at !== null && coming.length < comingMax; ) {
     coming.push(at);
     at = nextDue(schedule, at);
   }
@@ -45,6 +45,7 @@ export function upcomingText(
     ["reads", schedule.manifest],
     ["due", `${schedule.cron} in ${zone}`],
   ];
+  if (schedule.pausedAt !== null) lines.push(["paused", { text: pausedText(schedule), tone: "warning" }]);
   if (next !== undefined) {
     lines.push(["next", `${localText(next, zone)}, in ${duration(next - clock.now())}`]);
     if (coming.length > 1)
@@ -70,6 +71,11 @@ export function upcomingText(
   const from = settings.filter(({ from }) => from !== "default").map(settingText);
   const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", style);
   return [title, labelled(lines, style), ...(from.length === 0 ? [] : ["Settings:", ...from])].join("\n");
+}
+
+function pausedText({ name, pausedAt, zone }: Schedule): string {
+  const since = pausedAt === null ? "" : `since ${localText(pausedAt, zone)}; `;
+  return `${since}\`bulkgen schedule resume ${name}\` starts its runs again`;
 }
 
 function settingText({ name, value, from }: ScheduleSetting): string {
@@ -157,12 +163,12 @@ export function schedulesTable(
   style: TerminalStyle = plainStyle,
 ): string {
   const facts = all.map(({ schedule, scheduledRuns }) => {
-    const next = nextDue(schedule, clock.now());
+    const next = nextStart(schedule, clock.now());
     const [run] = scheduledRuns;
     const last: Cell = run
       ? { text: scheduledRunText(run, schedule.zone), tone: wentWell(run) ? "good" : "warning" }
       : "";
-    return { ...schedule, next: next === null ? "never" : localText(next, schedule.zone), last };
+    return { ...schedule, next: next === null ? neverText(schedule) : localText(next, schedule.zone), last };
   });
   const columns = [
     { title: "schedule" },
@@ -185,6 +191,10 @@ export function schedulesTable(
       return [paint(name, "strong", style), labelled(lines, style)].join("\n");
     })
     .join("\n\n");
+}
+
+function neverText({ pausedAt, zone }: Schedule): string {
+  return pausedAt === null ? "never" : `paused since ${localText(pausedAt, zone)}`;
 }
 
 function wentWell(scheduledRun: ScheduledRun): boolean {
@@ -211,14 +221,15 @@ function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
 
 /** A schedule as JSON: times in ISO 8601, credits as numbers. */
 export function listedSchedule({ schedule, settings, scheduledRuns }: UpcomingRun, now: number) {
-  const { name, manifest, cron, zone, missed } = schedule;
-  const next = nextDue(schedule, now);
+  const { name, manifest, cron, zone, missed, pausedAt } = schedule;
+  const next = nextStart(schedule, now);
   return {
     name,
     manifest,
     cron,
     zone,
     missed,
+    pausedAt: isoOrNull(pausedAt),
     nextAt: isoOrNull(next),
     edition: next === null ? null : scheduledEdition(schedule, next),
     until: next === null ? null : isoOrNull(scheduledEnd(schedule, next)),

@@ -13,7 +13,6 @@ import {
   rowNumber,
   runNumber,
   sha256,
-  stalePicks,
   text,
   time,
 } from "./values.js";
@@ -49,6 +48,33 @@ export const found = z
     }),
   )
   .describe("newest first");
+
+const prunedFiles = { files: count("files"), bytes: bytes("their size") };
+
+export const pruned = z.strictObject({
+  before: time("files that were saved before this"),
+  removed: z.boolean().describe("they were removed; false with --dry-run"),
+  ...prunedFiles,
+  groups: z.array(
+    z.strictObject({
+      job,
+      edition: text("empty for the first edition"),
+      ...prunedFiles,
+      superseded: count("of these files, those of earlier versions of their rows"),
+      picked: count("of these files, those of picked items"),
+    }),
+  ),
+  quarantine: z.strictObject(prunedFiles).describe("downloads that failed their check"),
+  kept: z
+    .strictObject({
+      picked: count("files of picked items, with --keep-picked"),
+      unfinished: count("files of jobs that have something left to do"),
+      undecided: count("files that wait for approval"),
+      changed: count("files that somebody has changed since they were archived"),
+      bucket: count("files that only a bucket has"),
+    })
+    .describe("files that are old enough and stay"),
+});
 
 export const verified = z.strictObject({
   sound: flag("every file is intact"),
@@ -91,7 +117,10 @@ export const gallery = z.strictObject({
   page: text("the page; absolute"),
   job,
   files: count("files on the page"),
-  stalePicks,
+  lostPicks: z
+    .string()
+    .nullable()
+    .describe("which picks a page of the picked files lacks, and why; null if it lacks none"),
 });
 
 export const pick = z.array(
@@ -110,7 +139,10 @@ export const picks = z.array(
     model: z.string(),
     prompt: z.string().nullable(),
     files: z.array(z.string()).describe("absolute, or addresses in a bucket; none while its files are lost"),
-    stale: text("why no export has it: its row was changed or removed; null if it is up to date").nullable(),
+    lost: z
+      .enum(["replaced", "gone"])
+      .nullable()
+      .describe("its row has a new version of it, or is gone: an export of the picked ones lacks it"),
   }),
 );
 

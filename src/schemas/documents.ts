@@ -7,6 +7,7 @@ import {
   indexLine,
   pick,
   picks,
+  pruned,
   rebuilt,
   separated,
   sheet,
@@ -15,7 +16,7 @@ import {
 import { fleet, fleetRebuild, migration } from "./fleet.js";
 import { plan } from "./plan.js";
 import { refusal } from "./refusal.js";
-import { event, order, report, runs, status, summary } from "./run.js";
+import { event, order, report, resumedAll, runs, status, summary } from "./run.js";
 import { daemon, health, notification, removed, schedule, startedByHand, startUp } from "./schedules.js";
 import {
   account,
@@ -48,6 +49,11 @@ export const documents = {
     commands: ["run", "resume", "retry", "redo", "resolve", "reject --again"],
     schema: summary,
   },
+  "resume-all": {
+    what: "how several runs ended",
+    commands: ["resume --all"],
+    schema: resumedAll,
+  },
   order: {
     what: "an order, and what came of it",
     commands: ["pause", "cancel", "approve", "reject", "resolve", "retry", "redo"],
@@ -62,6 +68,7 @@ export const documents = {
   picks: { what: "everything that is picked", commands: ["pick"], schema: picks },
   find: { what: "files of the archive", commands: ["find"], schema: found },
   verify: { what: "what a check of the archive found", commands: ["verify"], schema: verified },
+  prune: { what: "what was removed, or would be", commands: ["prune"], schema: pruned },
   adopt: { what: "files that were adopted", commands: ["adopt"], schema: adoption },
   models: { what: "the models of the service, in its own words", commands: ["models"], schema: models },
   account: {
@@ -80,7 +87,11 @@ export const documents = {
   "fleet-rebuild": { what: "a queue that was rebuilt", commands: ["fleet rebuild"], schema: fleetRebuild },
   migration: { what: "where a state is now", commands: ["migrate"], schema: migration },
   dashboard: { what: "where the dashboard is", commands: ["dashboard"], schema: dashboard },
-  schedule: { what: "a schedule", commands: ["schedule add", "schedule show NAME"], schema: schedule },
+  schedule: {
+    what: "a schedule",
+    commands: ["schedule add", "schedule edit", "schedule show NAME", "schedule pause", "schedule resume"],
+    schema: schedule,
+  },
   schedules: {
     what: "the schedules of a workspace",
     commands: ["schedule list", "schedule show"],

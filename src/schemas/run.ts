@@ -18,7 +18,6 @@ import {
   rowNumber,
   runNumber,
   sandbox,
-  stalePicks,
   text,
   time,
   workspace,
@@ -62,8 +61,8 @@ export const summary = z.strictObject({
   counts,
   skipped: z
     .strictObject({
-      rows: count("invalid rows that were left out"),
-      combinations: count("invalid combinations of other rows that were left out"),
+      rows: count("invalid rows that were left out, whole or some of their combinations"),
+      combinations: count("how many combinations of them"),
       file: text("where they are listed; absolute"),
     })
     .nullable()
@@ -85,7 +84,6 @@ export const summary = z.strictObject({
     )
     .describe("items that wait for outputs of other items"),
   awaiting: z.array(rowId).describe("archived items that wait for a person's approval"),
-  stalePicks,
   nextPollAt: time("when the first overdue task is polled again").nullable(),
   resumeAt: time("when an unfinished run can continue; null if unknown").nullable(),
   stops,
@@ -107,6 +105,27 @@ export const summary = z.strictObject({
   bytes: bytes("their size"),
   folder,
   nextStep,
+});
+
+export const resumedAll = z.strictObject({
+  exit,
+  exitName,
+  runs: z.array(
+    z.strictObject({
+      run: runNumber,
+      job,
+      exit,
+      exitName,
+      items: count("items of the run; 0 if it was not continued"),
+      archived: count("items"),
+      failed: count("items"),
+      held: count("items"),
+      spent: spent.nullable().describe("charged for good, in credits; null if it was not continued"),
+      nextStep,
+      message: text("why it was not continued; null if it was").nullable(),
+    }),
+  ),
+  left: z.array(runNumber).describe("unfinished runs that were not begun, because an earlier one ended it"),
 });
 
 const standingCredits = z.strictObject({

@@ -30,7 +30,8 @@ export const schedule = z.strictObject({
   cron: text("minute hour day month weekday"),
   zone: text("the time zone of `cron`"),
   missed: z.enum(["once", "skip"]).describe("what happens to runs that were due while the daemon was off"),
-  nextAt: time("when it is due next; null: never").nullable(),
+  pausedAt: time("since when none of its runs is started; null while they are").nullable(),
+  nextAt: time("when its next run is started; null: never, or not while it is paused").nullable(),
   edition: text("the edition that this run makes; null: new rows only").nullable(),
   until: time("when this run stops submitting").nullable(),
   settings: z.array(setting).describe("the settings of its runs"),
@@ -89,6 +90,7 @@ export const health = z.strictObject({
   ok: flag("the daemon works"),
   trouble: text("why it does not").nullable(),
   schedules: count("schedules of the workspace"),
+  paused: z.array(z.string()).describe("the schedules that are paused"),
   running: z.array(z.string()),
   next: z.strictObject({ schedule: z.string(), dueAt: time("when it is due") }).nullable(),
   last: z

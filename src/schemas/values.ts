@@ -61,7 +61,3 @@ export const itemState = z.enum(itemStates).describe("the item's state; docs/ref
 export const counts = z.record(z.enum(itemStates), count("items in this state")).describe("items by state");
 
 export const params = z.record(z.string(), z.string()).describe("its params, as text");
-
-export const stalePicks = z
-  .array(z.strictObject({ rowId, reason: text("why, and what to do") }))
-  .describe("picked items whose rows were changed or removed since: no export has them");

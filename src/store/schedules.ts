@@ -28,7 +28,11 @@ export interface Schedule {
   missed: "once" | "skip";
   /** Due times up to here have been handled (UTC ms). */
   seenUntil: number;
+  /** Since when (UTC ms) none of its runs is started; null while they are. */
+  pausedAt: number | null;
 }
+
+export type ScheduleChange = Partial<Omit<Schedule, "name">>;
 
 /**
  * running: its process is alive, or was when the daemon died. waiting: it continues at `resumeAt`. ended: with an exit
@@ -66,6 +70,7 @@ export type ScheduledRunChange = Partial<Omit<ScheduledRun, "schedule" | "dueAt"
 export interface Schedules {
   /** False when the name is taken. */
   add(schedule: Schedule): Promise<boolean>;
+  edit(name: string, change: ScheduleChange): Promise<void>;
   /** False when there is no such schedule. Its runs stay, so that a new schedule of that name cannot repeat them. */
   remove(name: string): Promise<boolean>;
   all(): Promise<Schedule[]>;
@@ -119,7 +124,10 @@ const migrations: readonly Migration[] = [
       );
       CREATE INDEX scheduled_runs_state ON scheduled_runs (state, due_at);
     `),
+  (db) => db.exec("ALTER TABLE schedules ADD COLUMN paused_at INTEGER"),
 ];
+/** Before this version no schedule could be paused. */
+const versionWithPauses = 2;
 
 /** What a program reads that changes nothing. */
 export type SchedulesReader = Pick<Schedules, "all" | "scheduledRuns" | "close">;
@@ -130,8 +138,8 @@ export function readSchedules(path: string): SchedulesReader | null {
   const db = openReadOnly(path);
   try {
     refuseForeignCode(db, path, migrations);
-    if (schemaOf(db, path, migrations.length) > 0)
-      return { ...readerOn(statements(db), path), close: () => db.close() };
+    const version = schemaOf(db, path, migrations.length);
+    if (version > 0) return { ...readerOn(statements(db), path, version), close: () => db.close() };
   } catch (error) {
     db.close();
     throw error;
@@ -141,11 +149,12 @@ export function readSchedules(path: string): SchedulesReader | null {
   return null;
 }
 
-function readerOn(sql: Sql, path: string): Omit<SchedulesReader, "close"> {
+function readerOn(sql: Sql, path: string, version = migrations.length): Omit<SchedulesReader, "close"> {
   return {
     all: async () => {
       const rows = sql(
-        "SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil FROM schedules ORDER BY name",
+        `SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil, ${version < versionWithPauses ? "NULL" : "paused_at"} AS pausedAt
+         FROM schedules ORDER BY name`,
       ).all() as ScheduleRow[];
       try {
         return rows.map(asSchedule);
@@ -173,9 +182,17 @@ export function openSchedules(path: string, clock: Clock): Schedules {
 
     add: async ({ flags, ...schedule }) =>
       sql(
-        `INSERT INTO schedules VALUES (@name, @manifest, @cron, @zone, @flags, @missed, @seenUntil)
+        `INSERT INTO schedules VALUES (@name, @manifest, @cron, @zone, @flags, @missed, @seenUntil, @pausedAt)
          ON CONFLICT DO NOTHING`,
       ).run({ ...schedule, flags: JSON.stringify(flags) }).changes === 1,
+
+    async edit(name, { flags, ...change }) {
+      const values = { ...change, ...(flags === undefined ? {} : { flags: JSON.stringify(flags) }) };
+      const sets = (Object.keys(values) as (keyof ScheduleChange)[]).map(
+        (key) => `${scheduleColumns[key]} = @${key}`,
+      );
+      sql(`UPDATE schedules SET ${sets.join(", ")} WHERE name = @name`).run({ ...values, name });
+    },
 
     remove: async (name) => sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1,
 
@@ -210,6 +227,16 @@ const selectRuns = `
   SELECT schedule, due_at AS dueAt, state, started_at AS startedAt, ended_at AS endedAt, exit, run, credits, archived, failed,
     held, resume_at AS resumeAt, losses, note
   FROM scheduled_runs`;
+
+const scheduleColumns: Readonly<Record<keyof ScheduleChange, string>> = {
+  manifest: "manifest",
+  cron: "cron",
+  zone: "zone",
+  flags: "flags",
+  missed: "missed",
+  seenUntil: "seen_until",
+  pausedAt: "paused_at",
+};
 
 const columns: Readonly<Record<keyof ScheduledRunChange, string>> = {
   state: "state",

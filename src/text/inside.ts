@@ -16,14 +16,13 @@ export function isOutside(folder: string, name: string): boolean {
   return isAbsolute(name) || leaves(resolve(folder), path) || leavesReally(resolve(folder), path);
 }
 
-/** The path without links, as far as it exists. */
+/** The path without links, as far as it can be followed: nobody can read what is behind a folder that is closed, or in a loop. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     const parent = dirname(path);
-    if ((code !== "ENOENT" && code !== "ENOTDIR") || parent === path) throw error;
+    if (parent === path) throw error;
     return join(realPath(parent), basename(path));
   }
 }

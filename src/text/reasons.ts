@@ -1,4 +1,3 @@
-import { count } from "./amounts.js";
 import { shortText, terminalText } from "./terminal.js";
 
 /** Characters of a reason that are shown. */
@@ -20,13 +19,6 @@ export function someOf(rowIds: readonly string[], all = rowIds.length): string {
   return `${named.join(", ")}${all > named.length ? ` and ${all - named.length} more` : ""}`;
 }
 
-/** Items that are made with those that were asked for; `rowIds` are empty unless they are few. */
-export function alsoMade({ items, rowIds }: { items: number; rowIds: readonly string[] }): string {
-  const isOne = items === 1;
-  const named = rowIds.length === 0 ? count(items, "other item") : someOf(rowIds);
-  return `${named} ${isOne ? "is" : "are"} made too, because ${isOne ? "its" : "their"} run continues`;
-}
-
 /** One line for each reason, the most frequent first, with the ids of its items; beyond `most`, one line for the rest. */
 export function groupedReasons(items: readonly ItemReason[], most: number): string[] {
   const ids = new Map<string, string[]>();
@@ -37,7 +29,24 @@ export function groupedReasons(items: readonly ItemReason[], most: number): stri
     else of.push(rowId);
   }
   const groups = [...ids].toSorted(([, a], [, b]) => b.length - a.length);
-  const lines = groups.slice(0, most).map(([reason, of]) => `${of.length} × ${reason} (${someOf(of)})`);
+  const lines = groups
+    .slice(0, most)
+    .map(([reason, of]) => `${waitingText(of.length, reason) ?? `${of.length} × ${reason}`} (${someOf(of)})`);
   const others = groups.slice(most).reduce((sum, [, of]) => sum + of.length, 0);
   return others === 0 ? lines : [...lines, `${others} × other reasons`];
+}
+
+const waiting = "waits for an item ";
+const plurals = { is: "are", was: "were", has: "have" };
+
+/** Items that wait for others as a sentence; null if that is not the reason. */
+function waitingText(items: number, reason: string): string | null {
+  if (!reason.startsWith(waiting)) return null;
+  if (items === 1) return `1 item ${reason}`;
+  const which = reason.slice(waiting.length);
+  const are = which.replace(
+    /^which (is|was|has)\b/,
+    (_, verb: keyof typeof plurals) => `which ${plurals[verb]}`,
+  );
+  return `${items} items wait for items ${are}`;
 }

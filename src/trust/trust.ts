@@ -56,6 +56,20 @@ export function notAgreed(
   return values.filter(({ setting, value }) => !known.has(`${setting} ${hashOf(setting, value)}`));
 }
 
+/** Records that this user has agreed to a value in place of all that the setting had before. */
+export function agreeInstead(
+  sharedFolder: string,
+  folder: string,
+  value: Pick<FolderValue, "setting" | "value">,
+  now: number,
+): void {
+  change(sharedFolder, (trust) => {
+    const real = realFolder(folder);
+    trust.folders[real] = (trust.folders[real] ?? []).filter(({ setting }) => setting !== value.setting);
+  });
+  agree(sharedFolder, folder, [value], now);
+}
+
 /** Records that this user has agreed to the values. Rejects with the system's error if the record cannot be written. */
 export function agree(
   sharedFolder: string,

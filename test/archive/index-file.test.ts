@@ -111,6 +111,20 @@ describe("an index", () => {
     expect(text()).toBe(json(line, { ...line, bucket: "s3://b" }, line));
   });
 
+  test("keeps the line of a pruned file, whose name another may take", async () => {
+    const index = await new Indexes(nodeDisk).of(folder);
+    const pruned = indexLine("a.png", { check: "pruned 2026-11-28" });
+    const other = indexLine("b.png", { file: "a.png" });
+    await index.add(indexLine("a.png"));
+    await index.add(pruned);
+    expect(index.identityAt("a.png")).toBeUndefined();
+    await index.add(other);
+    for (const each of [index, await JobIndex.open(nodeDisk, folder)]) {
+      expect(each.all()).toEqual([pruned, other]);
+      expect(each.identityAt("a.png")).toBe(identityOf(other));
+    }
+  });
+
   test("keeps the name of an output that moves until it is freed: the file has both names for a while", async () => {
     const index = await reread(json(indexLine("a.png")));
     await index.add({ ...indexLine("a.png"), file: "b.png" });

@@ -13,6 +13,7 @@ const times = [
   "manifest",
   "graph",
   "archive",
+  "gallery",
   "view",
   "dashboard",
 ];

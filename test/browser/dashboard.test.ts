@@ -233,6 +233,23 @@ describe("start work", () => {
     await page.getByRole("gridcell", { name: "Autumn is over" }).waitFor();
   });
 
+  it("a schedule that was saved says that nothing runs it by itself, and how it is run", async () => {
+    place.write("mine.csv", rows);
+    await open();
+    await page.goto(`${new URL(link).origin}/#/sheet/mine.csv`);
+    await page.getByRole("button", { name: /schedule/i }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Nothing runs it before bulkgen schedule start is open in this folder.").waitFor();
+    await dialog.getByRole("button", { name: "Save the schedule" }).click();
+    await page.getByRole("link", { name: "Schedules", exact: true }).click();
+    await page.getByRole("heading", { name: "mine" }).waitFor();
+    await page
+      .getByText(
+        "This page runs no schedule. What is due is run only while bulkgen schedule start is open in this folder; bulkgen schedule print shows how the machine starts it by itself.",
+      )
+      .waitFor();
+  });
+
   it("a change that is saved after its view was left does not change the address of another view", async () => {
     place.write("mine.csv", rows);
     await open();

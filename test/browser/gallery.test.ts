@@ -480,7 +480,6 @@ function cardOf(at: number): GalleryCard {
     edition: "",
     variant: 1,
     isEarlier: false,
-    stalePick: null,
     isPicked: false,
     state: "archived",
     file: {

@@ -145,7 +145,7 @@ describe("init without a terminal", () => {
       "base URL: leave off /api/v1: https://service.example",
     ],
     ["a wrong address", ["--base-url", "service"], 2, "expected an address such as"],
-    ["the key as the address", ["--base-url", canaryKey], 2, "got what looks like an API key"],
+    ["the key as the address", ["--base-url", canaryKey], 2, "--base-url has an API key in it"],
     ["the key as the file", ["--api-key-file", canaryKey], 2, "got what looks like an API key"],
     [
       "the sandbox and an address",

@@ -33,6 +33,7 @@ const schedule = {
   flags: [],
   missed: "once",
   seenUntil: 0,
+  pausedAt: null,
 } as const;
 
 /** Writes down its environment, and a line each time it is called. */

@@ -73,7 +73,10 @@ describe("the command line", () => {
     [["runn"], 'unknown command "runn". Did you mean run?'],
     [["run", "set.csv", "--max-credit", "5"], "unknown option --max-credit. Did you mean --max-credits?"],
     [["status", "-x"], "unknown option -x. See"],
-    [["schedule", "list", "--sandbox"], "unknown option --sandbox. `bulkgen schedule add` takes it. See"],
+    [
+      ["schedule", "list", "--sandbox"],
+      "unknown option --sandbox. `bulkgen schedule add` and `bulkgen schedule edit` take it. See",
+    ],
     [["status", "--rows"], "unknown option --rows. `bulkgen plan` takes it. See"],
     [
       ["run"],

@@ -52,6 +52,7 @@ test("each stop has the exit code of its reason", () => {
     agreement: 10,
     credits: 7,
     cap: 6,
+    price: 6,
     keep: 6,
     daily: 6,
     failures: 6,

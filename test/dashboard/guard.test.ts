@@ -106,6 +106,7 @@ describe("what is asked for", () => {
     [{ do: "adopt", items: ["a"], task: "--yes", price: 0 }],
     [{ do: "refetch", items: ["a"] }],
     [{ do: "unschedule", name: "-x" }],
+    [{ do: "pause schedule", name: "--workspace=/tmp" }],
     [{ do: "retry", run: "1; rm -rf", price: 0 }],
     [{ do: "redo", items: ["a"] }],
     [{ do: "redo", items: ["a"], price: -1 }],

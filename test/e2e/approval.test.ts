@@ -47,7 +47,9 @@ test("what takes an unapproved output is not made; the run goes on with everythi
   expect(summary.nextStep).toContain("`bulkgen approve ITEM…` or `bulkgen reject ITEM… --again`");
   const resumed = await run(place, ["resume"], service);
   expect(resumed, resumed.stderr).toMatchObject({ code: 10 });
-  expect(resumed.stdout).toContain("2 × waits for an item that you have not approved (cup-final, jar-final)");
+  expect(resumed.stdout).toContain(
+    "2 items wait for items which you have not approved (cup-final, jar-final)",
+  );
   expect(resumed.stdout).toContain("look at the files of cup-draft, jar-draft\n");
   expect(paid(service)).toEqual(["a cup", "a jar"]);
 });

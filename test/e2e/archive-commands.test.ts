@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import type { GalleryCard } from "../../src/job/archive/gallery.js";
 import { ManualClock } from "../manual-clock.js";
@@ -182,8 +183,12 @@ describe.concurrent("commands that look after an archive", () => {
   });
 
   test("Ctrl-C ends the gallery with 130, and nothing keeps the process", slow, async () => {
-    // Several files are left when the first line is drawn.
     const { place, file } = await archived(sheet(12));
+    // So large that several are left to shrink when the first line is drawn.
+    const large = sharp({ create: { width: 2_000, height: 2_000, channels: 3, background: "#3366aa" } });
+    const bytes = await large.png({ compressionLevel: 0 }).toBuffer();
+    for (const name of readdirSync(join(place.folder, "sandbox-outputs", "s")))
+      if (name.endsWith(".png")) writeFileSync(file(name), bytes);
     const clock = new ManualClock(Date.now());
     const writing = started(place, ["gallery", "--sandbox"], { columns: 80, clock });
     await writing.prints(/of 12 files/);

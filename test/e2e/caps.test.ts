@@ -198,3 +198,41 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     });
   });
 });
+
+describe("P3: the price that --max-price allows", () => {
+  /** Rows that all differ in their params, of which each is charged more than the list says. */
+  async function dear(count: number, ...first: string[]) {
+    const style = { key: "style", label: "Style", type: "text", options: [], default: "" };
+    const [plain] = models.models;
+    const listed = { ...models, models: [{ ...plain, parameters: [style] }] };
+    const service = await startService({ balance: 10_000, charge: 20, plan: "Starter" });
+    service.script(({ what }) => (what === "GET models" ? { json: listed } : "serve"));
+    const place = newPlace();
+    const rows = Array.from({ length: count }, (_, at) => `r${at},plain-image,p${at},s${at}`);
+    place.write("set.csv", `id,model,prompt,params.style\n${rows.join("\n")}\n`);
+    const command = (...words: string[]) => run(place, words, service);
+    if (first.length > 0) await command(...first);
+    const before = service.made.length;
+    return { command, spent: () => 20 * (service.made.length - before) };
+  }
+
+  test("holds whatever the params of the rows, but for the requests that were out when it was passed", async () => {
+    const { command, spent } = await dear(12);
+    const end = await command("run", "set.csv", "--max-price", "24");
+    expect(end).toMatchObject({ code: 6, stdout: expect.stringContaining("--max-price N") });
+    expect(spent()).toBeLessThanOrEqual(24 + 20);
+    const more = await command("resume", "--max-price", "400");
+    expect(more, more.stderr).toMatchObject({ code: 0 });
+    expect(spent()).toBe(12 * 20);
+  });
+
+  test.each([
+    ["resume", ["resume", "--max-credits", "1000", "--max-price", "20"]],
+    ["resume --all", ["resume", "--all", "--max-credits", "1000", "--max-price", "20"]],
+  ])("holds for %s too", async (_, words) => {
+    const { command, spent } = await dear(12, "run", "set.csv", "--yes", "--max-credits", "4");
+    const end = await command(...words);
+    expect([2, 6], end.stderr).toContain(end.code);
+    expect(spent()).toBeLessThanOrEqual(20 + 20);
+  });
+});

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { commandList } from "../../src/cli/command-list.js";
+import { allCommands } from "../cli/all-commands.js";
 import { eventually, newPlace, type Place, run, started } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
+import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** The documents of a stream of which every line has to be one. */
@@ -43,6 +46,60 @@ describe("a command with --json that is refused", () => {
     expect(more).toEqual([]);
     expect(document).toMatchObject({ exit: code, reason, message: expect.any(String) });
     expect(end.stderr).toContain(`bulkgen: ${String(document?.["message"])}`);
+  });
+
+  const named = { manifest: "gone.csv", folder: "gone" } as Record<string, string>;
+  /** They would serve until they are interrupted. */
+  const serving = ["dashboard", "schedule start", "sandbox"];
+  /** Its report has its own exit code, with the checks that say why. */
+  const reporting = ["doctor"];
+
+  test("prints it whichever command it is, and whatever refuses it", async () => {
+    const documented = {
+      exit: 2,
+      exitName: "usage",
+      reason: expect.any(String),
+      message: expect.any(String),
+    };
+    const tried = allCommands(commandList).filter(([, { flags = {}, load }]) => load && "json" in flags);
+    expect(tried.length).toBeGreaterThan(30);
+    const refused = new Set<string>();
+    for (const [path, { positionals = [] }] of tried) {
+      const name = path.join(" ");
+      const words = [...path, ...positionals.map((each) => named[each.name] ?? "7")];
+      const place = workspace();
+      place.write("file", "");
+      const ways = [["--no-such"], ["--workspace", "file"], ["--workspace", "file", "--sandbox"]];
+      for (const way of serving.includes(name) ? ways.slice(0, 1) : ways) {
+        const line = [...words, ...way, "--json"];
+        const end = await run(place, line, { env: { BULKGEN_LOG_FORMAT: "json" } });
+        // One that reads nothing ends well where there is nothing.
+        if (end.code === 0 || (reporting.includes(name) && end.stdout.includes('"checks"'))) continue;
+        const documents = documentsIn(end.stdout);
+        expect([line, documents], end.stderr).toEqual([line, [expect.objectContaining(documented)]]);
+        expect(Object.keys(documents[0] ?? {})).toContain("next");
+        expect(documentsIn(end.stderr).at(-1)).toMatchObject({ level: "error", exit: 2 });
+        refused.add(`${name}: ${way.length}`);
+      }
+    }
+    expect(refused.size).toBeGreaterThan(1.5 * tried.length);
+  });
+
+  test.each(["credits", "price"] as const)("prints it when the %s keeps it from beginning", async (why) => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    const service = await startService({ balance: why === "credits" ? 0 : 100 });
+    const flags = why === "credits" ? [] : ["--max-price", "1"];
+    const end = await run(place, ["run", "set.csv", "--json", "--yes", ...flags], service);
+    const [document, ...more] = documentsIn(end.stdout);
+    expect(more).toEqual([]);
+    expect(document).toMatchObject({
+      exit: end.code,
+      reason: expect.any(String),
+      message: expect.any(String),
+    });
+    expect(Object.keys(document ?? {})).toContain("next");
+    expect(service.count("POST generate")).toBe(0);
   });
 
   test("names the command to type if the message does", async () => {

@@ -30,9 +30,7 @@ describe.concurrent("an order about one item of a run with planned items", () =>
     const { service, place } = await interrupted();
     expect(service.made).toHaveLength(2);
     const asked = await run(place, ["redo", "a01"], { ...service, columns: 80 });
-    expect(asked.stderr).toContain(
-      `a03, a04, a05 are made too, because their run continues: ${3 * price} credits`,
-    );
+    expect(asked.stderr).toContain(`continuing the run also submits 3 other items, ${3 * price} credits`);
     expect(asked.code).toBe(2);
     expect(service.made).toHaveLength(2);
     const agreed = await run(place, ["redo", "a01", "--yes"], service);
@@ -48,7 +46,7 @@ describe.concurrent("an order about one item of a run with planned items", () =>
     };
     const wanted = { order: { do: "refetch", items: [1] }, offered: [] } as const;
     expect(await agreedTo(wanted, declined)).toBe(wanted.order);
-    const rest = { items: 3, credits: credits(6), rowIds: [] };
+    const rest = { items: 3, credits: credits(6) };
     await expect(agreedTo(wanted, declined, rest)).rejects.toThrow("not confirmed; nothing was submitted");
     expect(asked).toEqual([{ items: [], credits: noCredits, rest, note: null }]);
   });

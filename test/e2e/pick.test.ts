@@ -2,10 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
-import { openBrowser } from "../../src/store/browse/browser.js";
-import { systemClock } from "../../src/system.js";
 import { galleryData } from "../report/gallery-data.js";
 import { newPlace, type Place, run } from "./command.js";
+import { startService } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 import { unzip } from "./unzip.js";
 
@@ -54,10 +53,6 @@ describe.concurrent("bulkgen pick", () => {
       expect(Object.keys(await cells(place, ...only))).toEqual(["a01-v2", "a02"]);
     await done(place, "export", "--picked", "--zip", "client.zip", "--files-only");
     expect([...unzip(join(place.folder, "client.zip")).keys()]).toEqual(["a01-v2.png", "a02.png"]);
-    const none = await run(place, ["export", "--sandbox", "--picked", "--filter", "item=a01"]);
-    expect(none.stderr).toContain("no picked item of run 2 is selected by --filter item=a01");
-    const redone = await run(place, ["redo", "--sandbox", "--filter", "id=a01"]);
-    expect(redone.stderr).toContain("run 2 has no archived item to select from");
     const json = JSON.parse(await done(place, "export", "--json", "--filter", "item=a01*"));
     expect(json.map(({ picked }: { picked: string | null }) => picked)).toEqual([null, "yes"]);
     expect(Object.keys(await cells(place, "--filter", "file=a02.png"))).toEqual(["a02"]);
@@ -118,92 +113,6 @@ describe.concurrent("bulkgen pick", () => {
     ]);
   });
 
-  test(
-    "a pick whose row was changed is told of by plan, run, pick, gallery, page and export",
-    slow,
-    async () => {
-      const place = await twoTakes(sheet(3));
-      const replaced = "the picked file was replaced by a new version; pick again";
-      await done(place, "pick", "a01-v2", "a02", "a03");
-      const edited = sheet(3).replace("a picture of a01", "a better picture of a01");
-      place.write("s.csv", edited.replace("a picture of a03", "a worse picture of a03"));
-      expect(await done(place, "plan", "s.csv")).toContain(
-        "- 2 × the picked file will be replaced by a new version; pick again after the run (a03, a01-v2)",
-      );
-      const ended = await done(place, "run", "s.csv", "--yes");
-      expect(ended).toContain(`picks     2 × ${replaced} (a03, a01-v2)`);
-      expect(await done(place, "plan", "s.csv")).not.toContain("will be replaced");
-      expect(await done(place, "pick")).toContain(`2 × ${replaced} (a03, a01-v2)`);
-      const listed: { rowId: string; stale: string | null }[] = JSON.parse(
-        await done(place, "pick", "--json"),
-      );
-      expect(listed.map(({ rowId, stale }) => [rowId, stale])).toEqual([
-        ["a02", null],
-        ["a03", replaced],
-        ["a01-v2", replaced],
-      ]);
-      const packed = await run(place, ["export", "--sandbox", "--picked", "--zip", "c.zip", "--files-only"]);
-      expect(packed).toMatchObject({
-        code: 0,
-        stderr: `c.zip: 1 file\nleft out: 2 × ${replaced} (a03, a01-v2)\n`,
-      });
-      expect(await done(place, "gallery", "--picked")).toMatch(
-        `picked.html: 1 picked file of job s\nleft out: 2 × ${replaced} (a03, a01-v2)\n`,
-      );
-      expect(await done(place, "gallery")).toContain(`2 × ${replaced} (a03, a01-v2)`);
-      const page = readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
-      const stale = galleryData(page).cards.filter(({ stalePick }) => stalePick !== null);
-      expect(stale.map(({ rowId, isPicked, stalePick }) => [rowId, isPicked, stalePick])).toEqual([
-        ["a01-v2", true, replaced],
-        ["a03", true, replaced],
-      ]);
-      const root = place.folder;
-      const browser = openBrowser(
-        { root, stateFile: join(root, ".bulkgen", "sandbox", "state.db") },
-        systemClock,
-      );
-      const files = await browser.files({ text: "", before: null, limit: 10, run: null });
-      await browser.close();
-      expect(files.filter(({ picked }) => picked > 0).map(({ rowId, pickNow }) => [rowId, pickNow])).toEqual([
-        ["a01-v2", "replaced"],
-        ["a03", "replaced"],
-        ["a02", "current"],
-      ]);
-      // A name means the newest version, and the mark of an earlier one is taken away with it.
-      expect(await done(place, "pick", "--undo", "a03")).toBe("a03 is not picked any more\n");
-      expect(await done(place, "pick", "a01")).toBe("a01 is picked instead of a01-v2\n");
-      expect(await done(place, "pick")).not.toContain(replaced);
-      // A row that asks again for what was picked has its pick back.
-      await done(place, "pick", "a03");
-      place.write("s.csv", edited);
-      expect(await done(place, "run", "s.csv", "--yes")).toContain("picks");
-      place.write("s.csv", edited.replace("a picture of a03", "a worse picture of a03"));
-      expect(await done(place, "run", "s.csv", "--yes")).not.toContain("picks");
-    },
-  );
-
-  test("a pick whose row is gone or not made yet is told of too", slow, async () => {
-    const place = await twoTakes();
-    await done(place, "pick", "a01", "a02");
-    place.write("s.csv", sheet(1).replace("a picture of a01", "[[moderation]] a better one"));
-    const gone = "1 × the row of the picked file is no longer in the sheet (a02)";
-    expect((await run(place, ["plan", "s.csv", "--sandbox"])).stdout).toContain(gone);
-    const failed = await run(place, ["run", "s.csv", "--yes", "--json", "--sandbox"]);
-    const earlier = "the picked file is an earlier version; pick again when the new version is archived";
-    expect(JSON.parse(failed.stdout).stalePicks).toEqual([
-      { rowId: "a01", reason: earlier },
-      { rowId: "a02", reason: "the row of the picked file is no longer in the sheet" },
-    ]);
-    for (const words of [
-      ["export", "--picked"],
-      ["gallery", "--picked"],
-    ]) {
-      const refused = await run(place, [...words, "--sandbox"]);
-      expect(refused.code).toBe(2);
-      expect(refused.stderr).toMatch(`is picked: 1 × ${earlier} (a01); ${gone}. Pick with`);
-    }
-  });
-
   test("only what is archived can be picked, and a wrong name changes nothing", slow, async () => {
     const place = newPlace();
     place.write("s.csv", `id,model,prompt\na,${cheapModel},a mug\nb,${cheapModel},[[moderation]] b`);
@@ -253,5 +162,89 @@ describe.concurrent("bulkgen pick", () => {
     expect(filled["a01"]).toMatchObject({ picked: "" });
     expect(filled["a01-v2"]).toMatchObject({ picked: "yes" });
     expect(Object.keys(await cells(place, "--filter", "picked=yes"))).toEqual(["a01-v2"]);
+  });
+});
+
+describe("a picked file that a run has replaced by a new version", () => {
+  async function replaced() {
+    const service = await startService();
+    const place = newPlace();
+    const rows = (prompt: string) => `id,model,prompt\ntea,plain-image,${prompt}\nmug,plain-image,a mug\n`;
+    place.write("set.csv", rows("a tea pot"));
+    const command = (...words: string[]) => run(place, words, service);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect((await command("pick", "tea", "mug")).code).toBe(0);
+    place.write("set.csv", rows("a red tea pot"));
+    return { place, command, rows };
+  }
+  const told = "tea: the picked file was replaced by a new version; pick again";
+
+  test("is told of by plan, run, pick, gallery and export, until it is picked again", async () => {
+    const { place, command } = await replaced();
+    expect((await command("plan", "set.csv")).stdout.replace(/\s+/g, " ")).toContain(
+      "tea: the picked file will be replaced by a new version; pick again then",
+    );
+    const made = await command("run", "set.csv", "--yes");
+    expect(made, made.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    expect((await command("plan", "set.csv")).stdout.replace(/\s+/g, " ")).toContain(told);
+    const listed = await command("pick");
+    expect(listed.stdout).not.toContain("_superseded");
+    expect(listed.stdout.replace(/\s+/g, " ")).toMatch(/tea set was replaced by a new version; pick again/);
+    expect(JSON.parse((await command("pick", "--json")).stdout)).toMatchObject([
+      { rowId: "tea", lost: "replaced" },
+      { rowId: "mug", lost: null },
+    ]);
+    const packed = await command("export", "--picked", "--zip", "picked.zip");
+    expect(packed, packed.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    const page = await command("gallery", "--picked");
+    expect(page).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    expect(page.stdout).toContain("1 picked file of job set");
+
+    expect((await command("pick", "tea")).stdout).toContain("tea is picked instead of its earlier version");
+    for (const words of [
+      ["plan", "set.csv"],
+      ["export", "--picked", "--zip", "again.zip"],
+      ["gallery", "--picked"],
+    ]) {
+      const { stdout, stderr } = await command(...words);
+      expect(stdout + stderr).not.toContain("pick again");
+    }
+    expect(place.files().some((name) => name.endsWith("again.zip"))).toBe(true);
+  });
+
+  test("is told of if it was another take of the row", async () => {
+    const { place, command, rows } = await replaced();
+    place.write("set.csv", rows("a tea pot"));
+    expect((await command("redo", "tea", "--yes")).code).toBe(0);
+    expect((await command("pick", "tea-v2")).code).toBe(0);
+    place.write("set.csv", rows("a red tea pot"));
+    expect((await command("plan", "set.csv")).stdout.replace(/\s+/g, " ")).toContain(
+      "tea: the picked file will be",
+    );
+    const made = await command("run", "set.csv", "--yes");
+    expect(made, made.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(told) });
+    expect(JSON.parse((await command("pick", "--json")).stdout)).toMatchObject([
+      { rowId: "mug", lost: null },
+      { rowId: "tea-v2", lost: "replaced" },
+    ]);
+    expect((await command("export", "--picked", "--zip", "p.zip")).stderr).toContain(told);
+  });
+
+  test("is told of where nothing else is picked, and where its row is gone", async () => {
+    const { place, command, rows } = await replaced();
+    expect((await command("pick", "mug", "--undo")).code).toBe(0);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    for (const words of [
+      ["export", "--picked"],
+      ["gallery", "--picked"],
+    ])
+      expect(await command(...words)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(new RegExp(`no item of .* is picked\\. ${told}\\.`)),
+      });
+    expect((await command("pick", "mug")).code).toBe(0);
+    place.write("set.csv", rows("a red tea pot").replace(/mug,.*\n/, ""));
+    const end = await command("run", "set.csv", "--yes");
+    expect(end.stderr).toContain("mug: picked, but no row of the sheet asks for it any more");
   });
 });

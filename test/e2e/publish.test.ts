@@ -85,6 +85,20 @@ describe("local inputs of a run", () => {
     expect(service.made).toHaveLength(4);
   });
 
+  test(
+    "are not published under an address with a space, and the command is told what to print",
+    slow,
+    async () => {
+      const { place, service } = await withPictures();
+      const words = ["run", "s.csv", "--yes", "--publish-command", "echo https://x.example/45 High Rd.png"];
+      const end = await run(place, words, service);
+      expect((end.stdout + end.stderr).replace(/\s+/g, " ")).toMatch(
+        /the publish command's last line for \S+ has a space in it, and an address has none: print the address alone, with %20/,
+      );
+      expect(service.made).toEqual([]);
+    },
+  );
+
   test("are published again by retry where the service could not read them", slow, async () => {
     const { place, service } = await withPictures();
     place.write("s.csv", "id,model,prompt,image_url\nc,plain-image,c,blue.png");

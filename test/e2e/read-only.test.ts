@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -52,6 +52,25 @@ test("a user who may only read the workspace can run the commands that only read
       const end = asReader(place, line);
       expect(end.status, `${line}: ${end.stderr}`).toBe(0);
     }
+    const beside = asReader(place, "gallery");
+    expect(beside.status).toBe(2);
+    expect(beside.stderr).toContain(join("sandbox-outputs", "set", "gallery.html"));
+    expect(beside.stderr).toContain("cannot be written (EACCES)");
+    expect(beside.stderr).toContain("write the page elsewhere with --to FOLDER");
+    const elsewhere = mkdtempSync(join(tmpdir(), "bulkgen-page-"));
+    for (const [to, page] of [
+      [elsewhere, "gallery.html"],
+      [join(elsewhere, "mine.html"), "mine.html"],
+    ] as const) {
+      const end = asReader(place, `gallery --to ${to}`);
+      expect(end.status, end.stderr).toBe(0);
+      const [, path = ""] =
+        /"path":"([^"]+a01\.png)"/.exec(readFileSync(join(elsewhere, page), "utf8")) ?? [];
+      expect(statSync(join(elsewhere, path)).isFile(), path).toBe(true);
+    }
+    expect(asReader(place, `gallery --to ${join(elsewhere, "set.csv")}`).stderr).toContain("ends with .html");
+    expect(readdirSync(elsewhere).toSorted()).toEqual(["gallery.html", "mine.html"]);
+    rmSync(elsewhere, { recursive: true });
     const refused = asReader(place, "run set.csv --yes --fresh");
     expect(refused.status).toBe(2);
     expect(refused.stderr).not.toMatch(/^ {4}at /m);

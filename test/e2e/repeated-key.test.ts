@@ -64,6 +64,7 @@ const others: Readonly<Record<string, string>> = {
   approve: "works offline",
   reject: "asks what redo asks, with --again",
   "schedule add": "asks nothing; a scheduled run is a run",
+  "schedule edit": "asks nothing either",
   trust: "sends nothing",
   worker: "continues a run as resume does",
 };

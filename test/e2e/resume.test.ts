@@ -157,7 +157,7 @@ describe.concurrent("a run that ended at its cap", () => {
     expect([service.made.length, files()]).toEqual([made, made]);
     const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags: [] };
     const { command, words } = scheduledCommand(
-      { ...schedule, missed: "once", seenUntil: 0 },
+      { ...schedule, missed: "once", seenUntil: 0, pausedAt: null },
       { dueAt: 0, run: 1 },
     );
     const resumed = await run(place, [command, ...words, "--max-credits", "8"], service);

@@ -1,4 +1,6 @@
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually, newPlace, run, started } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
@@ -19,6 +21,8 @@ test("the daemon serves figures for Prometheus, and its health tells how the las
   place.write("poor.csv", sheet(3).replaceAll("a0", "b0"));
   for (const [name, ...flags] of [["good"], ["poor", "--max-credits", "1"]])
     await run(place, ["schedule", "add", `${name}`, `${name}.csv`, ...yearly, "--sandbox", ...flags]);
+  await run(place, ["schedule", "add", "later", "good.csv", ...yearly, "--sandbox"]);
+  await run(place, ["schedule", "pause", "later"]);
   withSchedules(place, (db) => db.exec(aYearAgo));
   const words = ["schedule", "start", "--json", "--metrics", String(await freePort())];
   const daemon = started(place, words, { serves: true });
@@ -30,12 +34,20 @@ test("the daemon serves figures for Prometheus, and its health tells how the las
   });
   const answer = await fetch(`${metrics}/metrics`);
   const text = await answer.text();
-  const { last } = (await (await fetch(`${url}/healthz`)).json()) as { last: { exit: number } };
+  const health = await (await fetch(`${url}/healthz`)).json();
+  const { last } = health as { last: { exit: number } };
+  expect(health).toMatchObject({
+    schedules: 3,
+    paused: ["later"],
+    next: { schedule: expect.stringMatching(/good|poor/) },
+  });
   daemon.interrupt();
   await daemon.ended;
   expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
   for (const figure of [
-    "bulkgen_schedules 2",
+    "bulkgen_schedules 3",
+    'bulkgen_schedule_paused{schedule="later"} 1',
+    'bulkgen_schedule_paused{schedule="good"} 0',
     'bulkgen_scheduled_runs{schedule="good",state="ended"} 1',
     'bulkgen_scheduled_run_last_exit_code{schedule="good"} 0',
     'bulkgen_scheduled_run_last_exit_code{schedule="poor"} 6',
@@ -48,6 +60,7 @@ test("the daemon serves figures for Prometheus, and its health tells how the las
   expect(text).toMatch(/^bulkgen_requests\{job="good",sandbox="true"\} \d+$/m);
   expect(text).toMatch(/^bulkgen_scheduled_run_last_success_timestamp_seconds\{schedule="good"\} \d+/m);
   expect(text).not.toMatch(/last_success_timestamp_seconds\{schedule="poor"\}/);
+  expect(text).not.toMatch(/next_due_timestamp_seconds\{schedule="later"\}/);
   expect([0, 6]).toContain(last.exit);
 });
 
@@ -73,6 +86,17 @@ test("--quiet is quiet when all is well, and not when something is wrong", async
   expect(await quiet("run", "set.csv")).toMatchObject({ code: 0, stdout: "", stderr: "" });
   expect(await quiet("run", "set.csv")).toMatchObject({ code: 0, stdout: "", stderr: "" });
   expect(await quiet("redo", "a01")).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  for (const words of [["resume"], ["resume", "--all"]])
+    expect(await quiet(...words)).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  for (const words of [["gallery"], ["verify"], ["prune", "--older-than", "90d", "--yes"]])
+    expect(await run(place, [...words, "--sandbox", "--quiet"]), words[0]).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
+  rmSync(join(place.folder, "sandbox-outputs", "set", "a02.png"));
+  expect((await run(place, ["verify", "--sandbox", "--quiet"])).stdout).toContain("missing");
+  expect((await quiet("run", "set.csv", "--missing", "fetch")).code).toBe(0);
   place.write("set.csv", sheet(4));
   const capped = await quiet("run", "set.csv", "--max-credits", "1");
   expect(capped.code).toBe(6);

@@ -332,25 +332,6 @@ describe.concurrent("a sheet that changes", () => {
     expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining("1 invalid row left out") });
     expect(place.read("sandbox-outputs/s/problems.csv")).toMatch(/,3,.*b.*no-such-model/);
     expect(existsSync(join(place.folder, "sandbox-outputs", "s", "a.png"))).toBe(true);
-    // The list of an earlier run would name rows that are right by now.
-    place.write("s.csv", ["id,model,prompt", `a,${cheapModel},fine`, `b,${cheapModel},x`].join("\n"));
-    expect((await run(place, ["run", "s.csv", "--sandbox", "--yes"])).code).toBe(0);
-    expect(existsSync(join(place.folder, "sandbox-outputs", "s", "problems.csv"))).toBe(false);
-  });
-
-  test("--skip-invalid counts the combinations that it leaves out", slow, async () => {
-    const place = newPlace();
-    const row = (id: string, more: string) =>
-      `  - {id: "${id}-{{lang}}-{{size}}", model: ${cheapModel}, prompt: "{{lang}} {{size}}"${more}}`;
-    const rows = [row("a", ""), row("b", ', params.aspect_ratio: "1:99"')];
-    const matrix = "matrix:\n  lang: [de, fr, it, es, pt, nl, en]\n  size: [s, m]";
-    place.write("m.yaml", ["name: m", matrix, "rows:", ...rows].join("\n"));
-    const planned = await run(place, ["plan", "m.yaml", "--sandbox", "--skip-invalid"]);
-    expect(planned.stdout).toContain("- 14 invalid combinations left out\n");
-    const end = await run(place, ["run", "m.yaml", "--sandbox", "--yes", "--skip-invalid"]);
-    expect(end.stdout).toMatch(/left out +14 invalid combinations, listed in/);
-    const again = await run(place, ["run", "m.yaml", "--sandbox", "--yes", "--skip-invalid", "--json"]);
-    expect(JSON.parse(again.stdout).skipped).toMatchObject({ rows: 0, combinations: 14 });
   });
 
   test("flags give the rows a model, a prompt and params that they do not have", slow, async () => {

@@ -255,6 +255,11 @@ describe("a schedule that came with a folder", () => {
       expect(stderr).toContain("schedule night: '0 0 1 1 *' in UTC");
       expect(stderr).toContain("bulkgen trust");
     }
+    // One changed flag is no agreement to the others.
+    expect(await run(at, ["schedule", "edit", "night", "--max-credits", "1"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Nothing was changed"),
+    });
     expect(existsSync(mark())).toBe(false);
     expect((await run(at, ["trust", "--yes"])).stdout).toContain(`touch ${mark()}`);
     expect((await run(at, ["schedule", "run", "night"])).code).toBe(0);
@@ -393,5 +398,67 @@ describe("a saved plan that came with a folder", () => {
     expect((await run(at, ["trust", "plan.json", "--yes"])).stdout).toContain(`notify: ${hook.url}`);
     expect((await run(at, ["run", "plan.json", "--yes"])).code).toBe(0);
     expect(hook.received).toHaveLength(1);
+  });
+
+  describe("reads no manifest and uses no workspace outside its folder before the user has agreed", () => {
+    const outside = () => join(at.root, "home", "npmrc.csv");
+
+    /** The plan of a sheet that may be planned, changed by somebody else. */
+    async function changed(change: (saved: { manifest: string; workspace: string }) => object) {
+      expect((await run(at, ["plan", "set.csv", "-o", "plan.json", "--sandbox"])).code).toBe(0);
+      const saved = JSON.parse(at.read("plan.json"));
+      at.write("plan.json", JSON.stringify({ ...saved, ...change(saved) }));
+      writeFileSync(outside(), '_authToken=npm_s3cret\n"\n');
+    }
+
+    test.each([
+      ["an absolute path", () => outside()],
+      ["a path that leads up", () => `${at.folder}/../home/npmrc.csv`],
+      ["a link to a file", () => join(at.folder, "linked.csv")],
+      ["a link to a folder", () => join(at.folder, "linked", "npmrc.csv")],
+      ["a path that no system takes", () => `/${"x".repeat(5_000)}`],
+    ])("%s", async (_, path) => {
+      await changed(() => ({ manifest: path() }));
+      symlinkSync(outside(), join(at.folder, "linked.csv"));
+      symlinkSync(join(at.root, "home"), join(at.folder, "linked"));
+      for (const words of [
+        ["run", "plan.json", "--yes"],
+        ["run", "plan.json", "--yes", "--json"],
+        ["trust", "plan.json"],
+      ]) {
+        const { code, stdout, stderr } = await run(at, words);
+        expect([words, code]).toEqual([words, 2]);
+        expect(stdout + stderr).toContain(`manifest: ${path()}  (the saved plan`);
+        expect(stdout + stderr).not.toContain("s3cret");
+      }
+      expect((await run(at, ["trust", "plan.json", "--yes"])).code).toBe(0);
+      expect((await run(at, ["run", "plan.json", "--yes"])).stderr).not.toContain("you have not agreed to");
+    });
+
+    test("a path that depends on where the command is typed", async () => {
+      await changed(() => ({ manifest: "../home/npmrc.csv" }));
+      const { code, stdout, stderr } = await run(at, ["run", "plan.json", "--yes"]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("its manifest is missing or damaged")]);
+      expect(stdout + stderr).not.toContain("s3cret");
+    });
+
+    test("a workspace, whose files decide what else lies outside", async () => {
+      const theirs = join(at.root, "home", "theirs");
+      mkdirSync(theirs);
+      await changed(() => ({ workspace: theirs }));
+      writeFileSync(join(theirs, "bulkgen.config.yaml"), "s3cret: {\n");
+      const { code, stderr } = await run(at, ["run", "plan.json", "--yes"]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`  workspace: ${theirs}  (the saved plan`)]);
+      expect(stderr).not.toContain("s3cret");
+      expect((await run(at, ["run", "plan.json", "--yes", "--workspace", at.folder])).code).toBe(0);
+    });
+
+    test("one's own plan in another folder needs no question", async () => {
+      mkdirSync(join(at.root, "plans"));
+      const planned = ["plan", "set.csv", "--sandbox", "-o", "../plans/a.json"];
+      expect((await run(at, planned)).code).toBe(0);
+      const ended = await run(at, ["run", "../plans/a.json", "--yes"]);
+      expect(ended.code, ended.stderr).toBe(0);
+    });
   });
 });

@@ -638,7 +638,7 @@ describe("the daemons of several hosts", () => {
     const schedules = openSchedules(":memory:", clock);
     const flags = [["--edition", "{{ time }}"] as const];
     const schedule = { name: "hourly", manifest: "set.csv", cron: "0 * * * *", zone: "UTC", flags };
-    await schedules.add({ ...schedule, missed: "once", seenUntil });
+    await schedules.add({ ...schedule, missed: "once", seenUntil, pausedAt: null });
     const stop = new AbortController();
     const began: string[] = [];
     const notifications: DaemonEvent[] = [];

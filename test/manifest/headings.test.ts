@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
 import { digestOf } from "../../src/core/problem.js";
@@ -107,6 +108,20 @@ describe("what is not a heading", () => {
     const path = await fileWith("set.xlsx", await writeWorkbook(data).toBuffer());
     const { problems } = await readManifest(path, { defaults, skipHeadings: true });
     expect(problems).toMatchObject([{ place: { row: 3, column: "model" } }]);
+  });
+
+  test("hides no mistake in the job's own texts: a prompt file outside the folder", async () => {
+    const sheet = await fileWith("r.csv", "id\na\nb\n");
+    const job = sheet.replace(/r\.csv$/, "job.yaml");
+    await writeFile(job, "rows: r.csv\ndefaults: { model: plain-image, prompt: '@../x.txt' }\n");
+    expect(await told(job)).toMatch(
+      /^job\.yaml:2:\d+, .*column prompt: the prompt file cannot be used: it lies outside the manifest's folder; .* got \.\.\/x\.txt$/,
+    );
+  });
+
+  test("is one that is left out alone in good English", async () => {
+    const path = await fileWith("set.csv", "id,model,prompt\nKitchen,,\ncup,plain-image,a cup\n");
+    expect(await told(path)).toBe("set.csv: row 2 looks like a heading; --skip-headings leaves it out");
   });
 
   test("hides no mistake of the job's own template", async () => {

@@ -62,14 +62,6 @@ test("a column that nothing uses is noted, with the nearest known name", async (
   ]);
 });
 
-test("rows without a header are told of as such", async () => {
-  const note =
-    'nothing uses the header in row 1, which begins with "a blue cup on a table"; did you mean rows without a header? Write one above them, such as prompt';
-  expect((await sheet("a blue cup on a table\na red cup, on a shelf\n")).notes).toContain(note);
-  expect((await sheet("a blue cup on a table,x y\na red cup, on a shelf\n")).notes).toContain(note);
-  expect((await sheet("id,a blue cup on a table\ni,x\n")).notes).not.toContain(note);
-});
-
 test("a row cannot ask for approval, which a note says", async () => {
   expect((await sheet("id,prompt,Approve\na,x,true\n")).notes).toEqual([
     expect.stringMatching(

@@ -99,7 +99,7 @@ steps:
       }
     });
 
-    test("cannot be recognised without an id, or if it is repeated or has other params", async () => {
+    test("is recognised without an id and if it is repeated, but not with other params", async () => {
       const unnamed = chain.replaceAll(/id: \w+, /g, "");
       const repeated = chain.replace("name: clip,", "name: clip, repeat: 2,");
       const paramed = chain.replace("name: clip,", "name: clip, params: { speed: slow },");
@@ -108,14 +108,15 @@ steps:
           ? { ...model, parameters: [{ key: "speed", label: "Speed", type: "text" }] }
           : model,
       );
-      for (const [before, now] of [
-        [unnamed, unnamed],
-        [repeated, repeated],
-        [chain, paramed],
+      for (const [before, now, wrong] of [
+        [unnamed, unnamed, 0],
+        [repeated, repeated, 0],
+        [chain, paramed, 2],
       ] as const) {
         const existing = kept(await job(before, { models: withSpeed }), "archived");
-        const { problems } = await job(now, { existing, models: without("animate") });
-        expect(problems.filter(({ message }) => message === 'unknown model "animate"')).toHaveLength(2);
+        const { problems, due } = await job(now, { existing, models: without("animate") });
+        expect(problems.filter(({ message }) => message === 'unknown model "animate"')).toHaveLength(wrong);
+        expect(due).toBe(0);
       }
     });
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LocalInputs } from "../../src/manifest/local-inputs.js";
 import { openManifest } from "../../src/manifest/read.js";
-import { onlyRowsAreWrong, wrongRows, wrongRowsText } from "../../src/plan/plan.js";
+import { onlyRowsAreWrong, wrongParts } from "../../src/plan/plan.js";
 import { media } from "../archive/media.js";
 import { fileWith, folderWith } from "../manifest/folder.js";
 import { models, plan, planOf } from "./account.js";
@@ -275,17 +275,6 @@ test("rows with problems are counted once each, and by their files", () => {
     got: "",
   });
   const problems = [problem("a.csv", 2), problem("a.csv", 2), problem("a.csv", 3), problem("b.csv", 2)];
-  expect([wrongRows(problems), wrongRows([])]).toEqual([
-    { rows: 3, combinations: 0 },
-    { rows: 0, combinations: 0 },
-  ]);
-  const part = (row: number, combination: string) => {
-    const { place, ...rest } = problem("a.csv", row);
-    return { ...rest, place: { ...place, combination } };
-  };
-  // A row that is wrong as a whole has no right combinations.
-  const parts = [...problems, part(3, "lang=de"), part(9, "lang=de"), part(9, "lang=de"), part(9, "lang=fr")];
-  expect(wrongRows(parts)).toEqual({ rows: 3, combinations: 2 });
-  expect(wrongRowsText(wrongRows(parts))).toBe("3 invalid rows and 2 invalid combinations");
+  expect([wrongParts(problems).rows, wrongParts([]).rows]).toEqual([3, 0]);
   expect(onlyRowsAreWrong([])).toBe(true);
 });

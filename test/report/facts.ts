@@ -55,7 +55,6 @@ export const runFacts: RunSummary = {
   ],
   unknown: [],
   awaiting: [],
-  stalePicks: [],
   held: [
     {
       rowId: "clip-9",

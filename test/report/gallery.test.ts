@@ -17,7 +17,6 @@ const card: GalleryCard = {
   edition: "",
   variant: 1,
   isEarlier: false,
-  stalePick: null,
   isPicked: false,
   state: "archived",
   file: {

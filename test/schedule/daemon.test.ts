@@ -44,6 +44,7 @@ async function add(change: Partial<Schedule> = {}): Promise<void> {
     flags: [],
     missed: "once",
     seenUntil: clock.now(),
+    pausedAt: null,
     ...change,
   });
 }
@@ -95,6 +96,27 @@ describe("a scheduled run", () => {
     began[0]?.end(fine);
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
+    expect(notifications).toEqual([]);
+  });
+
+  test("of a paused schedule is neither started nor missed, and what has begun goes on", async () => {
+    await add();
+    start();
+    await passes(due - evening);
+    began[0]?.end({ ...fine, exit: 10, resumeAt: due + 30 * hour });
+    await settle();
+    await schedules.edit("nightly", { pausedAt: clock.now() });
+    await passes(24 * hour);
+    expect(began).toHaveLength(1);
+    await passes(6 * hour);
+    expect(began.map(({ command }) => command.split(" ")[0])).toEqual(["run", "resume"]);
+    began[1]?.end(fine);
+    await passes(10 * hour);
+    await schedules.edit("nightly", { pausedAt: null, seenUntil: clock.now() });
+    await passes(7 * hour);
+    expect((await scheduledRuns()).map(({ state }) => state)).toEqual(["ended"]);
+    await passes(hour);
+    expect(began).toHaveLength(3);
     expect(notifications).toEqual([]);
   });
 
@@ -313,7 +335,7 @@ describe("a daemon", () => {
     began[0]?.end(fine);
     await settle();
     await schedules.remove("nightly");
-    await add({ seenUntil: evening });
+    await add({ seenUntil: evening, pausedAt: null });
     await passes(hour);
     expect(began).toHaveLength(1);
   });

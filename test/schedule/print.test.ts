@@ -14,7 +14,7 @@ test("the service runs the daemon of the workspace and restarts it after a crash
 
 test("the line for cron starts the daemon with the machine", () => {
   expect(cronLine(plain)).toBe(
-    "@reboot /usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs --log-level warn",
+    "@reboot /usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs --log-level warn >/dev/null",
   );
 });
 

@@ -21,6 +21,9 @@ test("a run that continues gets the flags of its schedule that resume takes, and
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };
-  const { words } = scheduledCommand({ ...schedule, missed: "once", seenUntil: 0 }, { dueAt: 0, run: 7 });
+  const { words } = scheduledCommand(
+    { ...schedule, missed: "once", seenUntil: 0, pausedAt: null },
+    { dueAt: 0, run: 7 },
+  );
   expect(words.toSorted()).toEqual(["7", "--yes", ...carried.map((name) => `${name}=1`)].toSorted());
 });

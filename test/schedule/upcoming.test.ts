@@ -14,6 +14,7 @@ function upcoming(name: string): UpcomingRun {
     flags: [],
     missed: "once" as const,
     seenUntil: 0,
+    pausedAt: null,
   };
   return { schedule, settings: [], scheduledRuns: [], isAgreed: true };
 }

@@ -121,6 +121,7 @@ class Year {
         flags: [],
         missed: "once",
         seenUntil: this.from,
+        pausedAt: null,
       });
     }
     while (this.clock.now() < this.until) {

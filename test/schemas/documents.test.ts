@@ -22,6 +22,7 @@ import {
   jsonSchemaOf,
 } from "../../src/schemas/documents.js";
 import type { Same } from "../../src/schemas/same.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { allCommands } from "../cli/all-commands.js";
@@ -102,6 +103,17 @@ const refused = (message: string): Scripted => ({
 });
 
 describe("documents", () => {
+  test("of a picked file that was replaced", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    await called(0, place, "run set.csv --sandbox --json --yes");
+    await called(0, place, "pick a01 a02 --sandbox --json");
+    place.write("set.csv", sheet(2).replace("picture of a01", "drawing of a01"));
+    await called(0, place, "run set.csv --sandbox --json --yes");
+    await called(0, place, "pick --sandbox --json");
+    await called(0, place, "gallery --picked --sandbox --json");
+  });
+
   test("of a rehearsal from its plan to its archive", { timeout: 240_000 }, async () => {
     const place = newPlace();
     place.write("set.csv", sheet(4));
@@ -161,16 +173,6 @@ describe("documents", () => {
       await called(0, place, `${line} --sandbox --json`, { env });
     const lines = readFileSync(join(place.folder, "sandbox-outputs", "set", "index.jsonl"), "utf8");
     for (const line of lines.trim().split("\n")) check("index", JSON.parse(line), place);
-  });
-
-  test("of picks whose rows were changed since", { timeout: 120_000 }, async () => {
-    const place = newPlace();
-    place.write("set.csv", sheet(1));
-    await called(0, place, "run set.csv --sandbox --json --yes");
-    await called(0, place, "pick a01 --sandbox --json");
-    place.write("set.csv", sheet(1).replace("a picture", "a better picture"));
-    await called(0, place, "run set.csv --sandbox --json --yes");
-    for (const line of ["pick", "gallery"]) await called(0, place, `${line} --sandbox --json`);
   });
 
   test("of plans with everything that a plan can say", { timeout: 240_000 }, async () => {
@@ -240,6 +242,29 @@ steps:
     await called(0, place, "status --json");
     await called(0, place, "resolve --all --skip --json", service);
     await called(0, place, "retry --yes --json", service);
+  });
+
+  test("of a prune", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    await called(0, place, "run set.csv --sandbox --yes --json");
+    const db = openSqlite(join(place.folder, ".bulkgen", "sandbox", "state.db"));
+    db.exec("UPDATE outputs SET saved_at = saved_at - 100 * 86400000");
+    db.close();
+    await called(0, place, "prune --older-than 90d --dry-run --sandbox --json");
+    await called(0, place, "prune --older-than 90d --yes --sandbox --json");
+  });
+
+  test("of several runs that are continued, and of one that is not", { timeout: 240_000 }, async () => {
+    const place = newPlace();
+    const service = await startService();
+    for (const job of ["a", "b"]) {
+      place.write(`${job}.csv`, sheet(2, picture).replaceAll("a0", `${job}0`));
+      await called(6, place, `run ${job}.csv --yes --json --max-credits 2`, service);
+    }
+    await called(6, place, "resume --all --json", service);
+    service.script(() => ({ status: 401, json: { error: { code: "INVALID_API_KEY", message: "revoked" } } }));
+    await called(3, place, "resume --all --json", service);
   });
 
   test("of a run that is watched, ordered and paused by others", { timeout: 240_000 }, async () => {
@@ -415,6 +440,10 @@ steps:
     await served(place, "schedule start --json --metrics 0", async ({ url }) => {
       check("health", await (await fetch(`${url}/healthz`)).json(), place);
     });
+    await called(0, place, "schedule pause nightly --json");
+    await called(0, place, "schedule list --json");
+    await called(0, place, "schedule resume nightly --json");
+    await called(0, place, "schedule edit nightly --max-credits 5 --json");
     await called(0, place, "schedule remove gone --json");
   });
 

@@ -104,6 +104,7 @@ describe("a value that is not JSON is reported with the file and what to do", ()
       flags: [],
       missed: "once",
       seenUntil: 0,
+      pausedAt: null,
     });
     spoilValue(file, "UPDATE schedules SET flags = '['");
     await expect(schedules.all()).rejects.toThrow(`${file}: a value in it is damaged`);

@@ -102,6 +102,7 @@ export async function writeGoldenAccounts(path: string): Promise<void> {
     if (ticket && endpoint !== "task") await accounts.answered(ticket);
   }
   await accounts.listed(id, new Map([["aurora-image", credits(4)]]));
+  await accounts.leftOut(id, { "aurora-image": ["style"] });
   await accounts.charged(id, golden.charged.group, credits(golden.charged.credits));
   await accounts.close();
 }
@@ -116,6 +117,7 @@ export async function writeGoldenSchedules(path: string): Promise<void> {
     flags: [["--sandbox"], ["--until", "06:00"]],
     missed: "once",
     seenUntil: 0,
+    pausedAt: null,
   });
   await schedules.claim("nightly", golden.scheduledRun, {
     state: "ended",

@@ -270,7 +270,12 @@ export class World {
 
   /** What a run has paid for is collected, if not by going on with it then by ending it. */
   private async collects(run: number): Promise<void> {
-    const { end } = await this.pursues(["resume", String(run)], {});
+    let { end } = await this.pursues(["resume", String(run)], {});
+    // A run keeps its own limit of requests a day.
+    for (let day = 0; day < 5 && end.stderr.includes("the day's requests are used up"); day++) {
+      this.waits(days(1));
+      ({ end } = await this.pursues(["resume", String(run)], {}));
+    }
     if (!end.stderr.includes(`bulkgen cancel ${run}`)) return;
     await this.orders(["cancel", String(run)]);
     await this.orders(["resume", String(run)]);

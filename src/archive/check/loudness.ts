@@ -1,8 +1,6 @@
-import { join } from "node:path";
 import type { InputAudioTrack } from "mediabunny";
 import type { Disk } from "../../core/ports/disk.js";
 import { wholeOf } from "../../text/pieces.js";
-import { keepPreview, previewName } from "./thumbnail.js";
 
 /**
  * The outline of a sound for the gallery. For uncompressed sound it is the highest sample of each slice. An MP3 is not
@@ -11,34 +9,14 @@ import { keepPreview, previewName } from "./thumbnail.js";
  */
 
 /** Slices of the outline. */
-const slices = 96;
+export const slices = 96;
 /** Longer files are not read whole for a drawing. */
 const bytesMax = 256 * 2 ** 20;
 
 /** From 0 to 100 for each slice; null if the format has no outline. Rejects with errors of the disk. */
-export async function loudnessOf(
-  disk: Disk,
-  jobFolder: string,
-  { file, sha256 }: { file: string; sha256: string },
-): Promise<number[] | null> {
-  const name = previewName(sha256, "json");
-  const known = await readWhole(disk, join(jobFolder, name));
-  const kept = known === null ? null : outlineIn(known.toString("utf8"));
-  if (kept !== null) return kept;
-  const bytes = await readWhole(disk, join(jobFolder, file));
-  const outline = bytes === null ? null : await measured(bytes);
-  if (outline !== null) await keepPreview(disk, jobFolder, name, Buffer.from(JSON.stringify(outline)));
-  return outline;
-}
-
-function outlineIn(text: string): number[] | null {
-  try {
-    const found: unknown = JSON.parse(text);
-    const isOutline = Array.isArray(found) && found.length === slices;
-    return isOutline && found.every((one) => Number.isInteger(one)) ? found : null;
-  } catch {
-    return null;
-  }
+export async function loudnessOf(disk: Disk, path: string): Promise<number[] | null> {
+  const bytes = await readWhole(disk, path);
+  return bytes === null ? null : measured(bytes);
 }
 
 async function readWhole(disk: Disk, path: string): Promise<Buffer | null> {

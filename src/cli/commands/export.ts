@@ -7,12 +7,12 @@ import { type Export, exportRun } from "../../job/archive/export.js";
 import { type FilledSheet, mappedLines } from "../../job/archive/filled-sheet.js";
 import { pack } from "../../job/archive/pack.js";
 import { reviewedNames } from "../../job/orders/review.js";
-import { stalePicksLines } from "../../job/workspace/stale-picks.js";
 import type { Machine } from "../../machine.js";
 import { foldedName } from "../../manifest/shape/columns.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
 import { count } from "../../text/amounts.js";
 import { nearest } from "../../text/nearest.js";
+import { terminalText } from "../../text/terminal.js";
 import { writeWhole } from "../../whole-file.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
@@ -54,6 +54,7 @@ async function write(
   flags: ExportFlags,
   machine: Machine,
 ): Promise<undefined> {
+  if (made.lostPicks !== null) machine.stderr.write(`bulkgen: ${terminalText(made.lostPicks)}.\n`);
   if (flags.failed) checkLocalInputs(made, flags, machine);
   if (flags.filesOnly && flags.zip === undefined)
     throw new EarlyExit("usage", "--files-only is for --zip. Add --zip FILE. Nothing was written.");
@@ -65,7 +66,6 @@ async function write(
   if (zip !== null) await namingFile(zip.path, () => writeZip(made, { sheet, format }, zip, flags, machine));
   if (to !== null) await namingFile(to.path, () => writeSheet(made, { sheet, format }, to, flags, machine));
   else if (zip === null) await toStdout(made, { sheet, format }, machine);
-  for (const line of stalePicksLines(made.stalePicks)) report(flags, machine, `left out: ${line}`);
 }
 
 /** The format of the flags; `--json` means JSON, as for every command, and contradicts the name of another format. */

@@ -1,5 +1,5 @@
+import { resolve } from "node:path";
 import { writeGallery } from "../../job/archive/gallery.js";
-import { stalePicksLines } from "../../job/workspace/stale-picks.js";
 import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
@@ -22,15 +22,20 @@ export async function gallery({
     clock: machine.clock,
     picked: flags.picked ?? false,
     prices: flags.prices ?? false,
+    to: flags.to === undefined ? undefined : resolve(machine.cwd, flags.to),
     signal: machine.interrupt(),
     render: galleryPage,
     onProgress: (done, all) => display.counting(`${done} of ${all} files`),
   }).finally(display.end);
+  if (made.lostPicks !== null) machine.stderr.write(`bulkgen: ${terminalText(made.lostPicks)}.\n`);
+  if (flags.quiet && !flags.json) return undefined;
   const page = shownPath(made.page, machine.cwd);
-  print(flags, machine, "gallery", made, () =>
-    [
+  print(
+    flags,
+    machine,
+    "gallery",
+    made,
+    () =>
       `${page}: ${count(made.files, flags.picked ? "picked file" : "file")} of job ${terminalText(made.job)}`,
-      ...stalePicksLines(made.stalePicks).map((line) => (flags.picked ? `left out: ${line}` : line)),
-    ].join("\n"),
   );
 }

@@ -9,11 +9,11 @@ import {
   onlyRowsAreWrong,
   type Plan,
   refusalsOf,
-  wrongRows,
-  wrongRowsText,
+  wrongParts,
 } from "../../plan/plan.js";
 import { planJson } from "../../plan/plan-json.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
+import { skippedText } from "../../report/summary.js";
 import { workflowDiagram, workflowText } from "../../report/workflow.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/pieces.js";
@@ -67,8 +67,8 @@ export async function plan({
   }
   let exit: ExitName = "done";
   await planJob(options, async (made) => {
-    const left = flags.skipInvalid ? wrongRowsText(wrongRows(made.problems)) : "";
-    if (left !== "") made.notes.push(`${left} left out`);
+    const left = flags.skipInvalid ? wrongParts(made.problems) : null;
+    if (left !== null && left.rows > 0) made.notes.push(`${skippedText(left)} left out`);
     const refusals = refusalsOf(made, flags.onInsufficient);
     await print(made, refusals, flags, machine);
     if (flags.save !== undefined) {

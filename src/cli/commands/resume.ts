@@ -1,25 +1,34 @@
 import { hostname } from "node:os";
-import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { inCredits } from "../../core/money.js";
+import type { Clock } from "../../clock.js";
+import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
+import { inCredits, noCredits, sumOf, toNumber } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Buying } from "../../job/orders/give.js";
-import { plannedRest } from "../../job/orders/request.js";
+import { type PlannedRest, plannedRest } from "../../job/orders/request.js";
+import type { RunSummary } from "../../job/run/closing.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import { hasBegunHere } from "../../job/run/run-values.js";
 import { checkModels } from "../../job/run/spending-caps.js";
-import { unfinishedRun } from "../../job/workspace/find-run.js";
+import { isUnfinished, unfinishedRun } from "../../job/workspace/find-run.js";
+import { mustHaveRuns } from "../../job/workspace/history.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
 import { spentIn } from "../../job/workspace/spent.js";
+import { withStore } from "../../job/workspace/state.js";
+import type { Workspace } from "../../job/workspace/workspace.js";
+import type { Machine } from "../../machine.js";
 import { type Resumed, resumedText } from "../../report/status.js";
+import { type ResumedRun, resumedJson, resumedRunsText } from "../../report/summary.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
+import { terminalLines, terminalText } from "../../text/terminal.js";
 import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../flags/run.js";
 import { isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { print } from "../output/print.js";
 import { confirmed } from "../output/question.js";
-import { workspaceToChange } from "../settings/workspace.js";
+import { fromHere, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function resume({
@@ -29,9 +38,26 @@ export async function resume({
 }: Call<ResumeFlags, { run?: number }>): Promise<ExitName> {
   refuseUnlimitedOrphans(flags);
   const workspace = workspaceToChange(flags, machine);
+  if (!flags.all) return resumeOne(args.run, { flags, machine, workspace });
+  if (args.run !== undefined)
+    throw new EarlyExit("usage", `expected the number of a run or --all, got both. Nothing was sent.`);
+  return resumeAll({ flags, machine, workspace });
+}
+
+interface Resuming {
+  flags: ResumeFlags;
+  machine: Machine;
+  workspace: Workspace;
+}
+
+async function resumeOne(
+  which: number | undefined,
+  { flags, machine, workspace }: Resuming,
+  tell?: (facts: RunSummary) => void,
+): Promise<ExitName> {
   const prepared = await jobOptions(flags, machine, workspace);
   const continuation = {
-    choose: unfinishedRun(args.run, workspace),
+    choose: unfinishedRun(which, workspace),
     async change(
       { store, account }: WorkspaceSession,
       found: Run,
@@ -47,7 +73,100 @@ export async function resume({
       return run;
     },
   };
-  return followed(prepared, flags, (show) => continueJob(prepared.options, continuation, show));
+  return followed(prepared, flags, (show) => continueJob(prepared.options, continuation, show), tell);
+}
+
+/**
+ * Continues the unfinished runs, the oldest first, after one question about all of them. What stops one run does not stop the
+ * others, unless it would stop them too.
+ */
+async function resumeAll({ flags, machine, workspace }: Resuming): Promise<ExitName> {
+  const runs = await unfinishedRuns(workspace, machine.clock);
+  const agreed = await agreeToAll(runs, flags, workspace, machine);
+  const ends: ResumedRun[] = [];
+  for (const { run, rest } of runs) {
+    if (ends.some(({ exit }) => stopsAll.includes(exit))) break;
+    // What was agreed to is what was shown.
+    const own = agreed ? { ...flags, maxPrice: toNumber(rest.credits) } : flags;
+    ends.push(await endOf(run, { flags: own, machine, workspace }));
+  }
+  const exit = weightiest(ends.map((end) => end.exit));
+  const left = runs.slice(ends.length).map(({ run }) => run);
+  const stream = flags.events ? machine.stderr : machine.stdout;
+  if (!flags.quiet || flags.json || exit !== "done")
+    print(flags, { ...machine, stdout: stream }, "resume-all", resumedJson(exit, ends, left), (style) =>
+      resumedRunsText(ends, left, style),
+    );
+  return exit;
+}
+
+/** Ends of a run after which no other one is begun. */
+const stopsAll: readonly ExitName[] = ["interrupted", "locked", "key", "unreachable", "crash"];
+
+/** How a run ended, or why it was not continued. */
+async function endOf(run: Run, resuming: Resuming): Promise<ResumedRun> {
+  const told: RunSummary[] = [];
+  try {
+    const exit = await resumeOne(run.id, resuming, (summary) => told.push(summary));
+    return { run, exit, facts: told[0] ?? null, message: null };
+  } catch (error) {
+    if (!(error instanceof EarlyExit)) throw error;
+    const message = fromHere(error.message, resuming.workspace, resuming.machine);
+    if (error.exit !== "done")
+      resuming.machine.stderr.write(`bulkgen: run ${run.id}: ${terminalLines(message)}\n`);
+    return { run, exit: error.exit, facts: told[0] ?? null, message };
+  }
+}
+
+interface RunToResume {
+  run: Run;
+  rest: PlannedRest;
+}
+
+/** Throws EarlyExit if there is none. */
+async function unfinishedRuns(workspace: Workspace, clock: Clock): Promise<RunToResume[]> {
+  mustHaveRuns(workspace);
+  return withStore(workspace, clock, async (store) => {
+    const found: RunToResume[] = [];
+    for (const run of await store.runs())
+      if (isUnfinished(run)) found.push({ run, rest: await plannedRest(store, run) });
+    if (found.length > 0) return found;
+    // It says whether something waits for a person.
+    await unfinishedRun(undefined, workspace)(store);
+    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
+  });
+}
+
+/**
+ * Asks on a terminal, as for one run. True if the price of each is agreed to; without a terminal, each run decides for
+ * itself. Throws EarlyExit.
+ */
+async function agreeToAll(
+  runs: readonly RunToResume[],
+  flags: ResumeFlags,
+  workspace: Workspace,
+  machine: Machine,
+): Promise<boolean> {
+  const price = sumOf(runs.map(({ rest }) => rest.credits));
+  const items = runs.reduce((sum, { rest }) => sum + rest.items, 0);
+  const what = `${count(items, "item")} of ${count(runs.length, "run")}`;
+  if (!flags.quiet && !flags.json)
+    machine.stderr.write(
+      [
+        `resuming ${count(runs.length, "run")}: ${what} left to make, ${inCredits(price)}`,
+        ...runs.map(({ run, rest }) => {
+          const elsewhere = isBegunElsewhere(run, workspace) ? `; ${begunBy(run)}` : "";
+          const left = `${count(rest.items, "item")}, ${inCredits(rest.credits)}`;
+          return `  ${terminalText(`run ${run.id} of ${run.jobName}: ${left}${elsewhere}`)}`;
+        }),
+        "",
+      ].join("\n"),
+    );
+  if (isWithin(flags, price)) return true;
+  const isFree = items === 0 || runs.every(({ run }) => run.options.sandbox);
+  if (flags.yes || isFree || !machine.stdin.isTTY) return false;
+  if (await confirmed({}, machine, machine.interrupt(), spending(price, what))) return true;
+  throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }
 
 /**
@@ -64,7 +183,6 @@ async function agreeToRest(
 ): Promise<string | null> {
   const { display, options, machine } = prepared;
   const { items: left, credits } = await plannedRest(store, run);
-  const { beganBy } = run.options;
   const facts: Resumed = {
     run,
     counts: await store.counts(run.id),
@@ -73,10 +191,9 @@ async function agreeToRest(
   if (!flags.quiet && !flags.json)
     display.say(resumedText(facts, machine.cwd, terminalStyle(machine.stderr, machine.env)));
   if (left === 0 || refused !== null) return refused;
-  const isAgreed = isWithin(flags, credits) || flags.yes;
+  const isAgreed = isWithin(flags, credits) || flags.yes || credits === noCredits;
   if (run.options.sandbox) return null;
-  const isElsewhere =
-    beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(options.workspace);
+  const isElsewhere = isBegunElsewhere(run, options.workspace);
   if (isAgreed || (!isElsewhere && !machine.stdin.isTTY)) return null;
   if (isElsewhere && !machine.stdin.isTTY)
     return `${begunBy(run)}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree`;
@@ -84,6 +201,10 @@ async function agreeToRest(
   const agreed = await confirmed({}, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
   return null;
+}
+
+function isBegunElsewhere({ options: { beganBy } }: Run, workspace: Workspace): boolean {
+  return beganBy === undefined || beganBy.host !== hostname() || !hasBegunHere(workspace);
 }
 
 function begunBy({ id, options: { beganBy } }: Run): string {

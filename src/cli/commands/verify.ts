@@ -110,6 +110,8 @@ function show(
   });
   const whole = facts((path) => path);
   const shown = facts((path) => shownPath(path, machine.cwd));
-  print(flags, machine, "verify", verifyJson(whole), (style) => verifyText(shown, style));
-  return isSound(whole) ? "done" : "failed";
+  const isWell = isSound(whole);
+  if (!flags.quiet || flags.json || !isWell)
+    print(flags, machine, "verify", verifyJson(whole), (style) => verifyText(shown, style));
+  return isWell ? "done" : "failed";
 }

@@ -3,7 +3,7 @@ import { manifestFlags, selectionFlags } from "./manifest.js";
 import { reviewFlag } from "./orders.js";
 import { outFlag } from "./run.js";
 import { carryFlags, type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, day, FlagError, oneOf, parameter, pathName, percentage } from "./values.js";
+import { age, anyText, day, FlagError, oneOf, parameter, pathName, percentage } from "./values.js";
 
 /** Flags of the commands around the archive. */
 
@@ -48,6 +48,15 @@ export type PickFlags = FlagsOf<typeof pickFlags>;
 export const galleryFlags = {
   picked: toggle("only the picked items, written to picked.html", { inFiles: "never" }),
   prices: toggle("show the credits of each file"),
+  to: option(
+    "<path>",
+    "write the page to this folder, or to this .html file (default: the job's folder)",
+    pathName,
+    {
+      inFiles: "never",
+      isPath: true,
+    },
+  ),
   ...workspaceFlags,
 };
 export type GalleryFlags = FlagsOf<typeof galleryFlags>;
@@ -64,6 +73,18 @@ export const verifyFlags = {
   ...serviceFlags,
 };
 export type VerifyFlags = FlagsOf<typeof verifyFlags> & SharedFlags;
+
+export const pruneFlags = {
+  olderThan: option("<age>", "files that were saved longer ago than this, such as 90d", age, {
+    required: true,
+    inFiles: "never",
+  }),
+  keepPicked: toggle("keep the files of picked items", { inFiles: "never" }),
+  dryRun: toggle("only show what would be removed", { inFiles: "never" }),
+  yes: toggle("do not ask (required without a terminal)", { inFiles: "never" }),
+  ...workspaceFlags,
+};
+export type PruneFlags = Omit<FlagsOf<typeof pruneFlags>, "olderThan"> & { olderThan: number };
 
 export const findFlags = {
   model: option("<key>", "made by this model", anyText, { inFiles: "never" }),

@@ -217,6 +217,7 @@ const { onInsufficient, onDailyLimit, maxFailures, retries, until, maxDuration, 
 
 /** Flags of `resume`: some of a run's options can be changed before it continues. */
 export const resumeFlags = {
+  all: toggle("continue every unfinished run of the workspace, one after another", { inFiles: "never" }),
   yes: yesFlag,
   maxPrice: maxPriceFlag,
   ...serviceFlags,

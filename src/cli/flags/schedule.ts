@@ -1,7 +1,7 @@
-import { type FlagsOf, option, toggle } from "./definition.js";
+import { asChanges, type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
 import { logFlags, workspaceFlags } from "./shared.js";
-import { anyText, oneOf, pathName, portNumber } from "./values.js";
+import { anyText, oneOf, pathName, portNumber, repeated } from "./values.js";
 
 /** Flags of every command about schedules. */
 export const scheduleFlags = {
@@ -36,6 +36,17 @@ export const scheduleAddFlags = {
   ...runFlags,
 };
 export type ScheduleAddFlags = RunFlags & Omit<FlagsOf<typeof scheduleAddFlags>, "cron"> & { cron: string };
+
+/** What is not given stays as it was. */
+const { required: _, ...cron } = scheduleAddFlags.cron;
+export const scheduleEditFlags = {
+  unset: option("<flag>", "drop a flag of its runs, such as --unset max-credits; repeatable", repeated, {
+    inFiles: "never",
+  }),
+  ...asChanges({ ...scheduleAddFlags, cron }),
+  ...scheduleFlags,
+};
+export type ScheduleEditFlags = FlagsOf<typeof scheduleEditFlags>;
 
 export const scheduleRunFlags = {
   quiet: toggle("print nothing unless the run fails, as cron wants it"),

@@ -1,11 +1,18 @@
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, credits, inCredits, plus, showCredits } from "../../core/money.js";
+import {
+  type Credits,
+  credits,
+  inCredits,
+  noCredits,
+  plus,
+  priceText,
+  showCredits,
+} from "../../core/money.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Offer } from "../../job/orders/request.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
 import { count } from "../../text/amounts.js";
-import { alsoMade } from "../../text/reasons.js";
 import { terminalStyle } from "../../text/table.js";
 import type { PreparedRun } from "./job-options.js";
 import { confirmed, type YesQuestion } from "./question.js";
@@ -37,7 +44,7 @@ export async function askConsent(
   const { needed, within, after } = plan.money;
   const items = `${within < needed ? "up to " : ""}${count(toMake, "item")}`;
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
-  if (isWithin(flags, within)) return true;
+  if (isWithin(flags, within) || within === noCredits) return true;
   return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));
 }
 
@@ -64,12 +71,15 @@ export async function askPrice(
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) {
     if (items.length > 0) display.say(offerText(what, items, offered));
-    if (rest.items > 0) display.say(`${alsoMade(rest)}: ${inCredits(rest.credits)}`);
+    if (rest.items > 0)
+      display.say(
+        `continuing the run also submits ${count(rest.items, "other item")}, ${priceText(rest.credits)}`,
+      );
     if (note !== null) display.say(note);
   }
   display.end();
   const price = plus(offered, rest.credits);
-  if (isWithin(flags, price)) return true;
+  if (isWithin(flags, price) || price === noCredits) return true;
   return confirmed(
     flags,
     machine,

@@ -18,7 +18,7 @@ import { print } from "./print.js";
  * Does the work of a run and reports its end to everybody who follows it: the user, `--events` and every `--notify`.
  * A run that could not start is notified as well: a nightly job with a revoked key is what the user must hear about. A
  * mistake in the command, the settings or the manifest is not, unless a schedule started the run.
- * By then the workspace is free again. Returns or throws what the work did.
+ * By then the workspace is free again. Returns or throws what the work did. With `tell`, the caller prints the summary.
  */
 export async function followed(
   {
@@ -30,11 +30,12 @@ export async function followed(
   }: Pick<PreparedRun, "display" | "events" | "notifier" | "gallery" | "machine">,
   flags: CarryFlags,
   work: (show: (outcome: Outcome) => Promise<ExitName>) => Promise<ExitName>,
+  tell?: (facts: RunSummary) => void,
 ): Promise<ExitName> {
   let facts: RunSummary | null = null;
   try {
     const exit = await work(async (outcome) => {
-      const end = await showOutcome(outcome, flags, { display, machine });
+      const end = await showOutcome(outcome, flags, { display, machine }, tell);
       await events?.finish(end);
       facts = end.facts;
       return end.exit;
@@ -65,6 +66,7 @@ async function showOutcome(
   outcome: Outcome,
   flags: { json?: boolean; events?: boolean; quiet?: boolean },
   { display, machine }: { display: Display; machine: Machine },
+  tell: ((facts: RunSummary) => void) | undefined,
 ): Promise<RunEnd> {
   const { exit } = outcome.execution;
   const { left, ...made } = await summaryOf(outcome, machine.clock);
@@ -84,7 +86,8 @@ async function showOutcome(
   };
   // Cron sends mail about whatever is printed.
   const isSilent = flags.quiet && !flags.json && exit === "done";
-  if (!isSilent)
+  if (tell !== undefined) tell(facts);
+  else if (!isSilent)
     print(flags, { ...machine, stdout: stream }, "run", summaryJson(facts), (style) =>
       summarise(shown, style, machine.cwd),
     );

@@ -1,3 +1,4 @@
+import { credits } from "../../core/money.js";
 import type { Log } from "../../core/ports/send.js";
 import { type Events, openEvents } from "../../job/run/events.js";
 import type { JobOptions } from "../../job/run/run-job.js";
@@ -30,7 +31,7 @@ export interface PreparedRun {
 
 /** What `run` and `resume` have in common: the service, the workspace, and how progress is shown. */
 export async function jobOptions(
-  flags: CarryFlags & { gallery?: boolean },
+  flags: CarryFlags & { gallery?: boolean; maxPrice?: number },
   machine: Machine,
   workspace: Workspace,
 ): Promise<PreparedRun> {
@@ -40,7 +41,9 @@ export async function jobOptions(
   const stdout = machine.stdout.isTTY ? display.beside(machine.stdout) : machine.stdout;
   const log = await openLog(flags, { ...machine, stderr });
   const interrupt = machine.interrupt(() =>
-    display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),
+    display.say(
+      "interrupted: waiting for requests in flight. Press Ctrl-C again to quit now; items whose answers are lost may then be held.",
+    ),
   );
   const events = flags.events
     ? openEvents(workspace, clock, (event) => stdout.write(`${jsonText(event)}\n`))
@@ -64,6 +67,7 @@ export async function jobOptions(
     unreachableMs: flags.unreachableWait,
     ...(flags.work === false ? { work: false } : {}),
     ...dailyOf(flags),
+    maxPrice: flags.maxPrice === undefined ? null : credits(flags.maxPrice),
     agreeToForeignUse: (what) => agreesToForeignUse(what, flags, { machine, interrupt, display }),
     async onBegin(run) {
       const { id, jobName, options } = run;

@@ -1,4 +1,4 @@
-import { type Preview, writeGallery } from "../../job/archive/gallery.js";
+import { writeGallery } from "../../job/archive/gallery.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { galleryPage } from "../../report/gallery/document.js";
@@ -26,7 +26,6 @@ export function openLiveGallery(
   { clock, cwd }: Pick<Machine, "clock" | "cwd">,
   say: (line: string) => void,
 ): LiveGallery {
-  const previews = new Map<string, Preview>();
   let run: { id: number } | null = null;
   /** What was last seen of the run, and what the page shows. */
   let seen = "";
@@ -52,7 +51,6 @@ export function openLiveGallery(
         onProgress,
         picked: false,
         prices: false,
-        previews,
         render: galleryPage,
       });
       return page;

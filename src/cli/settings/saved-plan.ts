@@ -1,11 +1,12 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
 import { DamagedPlan, driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
 import { SavedItems } from "../../store/saved-items.js";
 import type { Flag } from "../../store/schedules.js";
+import { leavesReally } from "../../text/inside.js";
 import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
 import { agree, type FolderValue } from "../../trust/trust.js";
@@ -98,6 +99,7 @@ export async function writePlan(
   // Its user has just given these flags.
   const { sharedFolder, root } = workspaceOf({ workspace: how.workspace }, machine);
   agree(sharedFolder, root, writtenValues(how.flags, root, ""), clock.now());
+  agree(sharedFolder, dirname(path), placesOf(path, how), clock.now());
 }
 
 /** The saved plan in a file; null for any other file, such as a manifest. Throws EarlyExit for a damaged plan. */
@@ -191,6 +193,21 @@ export async function flagsOfPlan(
 export function planValues({ flags }: Pick<SavedPlan, "flags">, root: string): FolderValue[] {
   const given = flags.map(([name = "", value]): Flag => (value === undefined ? [name] : [name, value]));
   return writtenValues(given, root, "the saved plan");
+}
+
+/**
+ * The files and folders outside its own folder that a saved plan in `path` names. A run of it reads and changes them, and the
+ * plan may come from somebody else. The agreements belong to the plan's folder.
+ */
+export function placesOf(
+  path: string,
+  { manifest, workspace }: Pick<SavedPlan, "manifest"> & Partial<Pick<SavedPlan, "workspace">>,
+): FolderValue[] {
+  return Object.entries({ manifest, workspace }).flatMap(([setting, value]) =>
+    value !== undefined && leavesReally(dirname(path), value)
+      ? [{ setting, value, from: "the saved plan" }]
+      : [],
+  );
 }
 
 /**

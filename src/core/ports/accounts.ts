@@ -63,6 +63,10 @@ export interface Accounts extends PlacesPort {
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The list prices of models, as the service has just told them. A charge below a list price that has risen is forgotten. */
   listed(accountId: number, prices: ReadonlyMap<string, Credits>): Promise<void>;
+  /** Requests for these models leave out these defaults, because the service does not take them now. */
+  leftOut(accountId: number, params: Readonly<Record<string, readonly string[]>>): Promise<void>;
+  /** The defaults that requests of this machine have ever left out, by model of the account's service. */
+  everLeftOut(accountId: number): Promise<Map<string, Set<string>>>;
   /** The highest charge seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
   /**

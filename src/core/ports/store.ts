@@ -19,21 +19,6 @@ export interface AfterVerdict {
   isGivenUp?: boolean;
 }
 
-/** A picked item, and whether its row still asks for it. */
-export interface PickStanding {
-  itemId: number;
-  rowId: string;
-  job: string;
-  edition: string;
-  /** The key of the row's own item; the picked item is that item or a variant of it. */
-  originalKey: string;
-  /**
-   * `changed`: its row asks for a new version, which is not archived; `replaced`: the new version is archived; `removed`:
-   * the sheet has no such row.
-   */
-  now: "current" | "changed" | "replaced" | "removed";
-}
-
 export interface Store extends Orders {
   /** The job of that name, made when it is new. */
   job(name: string): Promise<Job>;
@@ -255,6 +240,8 @@ export interface Store extends Orders {
   moved(itemId: number, number: number, file: string): Promise<void>;
   /** One file of an archived item is gone: the item becomes ready to be downloaded again, which costs nothing. */
   lost(itemId: number, number: number): Promise<void>;
+  /** The files of archived items were removed for good. The items stay archived, with this check of each output. */
+  pruned(itemIds: readonly number[], change: { check: string; note: string }): Promise<void>;
   /** Every archived output, of one job or of all, from the oldest item to the newest and page by page. */
   archived(jobId?: number): AsyncIterable<readonly ArchivedOutput[]>;
   /** The same summed up by model. */
@@ -263,8 +250,6 @@ export interface Store extends Orders {
   filesOf(runId: number): Promise<{ made: number; files: number; bytes: number }>;
   /** Ids of the items that a person has picked. */
   picks(): Promise<Set<number>>;
-  /** The same with what became of their rows since, of one job or of all. */
-  pickStandings(jobId?: number): Promise<PickStanding[]>;
   /** Marks items as picked or not, and changes nothing else. */
   pick(change: { picked: readonly number[]; unpicked: readonly number[] }): Promise<void>;
   /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */

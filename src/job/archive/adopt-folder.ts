@@ -146,7 +146,12 @@ async function runFor(
   const unfinished = unfinishedOf(await store.runs(), plan.job, plan.edition);
   const { outFolder } = options.workspace;
   prepareOutFolder(jobFolder(unfinished ?? { outFolder, jobName: plan.job }));
-  if (unfinished) return unfinished;
+  const { leftOut } = plan;
+  await opened.account.accounts.leftOut(opened.account.accountId(), leftOut);
+  if (unfinished) {
+    await store.setRun(unfinished.id, { options: { ...unfinished.options, leftOut } });
+    return unfinished;
+  }
   const job = await store.job(plan.job);
   const { manifest, clock } = options;
   const { origin, sandbox } = connection;
@@ -158,7 +163,7 @@ async function runFor(
     edition,
     outFolder,
     // A redo of an adopted item runs with these options, so no cap may refuse it.
-    options: { ...nothingToSubmit, maxCredits: null, sandbox },
+    options: { ...nothingToSubmit, maxCredits: null, sandbox, leftOut },
   });
   await store.keepSheet(run.id, plan.sheet);
   await store.setRun(run.id, { state: "finished", exit: "done", endedAt: clock.now(), requests: 2 });

@@ -24,7 +24,7 @@ import { placed, type ReviewedName } from "../orders/review.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
-import { type StalePick, stalePicks } from "../workspace/stale-picks.js";
+import { lostPicksText } from "../workspace/lost-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import {
@@ -59,10 +59,10 @@ export interface Export {
   form: SheetForm;
   /** The files of the items. */
   files(): Promise<MadeItem["files"]>;
-  /** Picked files that are not in it although only what is picked was asked for: their rows were changed or removed. */
-  stalePicks: readonly StalePick[];
   /** An input file that the failed items name by a path; null if there is none. */
   localInput: string | null;
+  /** Which picks an export of the picked items lacks, in words; null if it lacks none. */
+  lostPicks: string | null;
 }
 
 export interface ExportOptions {
@@ -103,10 +103,9 @@ export async function exportFrom(
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const sheet = (await sheetOf(store, run)) ?? (await sheetFrom(store, run));
   const picks = await store.picks();
-  const stale = picked ? await stalePicks(store, run) : [];
   const variantsMax = await store.variantsMax(run.jobId);
   const rows = linesOf(() => rowsOf(store, run, sheet, variantsMax));
-  const chosen = await chosenOf(store, { run, sheet, rows, picks, stale }, options);
+  const chosen = await chosenOf(store, { run, sheet, rows, picks }, options);
   const isWhole = isEverything(selection) && !picked && options.reviewed === null;
   const shown = linesOf(async function* () {
     for await (const row of rows)
@@ -117,6 +116,7 @@ export async function exportFrom(
   return {
     run,
     runs,
+    lostPicks: picked ? await lostPicksText(store, run.jobId) : null,
     sheet: failed
       ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName, edition: run.edition }
       : filledSheet(
@@ -125,7 +125,6 @@ export async function exportFrom(
         ),
     form: (await openSource(run.manifest, {})).form ?? noForm,
     files: () => filesOf(shown),
-    stalePicks: stale,
     localInput: await firstLocal(retried),
   };
 }
@@ -135,7 +134,6 @@ interface Reading {
   sheet: KeptSheet;
   rows: Lines<RowOfItem>;
   picks: ReadonlySet<number>;
-  stale: readonly StalePick[];
 }
 
 /** An item in one of its rows. */
@@ -146,14 +144,13 @@ function inRow(id: number, row: number | null): string {
 /** The selected items in their rows, as `inRow` names them; null for all. Throws EarlyExit if none is selected. */
 async function chosenOf(
   store: Store,
-  { run, sheet, rows, picks, stale }: Reading,
+  { run, sheet, rows, picks }: Reading,
   { selection, failed, picked, reviewed, cwd }: Parameters<typeof exportFrom>[1],
 ): Promise<ReadonlyMap<string, Chosen> | null> {
   if (isEverything(selection) && !failed && !picked && reviewed === null) return null;
   const named = reviewed && (await namedIn(store, reviewed, cwd));
   const elsewhere = new Map(named);
-  const kind = failed ? "failed" : picked ? "picked" : reviewed === null ? null : "named";
-  const choice = new ItemChoice(run, selection, kind);
+  const choice = new ItemChoice(run, selection);
   const own = ownValues(sheet.columns, picks);
   let some = false;
   for await (const { made, number, cells } of rows) {
@@ -172,9 +169,14 @@ async function chosenOf(
         `${rowId} is not among the rows of run ${run.id}: it belongs to another job or edition, or is an earlier version of its row. Nothing was written.`,
       ),
     );
-  if (picked && !some) throw nothingPicked(`run ${run.id}`, run.options, stale);
+  if (picked && !some)
+    throw nothingPicked(`run ${run.id}`, run.options.sandbox, await lostPicksText(store, run.jobId));
   if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
-  return new Map(choice.chosen().map((each) => [inRow(each.id, each.row), each]));
+  return new Map(
+    choice
+      .chosen(picked ? "picked item" : failed ? "failed item" : "item")
+      .map((each) => [inRow(each.id, each.row), each]),
+  );
 }
 
 /** What a selection knows about an item besides its row: some of the added columns, under their names in the export. */

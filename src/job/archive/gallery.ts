@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
-import { loudnessOf } from "../../archive/check/loudness.js";
-import { type Thumbnail, thumbnailOf } from "../../archive/check/thumbnail.js";
 import { bucketAddress } from "../../archive/disk/bucket-disk.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
@@ -11,16 +10,19 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { inCredits } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
+import { madeWritable } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
 import { terminalText } from "../../text/terminal.js";
+import { leaves } from "../../text/within.js";
 import { writeWhole } from "../../whole-file.js";
 import { evidenceOf, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
-import { type StalePick, stalePicks } from "../workspace/stale-picks.js";
+import { lostPicks, lostPicksText, rowOf } from "../workspace/lost-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { nothingPicked, rowOf } from "./picks.js";
+import { nothingPicked } from "./picks.js";
+import { openPreviews, type Preview, type Previews } from "./previews.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -33,8 +35,8 @@ export interface GalleryOptions {
   picked: boolean;
   /** Show what each file cost. A page for a client has no prices. */
   prices: boolean;
-  /** What was made when the page was written before; new files are added to it. */
-  previews?: Map<string, Preview>;
+  /** The file, or the existing folder, where the page goes. Default: the job's folder. */
+  to?: string | undefined;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
 }
@@ -44,8 +46,8 @@ export interface Gallery {
   page: string;
   job: string;
   files: number;
-  /** Picks whose rows were changed or removed since; a page of picked files leaves them out. */
-  stalePicks: readonly Pick<StalePick, "rowId" | "reason">[];
+  /** Which picks a page of the picked files lacks, in words; null if it lacks none. */
+  lostPicks: string | null;
 }
 
 /** What the page holds, as it is embedded in it. */
@@ -82,15 +84,13 @@ export interface GalleryCard {
   isEarlier: boolean;
   /** A person has picked it; never set on a page that shows only picked files. */
   isPicked: boolean;
-  /** Why the pick of this item counts no more: its row was changed or removed. Null if it does. */
-  stalePick: string | null;
   state: "archived" | "waiting" | "approved" | "rejected" | "failed" | "held";
   file: GalleryFile | null;
   /** Why there is no file, and what can be done about it. */
   trouble: GalleryTrouble | null;
 }
 
-export interface GalleryFile {
+export interface GalleryFile extends Preview {
   /** Relative to the page, with `/` between segments. */
   path: string;
   /** Where it is, if a bucket has it instead of this disk: `s3://…`. A page cannot show it. */
@@ -98,11 +98,8 @@ export interface GalleryFile {
   mime: string;
   bytes: number;
   savedAt: number;
-  thumbnail: Thumbnail | null;
   /** Why it is not proven to be whole, if a person accepted it as it came. */
   unproven: string | null;
-  /** The outline of a sound, from 0 to 100. */
-  loudness: readonly number[] | null;
   /** Null if prices are not shown, and for files without a cost of their own. */
   price: string | null;
 }
@@ -113,9 +110,6 @@ interface GalleryTrouble {
   evidence: string | null;
   commands: readonly string[];
 }
-
-/** What the page shows of a file before it is opened. */
-export type Preview = Pick<GalleryFile, "thumbnail" | "loudness">;
 
 /** The names of the pages in a job's folder. */
 const pageName = "gallery.html";
@@ -132,43 +126,69 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const picks = await store.picks();
-    const stale = await stalePicks(store, { jobId: run.jobId });
-    const stalePickOf = new Map(stale.map(({ itemId, reason }) => [itemId, reason]));
-    const isWanted = (id: number) => !options.picked || (picks.has(id) && !stalePickOf.has(id));
+    const lost = options.picked ? await lostPicks(store) : new Map();
+    const lostText = options.picked ? await lostPicksText(store, run.jobId) : null;
+    const isWanted = ({ id }: Item) => !options.picked || (picks.has(id) && !lost.has(id));
     const outputs: ArchivedOutput[] = [];
     for await (const page of store.archived(run.jobId))
       for (const output of page)
-        if (jobFolder(output) === folder && isWanted(output.item.id)) outputs.push(output);
-    if (options.picked && outputs.length === 0) throw nothingPicked(`job ${run.jobName}`, run.options, stale);
+        if (jobFolder(output) === folder && isWanted(output.item)) outputs.push(output);
+    if (options.picked && outputs.length === 0)
+      throw nothingPicked(`job ${run.jobName}`, run.options.sandbox, lostText);
+    const path = pagePath(folder, options);
+    const pageFolder = dirname(path);
     const troubled = options.picked ? [] : (await store.itemsOf(run.jobName)).filter(isInTrouble);
     const things = [...outputs, ...troubled.map((item) => ({ item, number: 1 }))];
     const flags = run.options.sandbox ? " --sandbox" : "";
-    const cards = await cardsOf(inSheetOrder(things), {
-      ...options,
-      store,
-      folder,
-      picks,
-      stalePickOf,
-      flags,
+    await inFolder(path, options, async () => {
+      const previews = await openPreviews(pageFolder);
+      const making = { ...options, store, folder, pageFolder, picks, flags, previews };
+      const cards = await cardsOf(inSheetOrder(things), making);
+      if (!options.picked && pageFolder === folder) await previews.keep(outputs);
+      const page = options.render({
+        job: run.jobName,
+        madeAt: clock.now(),
+        key: await keyOf(store, run),
+        flags,
+        isForClient: options.picked,
+        cards,
+      });
+      await writeWhole(path, page);
     });
-    const page = options.render({
-      job: run.jobName,
-      madeAt: clock.now(),
-      key: await keyOf(store, run),
-      flags,
-      isForClient: options.picked,
-      cards,
-    });
-    await nodeDisk.makeFolder(folder);
-    const path = join(folder, options.picked ? pickedPageName : pageName);
-    await writeWhole(path, page);
-    return {
-      page: path,
-      job: run.jobName,
-      files: outputs.length,
-      stalePicks: stale.map(({ rowId, reason }) => ({ rowId, reason })),
-    };
+    return { page: path, job: run.jobName, files: outputs.length, lostPicks: lostText };
   });
+}
+
+function pagePath(folder: string, { to, picked }: Pick<GalleryOptions, "to" | "picked">): string {
+  const name = picked ? pickedPageName : pageName;
+  if (to === undefined) return join(folder, name);
+  if (statSync(to, { throwIfNoEntry: false })?.isDirectory()) return join(to, name);
+  if (/\.html?$/i.test(to)) return to;
+  throw new EarlyExit("usage", `--to: expected a folder, or a file whose name ends with .html, got ${to}`);
+}
+
+/**
+ * Makes a page in its folder. Throws EarlyExit where no file can be written, as for a colleague who may only read the workspace.
+ */
+async function inFolder(
+  path: string,
+  { to }: Pick<GalleryOptions, "to">,
+  make: () => Promise<void>,
+): Promise<void> {
+  const folder = dirname(path);
+  try {
+    await nodeDisk.makeFolder(folder);
+    accessSync(folder, constants.W_OK);
+    await make();
+  } catch (error) {
+    const { code, syscall, path: at = folder } = error as NodeJS.ErrnoException;
+    if (syscall === undefined || leaves(folder, at)) throw error;
+    const other = to === undefined ? "write the page elsewhere with --to FOLDER" : "choose another place";
+    throw new EarlyExit(
+      "usage",
+      `${path} cannot be written (${code}). Either ${madeWritable(code, folder)}, or ${other}.`,
+    );
+  }
 }
 
 /** Failed items whose rows are still in the manifest, and held ones. */
@@ -213,14 +233,16 @@ function inSheetOrder(things: readonly Thing[]): Thing[] {
 interface Making extends GalleryOptions {
   store: Store;
   folder: string;
+  /** Where the page is. */
+  pageFolder: string;
   picks: ReadonlySet<number>;
-  stalePickOf: ReadonlyMap<number, string>;
+  previews: Previews;
   /** What is typed after a command to mean this workspace. */
   flags: string;
 }
 
 async function cardsOf(things: readonly Thing[], making: Making): Promise<GalleryCard[]> {
-  const { picked, picks, stalePickOf, signal, onProgress } = making;
+  const { picked, picks, signal, onProgress } = making;
   const columns = differingColumns(things);
   const cards: GalleryCard[] = [];
   const files = previewsOf(things, making);
@@ -242,7 +264,6 @@ async function cardsOf(things: readonly Thing[], making: Making): Promise<Galler
       variant,
       isEarlier: vanished,
       isPicked: !picked && picks.has(item.id),
-      stalePick: stalePickOf.get(item.id) ?? null,
       state: stateOf(item, picked),
       file: isFile ? ((await files.next()).value ?? null) : null,
       trouble: isFile ? null : await troubleOf(item, making),
@@ -276,19 +297,19 @@ function stateOf({ state, approval }: Item, isForClient: boolean): GalleryCard["
   return isForClient ? "archived" : (approval ?? "archived");
 }
 
-async function fileOf(output: ArchivedOutput, { folder, prices, previews }: Making): Promise<GalleryFile> {
-  const { file, bucket, mime, bytes, savedAt, sha256, charged, number, check } = output;
+async function fileOf(
+  output: ArchivedOutput,
+  { folder, pageFolder, prices, previews }: Making,
+): Promise<GalleryFile> {
+  const { file, bucket, mime, bytes, savedAt, charged, number, check } = output;
   const unproven = isAccepted(check) ? check : null;
   const isAway = bucket != null && (await nodeDisk.size(join(folder, file))) === null;
   const address = isAway ? bucketAddress(bucket, folder, file) : null;
-  const preview = previews?.get(sha256) ?? {
-    thumbnail: mime.startsWith("image/") ? await thumbnailOf(nodeDisk, folder, output) : null,
-    loudness: mime.startsWith("audio/") ? await loudnessOf(nodeDisk, folder, output) : null,
-  };
-  previews?.set(sha256, preview);
+  const path = relative(pageFolder, join(folder, file)).split(sep).join("/");
+  const preview = await previews.of({ ...output, file: path });
   // The price is the task's, not each file's.
   const price = prices && number === 1 && charged !== null ? inCredits(charged) : null;
-  return { path: file, address, mime, bytes, savedAt, unproven, ...preview, price };
+  return { path, address, mime, bytes, savedAt, unproven, ...preview, price };
 }
 
 async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryTrouble> {

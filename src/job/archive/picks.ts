@@ -1,15 +1,15 @@
 import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { prunedNote } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
-import { rowIdOf } from "../../core/variant.js";
+import type { Item, Run } from "../../core/ports/store.js";
 import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "../orders/item-named.js";
 import { type ItemName, placed } from "../orders/review.js";
 import { mustHaveRuns } from "../workspace/history.js";
-import { type StalePick, stalePicks, stalePicksLines } from "../workspace/stale-picks.js";
+import { type LostPick, lostPicks, pickedItems, rowInWorkspace } from "../workspace/lost-picks.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { pathOf } from "./find.js";
@@ -60,9 +60,7 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     for (const other of undo || also ? [] : before.filter(({ id }) => !named.has(id)))
       others.set(rowInWorkspace(other), [...(others.get(rowInWorkspace(other)) ?? []), other]);
     const replaced = (item: Item) => others.get(rowInWorkspace(item)) ?? [];
-    const [picked, unpicked] = undo
-      ? [[], await marked(store, items, before)]
-      : [items, items.flatMap(replaced)];
+    const [picked, unpicked] = undo ? [[], items] : [items, items.flatMap(replaced)];
     await store.pick({ picked: picked.map(({ id }) => id), unpicked: unpicked.map(({ id }) => id) });
     const runs = await store.runs();
     const decided = (some: readonly Item[], decision: RecordedDecision["decision"]) =>
@@ -73,18 +71,9 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     ]);
     return items.map((item) => ({
       rowId: item.rowId,
-      before: had.has(item.id) || unpicked.some((other) => rowInWorkspace(other) === rowInWorkspace(item)),
+      before: had.has(item.id),
       insteadOf: replaced(item).map(({ rowId }) => rowId),
     }));
-  });
-}
-
-/** The items that lose their marks: a name means the newest version of a row, and the mark may be on an earlier one. */
-async function marked(store: Store, items: readonly Item[], picked: readonly Item[]): Promise<Item[]> {
-  const stale = new Set((await stalePicks(store)).map(({ itemId }) => itemId));
-  return items.flatMap((item) => {
-    if (picked.some(({ id }) => id === item.id)) return [item];
-    return picked.filter((other) => stale.has(other.id) && rowInWorkspace(other) === rowInWorkspace(item));
   });
 }
 
@@ -97,8 +86,8 @@ export interface PickedItem {
   prompt: string | null;
   /** Absolute paths; none while its files are lost. */
   files: readonly string[];
-  /** Why no export has it; null if its row still asks for it. */
-  stale: string | null;
+  /** Its row asks for something else now, or is gone; null while it is its row's. */
+  lost: LostPick | null;
 }
 
 /** All picked items, in the order of the archive. Throws EarlyExit if there are no runs. */
@@ -107,10 +96,10 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
   return withStore(workspace, clock, async (store) => {
     const runs = await store.runs();
     const picked = await pickedItems(store);
-    const stale = new Map((await stalePicks(store)).map(({ itemId, reason }) => [itemId, reason]));
     const files = new Map<number, string[]>(picked.map(({ id }) => [id, []]));
     for await (const page of store.archived())
       for (const output of page) files.get(output.item.id)?.push(pathOf(output));
+    const lost = await lostPicks(store);
     return picked.map((item) => ({
       rowId: item.rowId,
       job: jobNameOf(item, runs),
@@ -118,34 +107,25 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
       model: item.model,
       prompt: item.prompt,
       files: files.get(item.id) ?? [],
-      stale: stale.get(item.id) ?? null,
+      lost: lost.get(item.id) ?? null,
     }));
   });
 }
 
 /** Refuses to write an export or a page without anything on it. */
-export function nothingPicked(
-  where: string,
-  { sandbox }: { sandbox: boolean },
-  stale: readonly StalePick[],
-): EarlyExit {
-  const why = stale.length === 0 ? "" : `: ${stalePicksLines(stale).join("; ")}`;
+export function nothingPicked(where: string, sandbox: boolean, lost: string | null): EarlyExit {
   return new EarlyExit(
     "usage",
-    `no item of ${where} is picked${why}. Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
+    `no item of ${where} is picked.${lost === null ? "" : ` ${lost}.`} Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
   );
 }
 
-/** The name that an item, its variants and their earlier versions have in common within a job. */
-export function rowOf(item: Pick<Item, "edition" | "rowId" | "variant">): string {
-  return JSON.stringify([item.edition, rowIdOf(item)]);
-}
-
-function rowInWorkspace(item: Item): string {
-  return `${item.jobId} ${rowOf(item)}`;
-}
-
-function mustBeArchived({ state, rowId }: Item, name: ItemName): void {
+function mustBeArchived({ state, rowId, note }: Item, name: ItemName): void {
+  if (state === "archived" && note?.startsWith(prunedNote))
+    throw new EarlyExit(
+      "usage",
+      placed(name, `${terminalText(rowId)} cannot be picked: ${note}. Nothing was changed.`),
+    );
   if (state === "archived") return;
   throw new EarlyExit(
     "usage",
@@ -154,12 +134,6 @@ function mustBeArchived({ state, rowId }: Item, name: ItemName): void {
       `${terminalText(rowId)} is ${state}, and only archived items can be picked. Nothing was changed.`,
     ),
   );
-}
-
-async function pickedItems(store: Store): Promise<Item[]> {
-  const items: Item[] = [];
-  for (const id of await store.picks()) items.push(await store.item(id));
-  return items;
 }
 
 function jobNameOf({ jobId }: Item, runs: readonly Run[]): string {

@@ -34,7 +34,7 @@ export function retryFailed(
           : `${count(failed.length, "item")} failed for other reasons`;
       throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
     }
-    const items = await selectItems(store, run, ofKind, selection, "failed");
+    const items = await selectItems(store, run, ofKind, selection);
     const agreed = sumOf(items.map(({ price }) => price));
     return { run, offered: items, order: { do: "retry", items: items.map(({ id }) => id), agreed } };
   };
@@ -56,11 +56,7 @@ export function redoItems(names: readonly ItemName[], selection: Selection, cwd:
 
 async function selected(store: Store, selection: Selection): Promise<{ run: Run; items: Item[] }> {
   const run = await newestRun(undefined)(store);
-  const kind = selection.onlyFailed ? "failed" : "archived";
-  return {
-    run,
-    items: await selectItems(store, run, await redoable(store, run, selection), selection, kind),
-  };
+  return { run, items: await selectItems(store, run, await redoable(store, run, selection), selection) };
 }
 
 async function named(
@@ -71,7 +67,7 @@ async function named(
 ): Promise<{ run: Run; items: Item[] }> {
   const items = eachOnce(await Promise.all(names.map((name) => itemNamed(store, name, cwd))));
   const run = await newestRunOf(store, items);
-  return { run, items: await selectItems(store, run, items, selection, "named") };
+  return { run, items: await selectItems(store, run, items, selection) };
 }
 
 /** The items that a selection chooses from: archived or failed ones. */

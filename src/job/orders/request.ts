@@ -31,19 +31,15 @@ export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 /** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
-/**
- * The selected ones of these items of a run, by the cells of all rows that they stand for. `kind` says which items they
- * are, such as `failed`. Throws EarlyExit if there is none.
- */
+/** The selected items of a run, by the cells of all rows that they stand for. Throws EarlyExit if there is none. */
 export async function selectItems(
   store: Store,
   run: Run,
   items: readonly Item[],
   selection: Selection,
-  kind: string,
 ): Promise<Item[]> {
   if (isEverything(selection)) return [...items];
-  const choice = new ItemChoice(run, selection, kind);
+  const choice = new ItemChoice(run, selection);
   const variants = await store.variantsMax(run.jobId);
   const byKey = new Map(items.map((item) => [item.key, item]));
   const unseen = new Set(items);
@@ -82,13 +78,10 @@ export class ItemChoice {
   private readonly matches: ReturnType<typeof matcherOf>;
   private readonly keys: KeyWatch;
   private readonly matching: (Selectable & Chosen)[] = [];
-  private seen = 0;
 
   constructor(
     private readonly run: Run,
     private readonly selection: Selection,
-    /** Of which items these are, such as `failed`. */
-    private readonly kind: string | null,
   ) {
     this.matches = matcherOf(selection);
     this.keys = new KeyWatch(selection);
@@ -96,31 +89,22 @@ export class ItemChoice {
 
   /** `more` are columns besides the cells of the item's row. */
   see(item: Item, more: Readonly<Record<string, string>> = {}, row?: RowOfSheet): void {
-    this.seen++;
     const { number, name, failed, values } = selectableItem(item, more, row);
     this.keys.see(values);
     if (this.matches({ number, values }))
       this.matching.push({ id: item.id, row: row?.number ?? null, number, name, failed, values: noValues });
   }
 
-  /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. */
-  chosen(): readonly Chosen[] {
-    const { run, selection, kind } = this;
-    if (this.seen === 0)
-      throw new EarlyExit(
-        "usage",
-        `run ${run.id} has no ${kind === null ? "" : `${kind} `}item to select from`,
-      );
+  /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. `what` they all are. */
+  chosen(what = "item"): readonly Chosen[] {
+    const { run, selection } = this;
     for (const { key, near } of this.keys.unknown()) {
       const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
       throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
     }
     const chosen = select(this.matching, { ...selection, filters: [], range: null });
     if (chosen.length === 0)
-      throw new EarlyExit(
-        "usage",
-        `no ${kind === null ? "" : `${kind} `}item of run ${run.id} is selected by ${selectionText(selection)}`,
-      );
+      throw new EarlyExit("usage", `no ${what} of run ${run.id} is selected by ${selectionText(selection)}`);
     return chosen;
   }
 }
@@ -145,16 +129,13 @@ export function eachOnce(named: readonly Item[]): Item[] {
 export interface PlannedRest {
   items: number;
   credits: Credits;
-  /** The row ids of all of them, if they are few and wait for nothing. */
-  rowIds: readonly string[];
 }
 
-const noRest: PlannedRest = { items: 0, credits: noCredits, rowIds: [] };
-const restNamedMax = 3;
+const noRest: PlannedRest = { items: 0, credits: noCredits };
 
 /** A cancelled run submits nothing but what is ordered. With an order, items that wait for its items are made as well. */
 export async function plannedRest(
-  store: Pick<Store, "waiting" | "counts" | "blockedRest" | "items">,
+  store: Pick<Store, "waiting" | "counts" | "blockedRest">,
   run: Run,
   order?: ItemOrder,
 ): Promise<PlannedRest> {
@@ -164,12 +145,9 @@ export async function plannedRest(
   // A variant takes the place of no item.
   const again = order === undefined || order.do === "redo" ? [] : order.items;
   const released = blocked === 0 ? noRest : await store.blockedRest(run.id, again);
-  const planned = groups.reduce((sum, group) => sum + group.items, 0);
-  const isNamed = released.items === 0 && planned > 0 && planned <= restNamedMax;
   return {
-    items: planned + released.items,
+    items: groups.reduce((sum, group) => sum + group.items, released.items),
     credits: sumOf([...groups, released].map(({ credits }) => credits)),
-    rowIds: isNamed ? (await store.items(run.id, ["planned"])).map(({ rowId }) => rowId) : [],
   };
 }
 

@@ -70,8 +70,8 @@ export interface RestPaid {
 
 /** Whether items of a run were paid for since it began. Null if none was, and for a rehearsal. */
 export async function restPaidAlready(
-  account: Pick<OpenAccount, "spendLog">,
-  store: Pick<Store, "made" | "madeElsewhere" | "attemptOfEntry">,
+  account: Pick<OpenAccount, "spendLog" | "accounts" | "accountId">,
+  store: Pick<Store, "items" | "priceGroups" | "has" | "madeElsewhere" | "attemptOfEntry">,
   run: Run,
 ): Promise<RestPaid | null> {
   const made = await store.madeElsewhere(run.id);

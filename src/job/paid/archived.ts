@@ -2,12 +2,13 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { type IndexLine, indexName, JobIndex } from "../../archive/index-file.js";
-import { normalText, priceGroup } from "../../core/identity.js";
+import { type IndexLine, indexName, isPruned, JobIndex } from "../../archive/index-file.js";
+import { normalText, priceGroup, shortId } from "../../core/identity.js";
 import { inCredits } from "../../core/money.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { indexFiles } from "../workspace/history.js";
+import { paidStates } from "./other-jobs.js";
 import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
@@ -38,9 +39,12 @@ export async function inArchive(
   const unknown = async ({ line, folder }: Line) => {
     // The history knows the file: another request followed its task, or it is another job's in the same folder.
     if (line.task !== "" && (await store?.find(line.task))?.length) return undefined;
+    // What was adopted has no task.
+    const known = line.task === "" ? ((await store?.find(shortId(line.key))) ?? []) : [];
+    if (known.some(({ key, state }) => key === line.key && paidStates.includes(state))) return undefined;
     // Once the history is back, --missing decides about these.
     const isGone = line.bucket === undefined && !existsSync(join(folder, line.file));
-    return isGone && line.task === "" ? undefined : { line, folder, isGone };
+    return isGone && line.task === "" && !isPruned(line.check) ? undefined : { line, folder, isGone };
   };
   return {
     has(item) {

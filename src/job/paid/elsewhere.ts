@@ -11,6 +11,7 @@ import type { OpenAccount } from "../workspace/account.js";
 import { hasId } from "../workspace/identity.js";
 import { markerName } from "../workspace/workspace.js";
 import type { KnownItems, PaymentSource, Question } from "./question.js";
+import { restKeys } from "./rest-keys.js";
 
 /**
  * What the spend log of this machine knows of items, beyond what the workspace's history knows: the workspace was deleted
@@ -152,23 +153,33 @@ function dateOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Items of a run that another workspace has paid for, or may have, since the run began. Null if there are none. */
+/**
+ * Items of a run that another workspace, or another job under another catalogue, has paid for, or may have, since the run
+ * began. Null if there are none.
+ */
 export async function paidMeanwhile(
-  account: Pick<OpenAccount, "spendLog">,
-  store: Pick<Store, "made" | "attemptOfEntry">,
-  { id, jobId, startedAt }: Pick<Run, "id" | "jobId" | "startedAt">,
+  account: Pick<OpenAccount, "spendLog" | "accounts" | "accountId">,
+  store: Pick<Store, "items" | "priceGroups" | "has" | "attemptOfEntry">,
+  run: Run,
 ): Promise<{ items: Item[]; root: string } | null> {
+  const left = await restKeys(account, store, run);
   const found = new Map<string, { item: Item; root: string }>();
-  for await (const page of account.spendLog.paidElsewhere(startedAt)) {
-    const byKey = new Map(page.map((entry) => [entry.itemKey, entry]));
-    for (const { item } of await store.made(jobId, [...byKey.keys()])) {
-      const entry = byKey.get(item.key);
-      const isLeft = item.state === "planned" || item.state === "blocked";
-      if (entry === undefined || item.runId !== id || !isLeft) continue;
+  const others = account.spendLog.paidElsewhere(run.startedAt);
+  for await (const page of others)
+    for (const { itemKey, entry, root } of page) {
+      const item = left.get(itemKey);
       // A copy that became independent knows the requests of before.
-      if ((await store.attemptOfEntry(entry.entry)) === null) found.set(item.key, { item, root: entry.root });
+      if (item !== undefined && (await store.attemptOfEntry(entry)) === null)
+        found.set(item.key, { item, root });
     }
-  }
+  // Another job's items under the same keys are known to the history.
+  if ([...left].some(([key, item]) => key !== item.key))
+    for await (const page of account.spendLog.paidElsewhere(run.startedAt, true))
+      for (const { itemKey, entry, root } of page) {
+        const item = left.get(itemKey);
+        if (item === undefined || itemKey === item.key || (await store.has(run.jobId, itemKey))) continue;
+        if ((await store.attemptOfEntry(entry)) !== null) found.set(item.key, { item, root });
+      }
   const all = [...found.values()].toSorted((a, b) => a.item.position - b.item.position);
   const [first] = all;
   return first === undefined ? null : { items: all.map(({ item }) => item), root: first.root };

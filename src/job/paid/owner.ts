@@ -5,7 +5,8 @@ import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { paidStates } from "./other-jobs.js";
-import type { AskedPlan, KnownItems, PaymentSource, Question, Who } from "./question.js";
+import type { Who } from "./planned-keys.js";
+import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
 /** The run that the next run of this job and edition would continue, of any user. */
 export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {

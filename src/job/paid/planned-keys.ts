@@ -2,7 +2,13 @@ import { itemKeys } from "../../core/identity.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { Run } from "../../core/ports/store.js";
 import { contentsOf } from "../../plan/items.js";
-import type { AskedPlan, Who } from "./question.js";
+import type { Plan } from "../../plan/plan.js";
+
+/** An account: a user at a service. */
+export interface Who {
+  user: string;
+  origin: string;
+}
 
 /** What a key that is on record somewhere is in a plan. */
 export interface Planned {
@@ -21,7 +27,7 @@ export class PlannedKeys {
   private readonly others = new Map<string, Planned>();
 
   constructor(
-    { items, edition, otherParams }: Pick<AskedPlan, "items" | "edition" | "otherParams">,
+    { items, edition, otherParams }: Pick<Plan, "items" | "edition" | "otherParams">,
     private readonly draft: Pick<Draft, "holds">,
     private readonly who: Who,
     runs: readonly Pick<Run, "accountId" | "origin">[],

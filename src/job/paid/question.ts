@@ -5,13 +5,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
-import type { PlannedKeys } from "./planned-keys.js";
-
-/** An account: a user at a service. */
-export interface Who {
-  user: string;
-  origin: string;
-}
+import type { PlannedKeys, Who } from "./planned-keys.js";
 
 /**
  * One question before money: was this paid for already? The workspace's history answers it for its own items, by their

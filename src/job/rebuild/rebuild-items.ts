@@ -9,6 +9,7 @@ import {
   type IndexLine,
   identityOf,
   indexName,
+  isPruned,
   JobIndex,
   withoutExtension,
 } from "../../archive/index-file.js";
@@ -96,9 +97,11 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
     const ofItem = history.outputs.get(line.key) ?? [];
     // If several folders have the file, as in a copy of the archive, the first counts.
     if (ofItem.some((known) => known.folder === folder && identityOf(known) === identityOf(line))) continue;
-    // Only `verify` reads buckets.
+    // Only `verify` reads buckets. What was pruned was made, and is not to be made or downloaded again.
     const isIntact =
-      line.bucket !== undefined || (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
+      line.bucket !== undefined ||
+      isPruned(line.check) ||
+      (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
     const output = { ...line, outFolder, folder };
     if (isIntact) history.outputs.set(line.key, [...ofItem, output]);
     else history.missing.push(output);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { isPruned, noteOfPruned } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import type { Verdict } from "../../core/charges/readings.js";
 import type { ItemEvent } from "../../core/item.js";
@@ -214,10 +215,16 @@ async function restoredItem(found: FoundItem, options: RestoreOptions): Promise<
     attempts,
     files: lines.map((line) => fileOf(line, options.now)),
     events,
-    note: lines.length === 0 ? (last?.message ?? null) : task ? null : "made elsewhere",
+    note:
+      lines.length === 0 ? (last?.message ?? null) : (prunedNote(lines) ?? (task ? null : "made elsewhere")),
     failureKind: lines.length === 0 ? failureKind : null,
     ...found.decided,
   };
+}
+
+function prunedNote(lines: readonly ArchivedLine[]): string | null {
+  const pruned = lines.find(({ check }) => isPruned(check));
+  return pruned === undefined ? null : noteOfPruned(pruned.check);
 }
 
 /** One for each number. An attempt that is in no receipt counts as one without an answer. */

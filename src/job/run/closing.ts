@@ -9,7 +9,6 @@ import type { Forecast } from "../../core/pace/forecast.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { freeSlots, nextSendAt, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
-import type { WrongRows } from "../../plan/plan.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import type { Gate } from "../../run/gate/gate.js";
 import { count } from "../../text/amounts.js";
@@ -17,7 +16,6 @@ import type { BlockedReason } from "../workspace/blocked.js";
 import type { WaitingItem } from "../workspace/evidence.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import type { SpentIn } from "../workspace/spent.js";
-import type { StalePick } from "../workspace/stale-picks.js";
 import type { ItemFailure } from "../workspace/status.js";
 
 export interface Execution {
@@ -50,8 +48,8 @@ export interface RunSummary extends SpentIn {
   sandbox: boolean;
   exit: ExitName;
   counts: Readonly<Record<ItemState, number>>;
-  /** Invalid rows, and invalid combinations of other rows, that were left out; null if there are none. */
-  skipped: (WrongRows & { file: string }) | null;
+  /** Invalid rows that were left out; null if there are none. */
+  skipped: { rows: number; combinations: number; file: string } | null;
   /** Items that were archived before this execution began. */
   before: number;
   failures: readonly ItemFailure[];
@@ -63,8 +61,6 @@ export interface RunSummary extends SpentIn {
   blocked: readonly BlockedReason[];
   /** Row ids of archived items that wait for a person's approval. */
   awaiting: readonly string[];
-  /** Picks of the job's edition whose rows were changed or removed since. */
-  stalePicks: readonly Pick<StalePick, "rowId" | "reason">[];
   /** When the first overdue task is polled again (UTC ms); null if there is none. */
   nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */

@@ -4,7 +4,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { BucketError } from "../../bucket/bucket.js";
 import { WakeSignal } from "../../clock.js";
-import { balanceTold, noCredits } from "../../core/money.js";
+import { balanceTold, type Credits, noCredits, plus } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/quota.js";
@@ -38,6 +38,8 @@ export interface ExecuteOptions extends AccountReading, OutputsOptions {
   fetchOnly?: boolean;
   /** Why nothing is bought before a person agrees; null if everything is agreed to. */
   notAgreed?: string | null;
+  /** The most that this execution may add to what the run has committed; null for any amount. */
+  maxPrice?: Credits | null;
   /** The balance does not cover all planned items. */
   inOrder: boolean;
   /** Items that were left out because the credits do not cover them. */
@@ -53,7 +55,10 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const bell = new WakeSignal();
   const outputs = await openOutputs(options, () => bell.ring());
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
-  const session = openSession(portsOf(options, { outputs, bell, lanes }), settingsOf(options, lanes));
+  const session = openSession(
+    portsOf(options, { outputs, bell, lanes }),
+    settingsOf(options, lanes, await priceCapOf(options)),
+  );
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
   else if (options.notAgreed)
     session.gate.stop("agreement", `${options.notAgreed}. What is paid for was collected`);
@@ -139,7 +144,14 @@ function portsOf(
   };
 }
 
-function settingsOf(options: ExecuteOptions, lanes: number): RunSettings {
+/** The most that the run may have committed at the end of this execution. */
+async function priceCapOf({ opened, run, maxPrice = null }: ExecuteOptions): Promise<Credits | null> {
+  if (maxPrice === null) return null;
+  const { charged, pending } = await opened.store.spending(run.id, {});
+  return plus(plus(charged, pending), maxPrice);
+}
+
+function settingsOf(options: ExecuteOptions, lanes: number, priceCap: Credits | null): RunSettings {
   const { run, clock, inOrder, unreachableMs } = options;
   return {
     run,
@@ -148,6 +160,7 @@ function settingsOf(options: ExecuteOptions, lanes: number): RunSettings {
     polls: Math.max(pollsAtOnce, lanes),
     downloads: run.options.downloads,
     maxCredits: run.options.maxCredits,
+    priceCap,
     modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
     keep: keepOf(options),
     daily: run.options.dailyCredits ?? null,

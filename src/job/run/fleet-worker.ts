@@ -124,6 +124,7 @@ async function untilStopped(
   worker: Worker,
 ): Promise<void> {
   let pauseMs = watchMs;
+  let told: string | null = null;
   while (!stop.aborted && !worker.isElsewhere) {
     await clock.sleep(pauseMs, stop);
     if (stop.aborted || does === "archive") continue;
@@ -131,15 +132,15 @@ async function untilStopped(
       const run = await orphanedRun(workspace, clock);
       if (run !== null) await takeOver(run);
       pauseMs = watchMs;
+      told = null;
     } catch (error) {
-      if (error instanceof EarlyExit && error.exit === "usage") {
-        await worker.drain();
-        throw error;
-      }
       // Another worker was faster.
       if (error instanceof EarlyExit && error.exit === "locked") continue;
       pauseMs = Math.min(2 * pauseMs, watchMsMax);
-      log.warn({ error: (error as Error).message }, "no run can be continued for now");
+      // It may be the service's mistake, or about one run, and the downloads of others go on. The same reason is told once.
+      const reason = (error as Error).message;
+      if (reason !== told) log.warn({}, `no run can be continued for now: ${reason}`);
+      told = reason;
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
-import { indexName } from "../../archive/index-file.js";
+import { indexName, isPruned, JobIndex } from "../../archive/index-file.js";
 import { unwritableFolder, unwritableNames } from "../../archive/writable.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -39,7 +39,7 @@ import { isOwn, unfinishedOf } from "../paid/owner.js";
 import { PlannedKeys } from "../paid/planned-keys.js";
 import type { Question } from "../paid/question.js";
 import type { OpenAccount } from "../workspace/account.js";
-import { picksToReplace } from "../workspace/stale-picks.js";
+import { lostPicksText, picksToReplace } from "../workspace/lost-picks.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { checkPublish } from "./publish-check.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
@@ -110,15 +110,15 @@ export async function prepare(given: PrepareOptions): Promise<PreparedPlan> {
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
   const who = { user: reading.me.user.id, origin: given.origin };
-  const keysOf = (plan: Plan) => new PlannedKeys(plan, asked.draft, who, runs);
-  const known = { who, runs, keys: keysOf(plan), guessed: null };
+  const plannedKeys = (plan: Plan) => new PlannedKeys(plan, asked.draft, who, runs);
+  const known = { who, runs, keys: plannedKeys(plan), guessed: null };
   if (job !== null || store === null) return { plan: await asPaid(plan, asked, known), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, known.keys);
   if (note === null) return { plan: await asPaid(plan, asked, { ...known, guessed: finding }), ...reading };
   options.draft.clear();
   const other = await planAs(asked, await openedFor(options), name, runs);
   const continued = { ...other, notes: [note, ...other.notes] };
-  return { plan: await asPaid(continued, asked, { ...known, keys: keysOf(other) }), ...reading };
+  return { plan: await asPaid(continued, asked, { ...known, keys: plannedKeys(other) }), ...reading };
 }
 
 /** The plan, with what is known of its items beyond the history: they may be paid for already. */
@@ -206,10 +206,15 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     edition,
     existing: store ? { [Symbol.asyncIterator]: () => store.history(name)[Symbol.asyncIterator]() } : [],
     ...(store ? { groups: () => store.priceGroups(name, edition) } : {}),
-    leftOut: leftOutBy(runs.filter((run) => run.jobName === name && run.edition === edition)),
+    leftOut: leftOutOfJob(runs.filter((run) => run.jobName === name && run.edition === edition)),
     others: {
-      groups: async () => [...((await store?.priceGroups(null, edition)) ?? []), ...charges.keys()],
-      leftOut: leftOutBy(runs),
+      groups: async () => [
+        ...((await store?.priceGroups(null, edition)) ?? []),
+        ...charges.keys(),
+        // A charge is forgotten when its list price rises.
+        ...(await account.accounts.durations(account.accountId(), keysOf(models))).map(({ group }) => group),
+      ],
+      leftOut: together(leftOutBy(runs), await account.accounts.everLeftOut(account.accountId())),
     },
     selection: asked.selection,
     duplicates: asked.duplicates,
@@ -239,20 +244,45 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(settleMs ? settlingWarning(settleMs) : []),
   );
   plan.notes.push(
-    ...(store ? await picksToReplace(store, plan) : []),
+    ...(store ? await pickNotes(store, runs, plan) : []),
     ...otherFolders(runs, name, asked.workspace.outFolder),
     ...unknownDefault(asked.reading.defaults?.model, models),
   );
   return plan;
 }
 
+/** A history that was rebuilt does not know what its runs left out. */
+function leftOutOfJob(runs: readonly Run[]): LeftOut | null {
+  return runs.some(({ options }) => options.rebuilt) ? null : leftOutBy(runs);
+}
+
 /** The defaults that the runs left out, by model. */
-function leftOutBy(runs: readonly Run[]): Map<string, Set<string>> {
-  const all = new Map<string, Set<string>>();
+function leftOutBy(runs: readonly Run[]): LeftOut {
+  const all: LeftOut = new Map();
   for (const run of runs)
     for (const [model, keys] of Object.entries(run.options.leftOut ?? {}))
       all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
   return all;
+}
+
+/** What a run does to what a person has picked. */
+async function pickNotes(store: Store, runs: readonly Run[], { job, changed }: Plan): Promise<string[]> {
+  const known = runs.find(({ jobName }) => jobName === job);
+  if (known === undefined) return [];
+  const notes = [await picksToReplace(store, changed), await lostPicksText(store, known.jobId)];
+  return notes.filter((note) => note !== null);
+}
+
+type LeftOut = Map<string, Set<string>>;
+
+function together(some: LeftOut, others: LeftOut): LeftOut {
+  const all = new Map(some);
+  for (const [model, keys] of others) all.set(model, new Set([...(all.get(model) ?? []), ...keys]));
+  return all;
+}
+
+function keysOf(models: readonly Model[]): string[] {
+  return models.map(({ model_key: key }) => key);
 }
 
 /** Where the job has files that this run's output folder does not have: what is renamed in the sheet is not renamed there. */
@@ -369,6 +399,13 @@ export async function missingFiles(
     // Only `verify` reads buckets.
     if (bucket != null || isIn(jobFolder({ outFolder, jobName })) || folders.some(isIn)) continue;
     missing.set(key, [...(missing.get(key) ?? []), number]);
+  }
+  if (missing.size === 0) return missing;
+  // A prune that was cut short, or that a restored history does not know of, stands in the index.
+  for (const folder of folders) {
+    if (!existsSync(join(folder, indexName))) continue;
+    for (const { key, check } of (await JobIndex.open(nodeDisk, folder)).latest())
+      if (isPruned(check)) missing.delete(key);
   }
   return missing;
 }

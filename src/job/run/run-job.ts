@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { Me } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { AlarmClock } from "../../clock.js";
@@ -17,8 +18,7 @@ import {
   onlyRowsAreWrong,
   type Plan,
   refusalsOf,
-  type WrongRows,
-  wrongRows,
+  wrongParts,
 } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
@@ -30,6 +30,7 @@ import { submitAgain } from "../orders/apply.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { whoIsHere } from "../workspace/lock.js";
+import { lostPicksText } from "../workspace/lost-picks.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
@@ -63,6 +64,8 @@ export interface JobOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  /** The most that this command may spend; null for any amount. */
+  maxPrice?: Credits | null;
   /** Replaces the daily cap that the run was started with. */
   dailyCredits?: Credits;
   /** Asks whether to buy although the key was used elsewhere; without it nothing is bought then. */
@@ -103,7 +106,10 @@ export interface Outcome {
   opened: Pick<WorkspaceSession, "store" | "workspace">;
 }
 
-interface SkippedRows extends WrongRows {
+interface SkippedRows {
+  rows: number;
+  /** Of these rows. */
+  combinations: number;
   /** The file that lists what is wrong with them. */
   file: string;
 }
@@ -132,6 +138,8 @@ export async function runJob<Result>(
     const execution = await execute({ ...options, ...enrolled, opened }).catch((error: unknown) =>
       leaveUnstarted(error, opened.store, { ...run, state: "interrupted", endedAt: options.clock.now() }),
     );
+    const lost = await lostPicksText(opened.store, run.jobId);
+    if (lost !== null) options.log.warn({}, lost);
     return await use({ execution, skipped, before, startedAt, opened });
   } finally {
     await opened.close();
@@ -171,15 +179,16 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
       signal: options.interrupt,
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
-    const skipped = plan.problems.length > 0 ? await skipInvalid(plan, options) : null;
-    // Nothing of an earlier run's list is wrong any more.
-    if (skipped === null) rmSync(problemsFile(plan, options), { force: true });
+    const skipped =
+      plan.problems.length > 0 ? await skipInvalid(plan, options) : await noneSkipped(plan, options);
     if (plan.items.length === 0 && options.selection.onlyFailed) {
       throw new EarlyExit("done", `nothing to do: no selected row of ${plan.job} has failed`);
     }
     refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     if (plan.due > 0 || plan.ordered.items > 0) await opened.account.spendLog.knowForeign(options.run);
+    // Before the run: what it buys is known by it.
+    await opened.account.accounts.leftOut(opened.account.accountId(), plan.leftOut);
     const startedAt = options.clock.now();
     const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
@@ -248,19 +257,25 @@ function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
   return run.onInsufficient === "fit" && blockers.some(({ kind }) => kind === "insufficient_credits");
 }
 
-function problemsFile({ job: jobName }: Plan, { workspace }: Pick<RunJobOptions, "workspace">): string {
-  return join(jobFolder({ outFolder: workspace.outFolder, jobName }), "problems.csv");
-}
-
 /** With --skip-invalid, writes the invalid rows to a file and continues without them. */
 async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<SkippedRows> {
   if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems, plan.notes);
-  const file = problemsFile(plan, { workspace });
-  mkdirSync(dirname(file), { recursive: true });
+  const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
+  const file = join(folder, problemsName);
+  mkdirSync(folder, { recursive: true });
   await writeProblemsCsv(file, plan.problems);
   log.warn({ problems: plan.problems.length, file }, "invalid rows were left out");
-  return { ...wrongRows(plan.problems), file };
+  return { ...wrongParts(plan.problems), file };
 }
+
+/** Every row is valid: what an earlier run listed as invalid is no longer so. */
+async function noneSkipped(plan: Plan, { workspace }: RunJobOptions): Promise<null> {
+  const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
+  if (plan.selection === null) await rm(join(folder, problemsName), { force: true });
+  return null;
+}
+
+const problemsName = "problems.csv";
 
 /** Throws EarlyExit when the plan forbids the run. */
 function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): void {

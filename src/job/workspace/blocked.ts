@@ -25,12 +25,7 @@ export async function blockedIn(
     const { name, cause } =
       parent === undefined ? fromNote(item) : causeOf(replacements.get(parent.id) ?? parent);
     if (name === null) return { rowId, rowNumber, cause, reason: cause };
-    return {
-      rowId,
-      rowNumber,
-      cause: `waits for an item ${cause.replace(/^which/, "that")}`,
-      reason: `waits for ${name}, ${cause}`,
-    };
+    return { rowId, rowNumber, cause: `waits for an item ${cause}`, reason: `waits for ${name}, ${cause}` };
   });
 }
 

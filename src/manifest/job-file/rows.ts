@@ -52,6 +52,16 @@ export function readLines(file: string, text: string): Source {
   return sourceOf(rows);
 }
 
+/** A text with a prompt on each line. */
+export function readPrompts(file: string, text: string): Source {
+  const prompts = text.split(/\r\n|\n|\r/).map((line) => line.trim());
+  const rows = prompts.filter((prompt) => prompt !== "" && !prompt.startsWith("#"));
+  const source = sourceOf(
+    rows.map((prompt, index) => ({ problems: [], row: { number: index + 1, file, cells: { prompt } } })),
+  );
+  return { ...source, notes: [...source.notes, "each line of the file is taken as a prompt"] };
+}
+
 /** A job without rows has one empty row, in all its combinations. */
 function impliedRow(file: string): Read {
   return { problems: [], row: { number: 1, file, cells: {} } };

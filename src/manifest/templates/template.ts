@@ -356,7 +356,7 @@ export class Templates {
     return {
       message: "the template cannot be rendered",
       expected:
-        "Liquid such as {{ name }}, {{ name | slug }} or {% if name %}…{% endif %}, or {% raw %}…{% endraw %} around braces that are no template",
+        "Liquid such as {{ name }}, {{ name | slug }} or {% if name %}…{% endif %}; {% raw %}…{% endraw %} around text in which {{ and {% mean nothing",
       got: message.replace(/, line:(\d+), col:(\d+)$/, " at $1:$2 of the text"),
     };
   }

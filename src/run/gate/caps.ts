@@ -34,7 +34,9 @@ export class Caps {
   /** Models that wait at their cap, with what they had committed when they reached it. */
   private readonly waiting = new Map<string, Credits>();
 
-  constructor(private readonly settings: Pick<GateSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
+  constructor(
+    private readonly settings: Pick<GateSettings, "maxCredits" | "priceCap" | "modelCaps" | "keep" | "daily">,
+  ) {
     this.keep = settings.keep;
   }
 
@@ -68,10 +70,12 @@ export class Caps {
 
   private get smallest(): Cap | null {
     const { keep } = this;
-    const { maxCredits } = this.settings;
+    const { maxCredits, priceCap = null } = this.settings;
     const caps: Cap[] = [];
     if (maxCredits !== null)
       caps.push({ kind: "cap", most: maxCredits, message: "the credit cap is reached" });
+    if (priceCap !== null)
+      caps.push({ kind: "price", most: priceCap, message: "it costs more than --max-price allows" });
     if (keep !== null && this.kept !== null) {
       const message = `the balance would fall below the ${inCredits(keep.least)} that --keep-credits leaves`;
       caps.push({ kind: "keep", most: this.kept, message });

@@ -41,6 +41,8 @@ export interface SettlingSettings extends ReconcileSettings {
 export interface GateSettings {
   run: Run;
   maxCredits: Credits | null;
+  /** The most that the run may have committed when the command that was given this price ends. */
+  priceCap?: Credits | null;
   /** The same by model. */
   modelCaps: ReadonlyMap<string, Credits>;
   /** What must be left of the balance. */

@@ -10,6 +10,7 @@ export const accountsMigrations: readonly Migration[] = [
   },
   (db) => db.exec(listPricesTable),
   (db) => db.exec(placesTables),
+  (db) => db.exec(leftOutTable),
 ];
 
 const quotaTables = `
@@ -133,6 +134,17 @@ export const placesTables = `
     credits INTEGER NOT NULL,
     at INTEGER NOT NULL,
     PRIMARY KEY (workspace, origin, fingerprint)
+  );
+`;
+
+/** Since version 4. */
+export const leftOutTable = `
+  -- The defaults that requests for a model have left out, because the service did not take them then.
+  CREATE TABLE left_out (
+    origin TEXT NOT NULL,
+    model TEXT NOT NULL,
+    param TEXT NOT NULL,
+    PRIMARY KEY (origin, model, param)
   );
 `;
 

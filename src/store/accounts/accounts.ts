@@ -106,6 +106,26 @@ export function accountMethods(connection: Database): Omit<Accounts, "close"> {
         if (risen.size > 0) yield* forgetBelow(sql, origin, risen);
       }),
 
+    leftOut: async (accountId, params) =>
+      atomic(function* () {
+        const { origin } = yield* accountRow(sql, accountId);
+        for (const [model, keys] of Object.entries(params))
+          for (const key of keys)
+            yield* sql(
+              "INSERT INTO left_out VALUES (?, ?, ?) ON CONFLICT (origin, model, param) DO NOTHING",
+            ).run(origin, model, key);
+      }),
+
+    everLeftOut: (accountId) =>
+      read(function* () {
+        const rows = (yield* sql(
+          "SELECT model, param FROM left_out WHERE origin = (SELECT origin FROM accounts WHERE id = ?)",
+        ).all(accountId)) as { model: string; param: string }[];
+        const all = new Map<string, Set<string>>();
+        for (const { model, param } of rows) all.set(model, (all.get(model) ?? new Set()).add(param));
+        return all;
+      }),
+
     highestCharges: (accountId) =>
       read(function* () {
         const rows = (yield* sql(

@@ -8,7 +8,6 @@ import { sqliteDatabase } from "../on-sqlite.js";
 import { NewerDatabase, openReadOnly, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
 import { toldPath } from "../workspace/own-paths.js";
-import { pickStandings } from "../workspace/pick-standings.js";
 import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
 import type {
@@ -85,16 +84,10 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
       ending: ending === null ? null : JSON.parse(String(ending)),
     } as BrowsedRun;
   };
-  function* filesFrom(rows: readonly unknown[]): Script<BrowsedFile[]> {
-    const files = rows as Omit<BrowsedFile, "pickNow">[];
-    const standings = files.some(({ picked }) => picked > 0) ? yield* pickStandings(sql, null) : [];
-    const now = new Map(standings.map((each) => [each.itemId, each.now]));
-    return files.map((file) => ({
-      ...file,
-      outFolder: toldPath(root, file.outFolder),
-      pickNow: now.get(file.itemId) ?? null,
-    }));
-  }
+  const asFile = (row: object) => {
+    const file = row as BrowsedFile;
+    return { ...file, outFolder: toldPath(root, file.outFolder) };
+  };
   return {
     runs: (before, limit) =>
       read(function* () {
@@ -110,7 +103,7 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
         return row === undefined ? null : asRun(row as object);
       }),
     items: (wanted) => read(() => itemsPage(sql, wanted)),
-    story: (itemId) => read(() => storyOf(sql, itemId, filesFrom)),
+    story: (itemId) => read(() => storyOf(sql, itemId, asFile)),
     waiting: (what, limit) =>
       read(function* () {
         const items = yield* sql(
@@ -138,12 +131,12 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
         const rows = yield* sql(
           `${fileColumns} AND ${wheres.join(" AND ")} ORDER BY o.item_id DESC, o.number LIMIT @limit`,
         ).all(values);
-        return yield* filesFrom(rows);
+        return rows.map((row) => asFile(row as object));
       }),
     file: (itemId, number) =>
       read(function* () {
         const row = yield* sql(`${fileColumns} AND o.item_id = ? AND o.number = ?`).get(itemId, number);
-        return row === undefined ? null : ((yield* filesFrom([row]))[0] ?? null);
+        return row === undefined ? null : asFile(row as object);
       }),
     progress: (runId, stepMs) =>
       read(function* () {
@@ -192,7 +185,7 @@ function* itemsPage(
 function* storyOf(
   sql: Queries,
   itemId: number,
-  filesFrom: (rows: readonly unknown[]) => Script<BrowsedFile[]>,
+  asFile: (row: object) => BrowsedFile,
 ): Script<BrowsedStory | null> {
   const item = (yield* sql(
     `SELECT ${itemColumns}, i.edition, i.variant, i.polls, i.next_at AS nextAt, i.params, i.inputs, i.cells, i.name
@@ -226,7 +219,7 @@ function* storyOf(
     item,
     attempts: attempts as BrowsedAttempt[],
     events: events as BrowsedStory["events"],
-    files: yield* filesFrom(files),
+    files: files.map((row) => asFile(row as object)),
     parents: parents as BrowsedRelative[],
     children: children as BrowsedRelative[],
   };

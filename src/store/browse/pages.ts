@@ -3,7 +3,7 @@ import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Amount } from "../../core/ports/accounts.js";
-import type { Approval, PickStanding, RunEnding, RunState } from "../../core/ports/store.js";
+import type { Approval, RunEnding, RunState } from "../../core/ports/store.js";
 
 /**
  * A workspace page by page, for readers of a workspace that may have hundreds of runs and a hundred thousand items,
@@ -167,6 +167,4 @@ export interface BrowsedFile {
   savedAt: number;
   approval: Approval | null;
   picked: number;
-  /** Whether its row still asks for what was picked; null if it is not picked. */
-  pickNow: PickStanding["now"] | null;
 }

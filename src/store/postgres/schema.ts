@@ -3,6 +3,7 @@ import { EarlyExit } from "../../core/exit.js";
 import {
   accountsTables,
   accountsTriggers,
+  leftOutTable,
   listPricesTable,
   placesTables,
 } from "../accounts/accounts-schema.js";
@@ -40,6 +41,7 @@ const versions: readonly string[] = [
   tablesOf(listPricesTable),
   tablesOf(givenUpAndAccepted),
   tablesOf(placesTables),
+  tablesOf(leftOutTable),
 ];
 
 function withoutOpened(tables: string): string {

@@ -14,7 +14,7 @@ const workspaceTables = words(`
   jobs sheets sheet_rows runs orders items parents published attempts outputs picks events
   run_states run_groups run_spending`);
 const accountTables = words(`
-  accounts keys requests owed charges list_prices durations readings spend_log workspaces same_services
+  accounts keys requests owed charges list_prices left_out durations readings spend_log workspaces same_services
   foreign_known`);
 /** Their rows are given numbers. */
 const numberedTables = words(`
@@ -219,6 +219,15 @@ export function* joinAccounts(
         (row) => row,
       ),
       "ON CONFLICT (origin, model) DO UPDATE SET price = excluded.price",
+    ],
+    [
+      "left_out",
+      map(
+        rowsOf(source, "left_out"),
+        (row) => origins.has(row["origin"]),
+        (row) => row,
+      ),
+      "ON CONFLICT (origin, model, param) DO NOTHING",
     ],
     [
       "workspaces",

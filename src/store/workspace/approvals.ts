@@ -3,13 +3,9 @@ import type { Store } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
 import type { AsScript, Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-import { pickStandings } from "./pick-standings.js";
 
 /** A person's decisions about archived items, and their picks. A pick never changes what is made or paid. */
-type ApprovalMethods = Pick<
-  Store,
-  "awaitingApproval" | "approve" | "blockedByRejection" | "picks" | "pickStandings" | "pick"
->;
+type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection" | "picks" | "pick">;
 
 const waiting = `
   SELECT id, row_id AS rowId, row_number AS rowNumber FROM items
@@ -61,8 +57,6 @@ export function approvalMethods(connection: Database): ApprovalMethods {
         }[];
         return new Set(rows.map(({ id }) => id));
       }),
-
-    pickStandings: (jobId) => read(() => pickStandings(sql, jobId ?? null)),
 
     pick: async ({ picked, unpicked }) =>
       atomic(function* () {

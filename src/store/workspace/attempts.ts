@@ -24,6 +24,7 @@ type AttemptMethods = Pick<
   | "orphans"
   | "lastBalance"
   | "outputs"
+  | "pruned"
   | "expire"
   | "refreshOutputs"
   | "readdress"
@@ -249,6 +250,18 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
 
     lost: async (itemId, number) => atomic(() => changes.lost(itemId, number)),
 
+    pruned: async (itemIds, { check, note }) =>
+      atomic(function* () {
+        const ids = JSON.stringify(itemIds);
+        yield* sql(
+          `UPDATE outputs SET file = NULL, checked = @check
+           WHERE item_id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids)) AND file IS NOT NULL`,
+        ).run({ ids, check });
+        yield* sql(
+          "UPDATE items SET note = @note WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(@ids))",
+        ).run({ ids, note });
+      }),
+
     files: (jobName, only) =>
       read(function* () {
         const rows = yield* sql(only === "vanished" ? filesOfVanished : filesOfJob).all(jobName);
@@ -269,7 +282,9 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
           `SELECT count(DISTINCT CASE WHEN i.state = 'archived' THEN i.id END) AS made,
              count(*) AS files, coalesce(sum(o.bytes), 0) AS bytes
            FROM runs r JOIN items i ON i.run_id = r.id JOIN outputs o ON o.item_id = i.id
-           WHERE r.id = ? AND o.file IS NOT NULL AND o.saved_at >= r.started_at`,
+           WHERE r.id = ? AND o.file IS NOT NULL
+             -- What this run has fetched again was paid for earlier. The clock may have been set back since the run began.
+             AND (o.saved_at >= r.started_at OR i.id IN (SELECT item_id FROM attempts WHERE run_id = r.id))`,
         ).get(runId)) as { made: number; files: number; bytes: number };
       }),
 

@@ -69,6 +69,8 @@ export function* restoreItem(connection: InTransaction, runId: number, restored:
     failureKind,
     id,
   );
+  // An item becomes archived with its files, and loses them as it did before.
+  yield* sql("UPDATE outputs SET file = NULL WHERE item_id = ? AND checked LIKE 'pruned%'").run(id);
   if (approval !== null) yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
   if (picked) yield* sql("INSERT INTO picks (item_id) VALUES (?)").run(id);
 }

@@ -175,7 +175,6 @@ describe("a template that cannot be rendered is a problem with its place", () =>
       { message: "the template has curved quotes", got: "‘blue’" },
     ],
     ["braces that do not close", "a {{ colour", { message: "the template cannot be rendered" }],
-    ["braces of another language", "a {{Ω}", { expected: expect.stringContaining("{% raw %}…{% endraw %}") }],
     [
       "a date that is none",
       '{{ colour | date: "%Y" }}',

@@ -221,6 +221,22 @@ export function workspaceSuite(open: OpenDatabase): void {
       expect(await store.outputs(id)).toMatchObject([{ file: null }, { file: null }]);
     });
 
+    test("an item whose files were pruned stays archived, without files and with the reason", async () => {
+      await enrolled("a", "b");
+      const pruned = await submitted("a", "t1");
+      const kept = await submitted("b", "t2");
+      for (const { id } of [pruned, kept]) {
+        await store.complete(id, { ...facts, urls: [`https://a/${id}`] });
+        await store.saved(id, 1, savedFile);
+      }
+      await store.pruned([pruned.id], { check: "pruned 2026-11-28", note: "its files were pruned" });
+      expect(await store.item(pruned.id)).toMatchObject({ state: "archived", note: "its files were pruned" });
+      expect(await store.outputs(pruned.id)).toMatchObject([{ file: null }]);
+      const left = [];
+      for await (const page of store.archived()) left.push(...page.map(({ item }) => item.id));
+      expect(left).toEqual([kept.id]);
+    });
+
     test("P16: a file's bucket is kept with it, and not once its output is saved on the disk", async () => {
       await enrolled("a");
       const { id } = await submitted("a", "t1");

@@ -9,12 +9,14 @@ import { checkLine, zoneHere } from "../../../schedule/due.js";
 import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { leaves } from "../../../text/within.js";
-import { agree } from "../../../trust/trust.js";
+import { agreeInstead } from "../../../trust/trust.js";
 import { readingOf } from "../../flags/manifest.js";
+import type { RunFlags } from "../../flags/run.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
+import { endOpenRuns } from "./place.js";
 import { showSchedules } from "./show.js";
 
 /** Flags of adding a schedule, not of its runs; adding it is the consent to its runs. */
@@ -23,6 +25,7 @@ const ofAdding = [
   "--cron",
   "--tz",
   "--missed",
+  "--unset",
   "--workspace",
   "--json",
   "--quiet",
@@ -37,11 +40,10 @@ export async function addSchedule({
   given,
   machine,
 }: Call<ScheduleAddFlags, { name: string; manifest: string }>): Promise<undefined> {
-  const { clock, cwd, env, stdout } = machine;
+  const { clock, cwd, stdout } = machine;
   const { name, manifest } = args;
   checkName(name);
-  if (manifest === "-")
-    throw new EarlyExit("usage", "manifest: expected a file; scheduled runs cannot read standard input");
+  refuseStream(manifest);
   const now = clock.now();
   // Rehearsals have a state of their own, but not their own schedules.
   const real = { ...flags, sandbox: false };
@@ -49,31 +51,30 @@ export async function addSchedule({
   const path = resolve(cwd, manifest);
   const schedule: Schedule = {
     name,
-    manifest: leaves(root, path) ? path : relative(root, path),
+    manifest: manifestIn(root, path),
     cron: flags.cron,
     zone: flags.tz ?? zoneHere(),
     flags: keptFlags(given, cwd),
     missed: flags.missed,
     seenUntil: now,
+    pausedAt: null,
   };
-  checkLine(schedule, now);
-  if (flags.until?.includes("T"))
-    throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
-  scheduledEdition(schedule, now);
-  scheduledEnd(schedule, now);
+  checkSchedule(schedule, flags, machine);
   await checkManifest(path, flags, machine);
-  if (flags.notify) targetsOf(flags, env);
   const place = workspaceToChange(real, machine, { manifest, make: true });
   const there = flagsTo(place, false, machine);
   const schedules = openSchedules(schedulesFile(place), clock);
   try {
     // What this user adds needs no question.
     const { sharedFolder } = place;
-    if (await schedules.add(schedule)) agree(sharedFolder, root, [scheduleValue(schedule, "")], now);
+    // A removed schedule of this name may have left a run.
+    if (!(await schedules.all()).some((known) => known.name === name))
+      await endOpenRuns(schedules, name, place, machine);
+    if (await schedules.add(schedule)) agreeInstead(sharedFolder, root, scheduleValue(schedule, ""), now);
     else
       throw new EarlyExit(
         "usage",
-        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,
+        `a schedule ${name} exists. \`bulkgen schedule edit ${name}${there}\` changes it; to replace it, run \`bulkgen schedule remove ${name}${there}\` first.`,
       );
   } finally {
     schedules.close();
@@ -91,8 +92,32 @@ export async function addSchedule({
     );
 }
 
+export function refuseStream(manifest: string): void {
+  if (manifest === "-")
+    throw new EarlyExit("usage", "manifest: expected a file; scheduled runs cannot read standard input");
+}
+
+export function manifestIn(root: string, path: string): string {
+  return leaves(root, path) ? path : relative(root, path);
+}
+
+/** Throws EarlyExit for what its runs could not be started with. */
+export function checkSchedule(
+  schedule: Schedule,
+  flags: Pick<RunFlags, "until" | "notify" | "smtpUrl" | "smtpFrom" | "notifyCommand">,
+  { clock, env }: Machine,
+): void {
+  const now = clock.now();
+  checkLine(schedule, now);
+  if (flags.until?.includes("T"))
+    throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
+  scheduledEdition(schedule, now);
+  scheduledEnd(schedule, now);
+  if (flags.notify) targetsOf(flags, env);
+}
+
 /** The flags for each run. Paths are absolute, because the runs start elsewhere. */
-function keptFlags(given: readonly Flag[], cwd: string): Flag[] {
+export function keptFlags(given: readonly Flag[], cwd: string): Flag[] {
   return given
     .filter(([flag]) => !ofAdding.includes(flag))
     .map(([flag, value]): Flag => {
@@ -110,7 +135,7 @@ function checkName(name: string): void {
 }
 
 /** A manifest that cannot be read now cannot be read by a scheduled run either. Throws EarlyExit. */
-async function checkManifest(path: string, flags: ScheduleAddFlags, machine: Machine): Promise<void> {
+export async function checkManifest(path: string, flags: RunFlags, machine: Machine): Promise<void> {
   if (!existsSync(path)) throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
   const { problems, rows } = await checkedManifest(path, readingOf(flags, machine));
   if (problems.length > 0 && (rows === 0 || !flags.skipInvalid)) throw manifestProblems(problems);

@@ -124,7 +124,7 @@ function openRunText(
 }
 
 /** A schedule with its last runs and the settings that apply to the next one. */
-async function upcomingOf(
+export async function upcomingOf(
   schedules: Schedules,
   schedule: Schedule,
   place: Workspace,

@@ -1,3 +1,4 @@
+import { dirname, resolve } from "node:path";
 import { fingerprint } from "../../../api/key.js";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
@@ -19,7 +20,7 @@ import type { TrustFlags } from "../../flags/setup.js";
 import { askAbout } from "../../output/agreement.js";
 import { folderValuesOf } from "../../settings/brought.js";
 import { addressToAgree, serviceSettings } from "../../settings/env.js";
-import { planValues, savedPlanIn } from "../../settings/saved-plan.js";
+import { placesOf, planValues, savedPlanIn } from "../../settings/saved-plan.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
@@ -48,16 +49,24 @@ export async function trust({
   }
   const settings = serviceSettings(flags, root, machine);
   const ofManifest = plan === null ? await ofJob(manifest, machine) : planValues(plan, root);
+  const planPath = resolve(machine.cwd, manifest ?? "");
+  const places = plan === null ? [] : placesOf(planPath, { ...plan, workspace: root });
   plan?.items.close();
   const ofFolder = [...(await folderValuesOf(workspace, machine)), ...ofManifest];
   const address = flags.sandbox ? [] : addressToAgree(settings, workspace);
-  const asked = [...notAgreed(sharedFolder, root, ofFolder), ...address];
+  const asked = [
+    ...notAgreed(sharedFolder, dirname(planPath), places),
+    ...notAgreed(sharedFolder, root, ofFolder),
+    ...address,
+  ];
   if (asked.length === 0) {
     stdout.write(`${terminalText(root)} sets nothing that you have not agreed to on this machine\n`);
     return;
   }
   await confirmAll(asked, workspace, flags, machine);
-  agree(sharedFolder, root, asked, machine.clock.now());
+  const now = machine.clock.now();
+  agree(sharedFolder, dirname(planPath), places, now);
+  agree(sharedFolder, root, [...ofFolder, ...address], now);
   const [{ value } = { value: "" }] = address;
   if (settings.key && value !== "") useKey(sharedFolder, fingerprint(settings.key.value.trim()), value);
   stdout.write(`agreed to ${count(asked.length, "value")} of ${terminalText(root)}\n`);

@@ -1,5 +1,4 @@
 import { useEffect, useState } from "preact/hooks";
-import { alsoMade } from "../../../text/reasons.js";
 import type { OfferedPrice } from "../../shapes.js";
 import { type Proposal, perform, priceOf, withdraw } from "../server/commands.js";
 import { counted, credits } from "./amounts.js";
@@ -98,7 +97,8 @@ function PriceTable({ price: { items, credits: own, rest, note, total } }: { pri
           {rest.items > 0 && (
             <tr>
               <td colSpan={2}>
-                {items.length === 0 ? `${counted(rest.items, "item")} to submit` : visible(alsoMade(rest))}
+                {counted(rest.items, "item")}{" "}
+                {items.length === 0 ? "to submit" : "of the same run, which are made too"}
               </td>
               <td class="amount">{credits(rest.credits)}</td>
             </tr>

@@ -4,7 +4,7 @@ import { go, link } from "../route.js";
 import { postFile, ServerRefusal, withQuery } from "./client.js";
 import { tellError } from "./commands.js";
 
-export const sheetEndings = ".csv,.tsv,.xlsx,.json,.jsonl,.ndjson,.yaml,.yml";
+export const sheetEndings = ".csv,.tsv,.xlsx,.json,.jsonl,.ndjson,.txt,.yaml,.yml";
 
 /** Keeps a dropped file in the workspace, and opens it. */
 export async function openDropped(files: FileList | null | undefined): Promise<void> {

@@ -1,5 +1,4 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { pickReasons } from "../../../job/workspace/stale-picks.js";
 import { fileSize } from "../../../text/amounts.js";
 import type { FileEntry, FilePage } from "../../shapes.js";
 import { counted } from "../parts/amounts.js";
@@ -292,10 +291,6 @@ function Grid({ files, isAll, more, selected, onPick }: GridProps) {
   );
 }
 
-function isStale(now: FileEntry["pickNow"]): now is keyof typeof pickReasons {
-  return now !== null && now !== "current";
-}
-
 interface TileProps {
   file: FileEntry;
   isSelected: boolean | null;
@@ -303,7 +298,7 @@ interface TileProps {
 }
 
 function Tile({ file, isSelected, onPick }: TileProps) {
-  const { src, thumbnail, mime, rowId, job, prompt, picked, pickNow, approval } = file;
+  const { src, thumbnail, mime, rowId, job, prompt, picked, approval } = file;
   return (
     <li class={picked > 0 ? "tile picked" : "tile"}>
       <button
@@ -324,7 +319,6 @@ function Tile({ file, isSelected, onPick }: TileProps) {
         {(picked > 0 || approval === "waiting" || approval === "rejected") && (
           <span class="marks">
             {picked > 0 && <span class="mark-word picked">picked</span>}
-            {isStale(pickNow) && <span class="mark-word">not exported</span>}
             {approval === "waiting" && <span class="mark-word">waits</span>}
             {approval === "rejected" && <span class="mark-word rejected">rejected</span>}
           </span>
@@ -391,7 +385,6 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
         </div>
         <div class="large-side">
           {prompt !== null && <Clamped text={prompt} />}
-          {isStale(file.pickNow) && <p class="note">Not exported: {pickReasons[file.pickNow]}.</p>}
           <dl class="facts small">
             <div>
               <dt>run</dt>

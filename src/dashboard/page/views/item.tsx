@@ -89,7 +89,7 @@ function ItemActions({ story: { item, name, files } }: { story: ItemStory }) {
     return (
       <div class="actions">
         <a class="button" href="#/decide/failed">
-          Retry failed items
+          Submit failed items again
         </a>
       </div>
     );

@@ -49,7 +49,7 @@ export function SchedulesView() {
 }
 
 function ScheduleCard({ schedule, now }: { schedule: ScheduleEntry; now: number }) {
-  const { name, manifest, cron, zone, flags, next, runs } = schedule;
+  const { name, manifest, cron, zone, flags, next, pausedAt, runs } = schedule;
   return (
     <li class="panel">
       <header class="head">
@@ -61,6 +61,38 @@ function ScheduleCard({ schedule, now }: { schedule: ScheduleEntry; now: number 
             {cronWords(cron)} · {zone}
           </p>
         </div>
+        {pausedAt === null ? (
+          <button
+            type="button"
+            onClick={() =>
+              propose({
+                title: `Pause the schedule ${visible(name)}`,
+                words:
+                  "None of its runs is started until you resume it. A run that has begun is not stopped. What comes due meanwhile is left out.",
+                act: { do: "pause schedule", name },
+                price: null,
+                verb: "Pause it",
+              })
+            }
+          >
+            Pause…
+          </button>
+        ) : (
+          <button
+            type="button"
+            onClick={() =>
+              propose({
+                title: `Resume the schedule ${visible(name)}`,
+                words: "Its runs are started by the clock again. What came due meanwhile is left out.",
+                act: { do: "resume schedule", name },
+                price: null,
+                verb: "Resume it",
+              })
+            }
+          >
+            Resume…
+          </button>
+        )}
         <button
           type="button"
           onClick={() =>
@@ -81,7 +113,11 @@ function ScheduleCard({ schedule, now }: { schedule: ScheduleEntry; now: number 
         <div>
           <dt>next</dt>
           <dd>
-            {next === null ? (
+            {pausedAt !== null ? (
+              <>
+                paused <Time at={pausedAt} now={now} />
+              </>
+            ) : next === null ? (
               "never"
             ) : (
               <>

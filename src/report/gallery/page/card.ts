@@ -139,11 +139,10 @@ export function choiceButtons(
 
 /** What tells a card from others at a glance. */
 export function marksOf(card: GalleryCard, standing: FileChoice | null, isMarked = false): HTMLElement[] {
-  const { edition, variant, isEarlier, state, stalePick } = card;
+  const { edition, variant, isEarlier, state } = card;
   const words: [string, string][] = [];
   if (isMarked) words.push(["compared", "A"]);
   if (standing !== null) words.push([standing, standingNames[standing]]);
-  if (standing === "pick" && stalePick !== null) words.push(["waiting", "not exported"]);
   if (state === "failed" || state === "held") words.push([state, state]);
   if (state === "waiting" && standing === null) words.push(["waiting", "to approve"]);
   if (state === "approved" && standing === null) words.push(["approved", "approved"]);
@@ -157,13 +156,12 @@ export function marksOf(card: GalleryCard, standing: FileChoice | null, isMarked
 }
 
 export function labelOf(card: GalleryCard, standing: FileChoice | null): string {
-  const { rowId, file, state, variant, isEarlier, stalePick } = card;
+  const { rowId, file, state, variant, isEarlier } = card;
   return [
     brief(rowId, 120),
     file === null ? state : kindOf(file),
     ...(variant > 1 ? [`variant ${variant}`] : []),
     ...(isEarlier ? ["earlier version"] : []),
     ...(standing === null ? [] : [standingNames[standing]]),
-    ...(stalePick === null ? [] : [stalePick]),
   ].join(", ");
 }

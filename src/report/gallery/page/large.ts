@@ -165,7 +165,6 @@ export class Large {
             ...(file.address === null ? [] : [["address", visible(file.address)]]),
             ["size", fileSize(file.bytes)],
             ["saved", new Date(file.savedAt).toLocaleString()],
-            ...(card.stalePick === null ? [] : [["not exported", card.stalePick]]),
             ...(file.unproven === null ? [] : [["not proven", visible(file.unproven)]]),
             ...(file.price === null ? [] : [["price", file.price]]),
           ] as [string, string][])),

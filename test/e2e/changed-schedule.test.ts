@@ -1,0 +1,249 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { takeLock } from "../../src/store/lock.js";
+import { newPlace, type Place, run } from "./command.js";
+import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
+import { sheet } from "./sheet.js";
+
+interface Shown {
+  manifest: string;
+  cron: string;
+  zone: string;
+  missed: string;
+  pausedAt: string | null;
+  nextAt: string | null;
+  scheduledRuns: { state: string }[];
+}
+
+async function shown(place: Place): Promise<Shown> {
+  return JSON.parse((await run(place, ["schedule", "show", "nightly", "--json"])).stdout) as Shown;
+}
+
+/** The flags of its runs, as they are kept. */
+function flagsOf(place: Place): string[] {
+  const kept = withSchedules(place, (db) => db.prepare("SELECT flags FROM schedules").pluck().get());
+  return (JSON.parse(String(kept)) as string[][]).map((words) => words.join("="));
+}
+
+async function scheduled(...words: string[]): Promise<Place> {
+  const place = newPlace();
+  place.write("set.csv", sheet(2));
+  const add = ["schedule", "add", "nightly", "set.csv", ...yearly, "--sandbox", ...words];
+  expect(await run(place, add)).toMatchObject({ code: 0 });
+  return place;
+}
+
+const edit = (place: Place, ...words: string[]) => run(place, ["schedule", "edit", "nightly", ...words]);
+
+describe("edit", () => {
+  test("changes what is named, keeps all else, and needs no second yes", async () => {
+    const place = await scheduled(
+      "--max-credits",
+      "9",
+      "--notify",
+      "mailto:a@example.org",
+      "--smtp-url",
+      "smtp://mail.invalid",
+      "--no-work",
+    );
+    withSchedules(place, (db) =>
+      db.exec("INSERT INTO scheduled_runs (schedule, due_at, state) VALUES ('nightly', 0, 'ended')"),
+    );
+    const edited = await edit(place, "--cron", "30 3 * * *", "--max-credits", "20", "--work", "--fresh");
+    expect(edited, edited.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^due +30 3 \* \* \* in UTC$/m),
+    });
+    const after = await shown(place);
+    expect(after).toMatchObject({ manifest: "set.csv", cron: "30 3 * * *", zone: "UTC", missed: "once" });
+    expect(flagsOf(place)).toEqual([
+      "--sandbox",
+      "--notify=mailto:a@example.org",
+      "--smtp-url=smtp://mail.invalid",
+      "--fresh",
+      "--max-credits=20",
+      "--work",
+    ]);
+    expect(after.scheduledRuns).toMatchObject([{ state: "ended" }]);
+    expect((await run(place, ["schedule", "list"])).stdout).not.toContain("not agreed to");
+    expect(
+      (
+        await edit(
+          place,
+          "--unset",
+          "max-credits",
+          "--unset",
+          "fresh",
+          "--missed",
+          "skip",
+          "--tz",
+          "Europe/Berlin",
+        )
+      ).code,
+    ).toBe(0);
+    const last = await shown(place);
+    expect(last).toMatchObject({ missed: "skip", zone: "Europe/Berlin", cron: "30 3 * * *" });
+    expect(flagsOf(place)).toEqual([
+      "--sandbox",
+      "--notify=mailto:a@example.org",
+      "--smtp-url=smtp://mail.invalid",
+      "--work",
+    ]);
+  });
+
+  test("takes another manifest, whose path is that of this folder", async () => {
+    const place = await scheduled();
+    place.write("sheets/other.csv", sheet(1));
+    const cwd = join(place.folder, "sheets");
+    expect((await run(place, ["schedule", "edit", "nightly", "other.csv"], { cwd })).code).toBe(0);
+    expect(await shown(place)).toMatchObject({ manifest: "sheets/other.csv", cron: yearly[1] });
+  });
+
+  test.each([
+    [[], "nothing of nightly is to be changed. Name what should be, such as --cron"],
+    [["--max-credits", "9"], "nothing of nightly is to be changed"],
+    [["--cron", "0 2"], "--cron: expected five fields"],
+    [["--tz", "Mars/Olympus"], "--tz: expected a zone"],
+    [["--until", "2026-01-01T00:00Z"], "--until: expected a time of day"],
+    [["--edition", "{{ date"], "--edition: expected a name"],
+    [["--edition", "x", "--fresh"], "--fresh cannot be used with --edition"],
+    [["nowhere.csv"], "nowhere.csv: expected a manifest, found no file"],
+    [["-"], "scheduled runs cannot read standard input"],
+    [["--unset", "max-credit"], 'nightly has no flag "max-credit". Did you mean max-credits?'],
+    [["--unset", "canary"], 'nightly has no flag "canary"; it has sandbox, max-credits'],
+  ])("is refused with %j, and nothing is changed", async (words, message) => {
+    const place = await scheduled("--max-credits", "9");
+    const before = await shown(place);
+    expect(await edit(place, ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(await shown(place)).toEqual(before);
+  });
+
+  test("a flag that the schedule's other flags exclude is refused until those are dropped", async () => {
+    const place = await scheduled("--edition", "{{ date }}");
+    expect(await edit(place, "--fresh")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/cannot be used with (edition|fresh)/),
+    });
+    expect((await edit(place, "--fresh", "--unset", "edition")).code).toBe(0);
+    expect(flagsOf(place)).toEqual(["--sandbox", "--fresh"]);
+  });
+
+  test("another time makes nothing missed; another flag leaves what was missed", async () => {
+    const seen = (place: Place) =>
+      withSchedules(place, (db) => db.prepare("SELECT seen_until FROM schedules").pluck().get()) as number;
+    const place = await scheduled();
+    withSchedules(place, (db) => db.exec(aYearAgo));
+    const before = seen(place);
+    expect((await edit(place, "--max-credits", "5")).code).toBe(0);
+    expect(seen(place)).toBe(before);
+    expect((await edit(place, "--cron", "0 * * * *")).code).toBe(0);
+    expect(seen(place)).toBeGreaterThan(before);
+  });
+});
+
+describe("pause and resume", () => {
+  test("a paused schedule is told everywhere, and nothing of it is missed", async () => {
+    const place = await scheduled();
+    const paused = await run(place, ["schedule", "pause", "nightly"]);
+    expect(paused).toMatchObject({
+      code: 0,
+      stdout: "nightly is paused: `bulkgen schedule resume nightly` starts its runs again\n",
+    });
+    expect((await run(place, ["schedule", "pause", "nightly"])).stdout).toContain(
+      "nightly was paused already",
+    );
+    expect(await shown(place)).toMatchObject({ pausedAt: expect.stringMatching(/Z$/), nextAt: null });
+    expect((await run(place, ["schedule", "list"])).stdout).toMatch(/^nightly .* paused since /m);
+    expect((await run(place, ["schedule", "show"])).stdout).toMatch(
+      /^paused +since .*; `bulkgen schedule resume nightly` starts its runs again$/m,
+    );
+    withSchedules(place, (db) => db.exec(aYearAgo));
+    const resumed = await run(place, ["schedule", "resume", "nightly"]);
+    expect(resumed).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^nightly is resumed; its next run: \w{3} \d{4}-01-01 00:00 UTC\n$/),
+    });
+    const again = await run(place, ["schedule", "resume", "nightly", "--json"]);
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      name: "nightly",
+      pausedAt: null,
+      nextAt: expect.any(String),
+    });
+    const seen = withSchedules(place, (db) => db.prepare("SELECT seen_until FROM schedules").pluck().get());
+    expect(seen).toBeGreaterThan(Date.now() - 3_600_000);
+    expect((await run(place, ["schedule", "resume", "nightly"])).stdout).toContain("nightly was not paused");
+    expect(await run(place, ["schedule", "pause", "nightl"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Did you mean nightly?"),
+    });
+  });
+
+  test("says what becomes of a run that is not over, from any folder", async () => {
+    const place = await scheduled();
+    withSchedules(place, (db) =>
+      db.exec("INSERT INTO scheduled_runs (schedule, due_at, state) VALUES ('nightly', 0, 'waiting')"),
+    );
+    const words = ["schedule", "pause", "nightly", "--workspace", place.folder];
+    const { stdout } = await run(place, words, { cwd: place.root });
+    expect(stdout).toMatch(
+      /^nightly is paused: `bulkgen schedule resume nightly --workspace \S+` starts its runs again\. What it has begun goes on; `bulkgen pause --workspace \S+ --sandbox` stops that\n$/,
+    );
+  });
+});
+
+describe("P2: what a schedule has begun in one place", () => {
+  const open = (place: Place, state: string) =>
+    withSchedules(place, (db) =>
+      db
+        .prepare(
+          "INSERT OR REPLACE INTO scheduled_runs (schedule, due_at, state, run, resume_at) VALUES ('nightly', 0, ?, 1, 0)",
+        )
+        .run(state),
+    );
+  const stateOf = (place: Place) =>
+    withSchedules(place, (db) => db.prepare("SELECT state FROM scheduled_runs").pluck().get());
+
+  test.each([
+    ["an edit that leaves the sandbox", ["--unset", "sandbox"]],
+    ["an edit of the address", ["--unset", "sandbox", "--base-url", "http://127.0.0.1:9"]],
+  ])("is ended by %s, and the edit is refused while a daemon has it in progress", async (_, words) => {
+    const place = await scheduled();
+    open(place, "running");
+    const daemon = takeLock(join(place.folder, ".bulkgen", "schedule.lock"));
+    const refused = await edit(place, ...words);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("a run of nightly is in progress"),
+    });
+    expect(flagsOf(place)).toEqual(["--sandbox"]);
+    daemon?.release();
+    const edited = await edit(place, ...words);
+    expect(edited, edited.stderr).toMatchObject({ code: 0 });
+    expect(stateOf(place)).toBe("ended");
+  });
+
+  test("goes on after an edit of anything else", async () => {
+    const place = await scheduled();
+    open(place, "waiting");
+    expect((await edit(place, "--max-credits", "3")).code).toBe(0);
+    expect(stateOf(place)).toBe("waiting");
+  });
+
+  test("is ended when a schedule of its name is added again", async () => {
+    const place = await scheduled();
+    open(place, "waiting");
+    expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
+    const added = await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly, "--sandbox"]);
+    expect(added, added.stderr).toMatchObject({ code: 0 });
+    expect(stateOf(place)).toBe("ended");
+  });
+});
+
+test("flags of before an edit, put back by somebody else, are not agreed to any more", async () => {
+  const place = await scheduled("--max-credits", "100");
+  const before = withSchedules(place, (db) => db.prepare("SELECT flags FROM schedules").pluck().get());
+  expect((await edit(place, "--max-credits", "2")).code).toBe(0);
+  expect((await run(place, ["schedule", "list"])).stdout).not.toContain("not agreed to");
+  withSchedules(place, (db) => db.prepare("UPDATE schedules SET flags = ?").run(before));
+  expect((await run(place, ["schedule", "list"])).stdout).toContain("not agreed to");
+});

@@ -1,0 +1,316 @@
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
+import { indexOf } from "./archive.js";
+import { newPlace, type Place, run, started } from "./command.js";
+import { failedTask, type Scripted, startService } from "./service.js";
+import { sheet } from "./sheet.js";
+
+const day = 86_400_000;
+
+/** What was archived until now seems to be of a hundred days ago. */
+function age(place: Place): void {
+  const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+  db.exec(`UPDATE outputs SET saved_at = saved_at - ${100 * day};
+    UPDATE items SET addressed_at = addressed_at - ${100 * day}, fetch_by = fetch_by - ${100 * day}`);
+  db.close();
+}
+
+/** A finished job of three items, of which `a02` is picked, and a file of an earlier version of `a03`. */
+async function old() {
+  const service = await startService();
+  const place = newPlace();
+  const command = (...args: string[]) => run(place, args, service);
+  place.write("set.csv", sheet(3, "plain-image"));
+  expect((await command("run", "set.csv", "--yes", "--sidecars")).code).toBe(0);
+  place.write("set.csv", sheet(3, "plain-image").replace("a picture of a03", "another picture"));
+  expect((await command("run", "set.csv", "--yes", "--sidecars")).code).toBe(0);
+  expect((await command("pick", "a02")).code).toBe(0);
+  age(place);
+  const folder = join(place.folder, "outputs", "set");
+  const files = () =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => entry.name)
+      .toSorted();
+  expect(service.made).toHaveLength(4);
+  return { service, place, command, folder, files };
+}
+
+const prune = ["prune", "--older-than", "90d"];
+
+describe.concurrent("prune", () => {
+  test("shows what goes, keeps what is picked, and no run pays again, nor verify, export or gallery miss it", async () => {
+    const { service, place, command, folder, files } = await old();
+    const shown = await command(...prune, "--keep-picked", "--dry-run");
+    expect(shown, shown.stderr).toMatchObject({ code: 0 });
+    expect(shown.stdout).toMatch(/^set +3 +[\d.]+ k?B +1 +0$/m);
+    expect(shown.stdout).toContain("As old, and kept: 1 of picked items.\n");
+    expect(shown.stdout).toMatch(/nothing was removed: --dry-run\n$/);
+    const before = files();
+    expect(await command(...prune)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Add --yes to agree. Nothing was removed."),
+    });
+    expect(files()).toEqual(before);
+    const pruned = await command(...prune, "--keep-picked", "--yes");
+    expect(pruned, pruned.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\nremoved 3 files, /),
+    });
+    expect(files()).toEqual(["a02.json", "a02.png", "index.jsonl"]);
+    expect(indexOf(folder).length).toBeGreaterThan(4);
+
+    expect(await command("verify", "--read-data")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("every file is intact"),
+    });
+    for (const words of [["--missing", "fetch"], ["--missing", "pay"], []]) {
+      const again = await command("run", "set.csv", "--yes", ...words);
+      expect(again, again.stderr).toMatchObject({ code: 0 });
+      expect(again.stderr).not.toContain("lost files");
+    }
+    // The row of the superseded file asks for it again: it was paid for, and is not paid again.
+    place.write("set.csv", sheet(3, "plain-image"));
+    const back = await command("run", "set.csv", "--yes");
+    expect(back, back.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(4);
+    const exported = await command("export");
+    expect(exported.stdout).toMatch(/^a01,.*,archived,its files were pruned on \d{4}-\d\d-\d\d,2,/m);
+    expect(exported.stdout).toMatch(/^a02,.*,a02\.png,yes,archived,/m);
+    expect((await command("export", "--zip", "set.zip", "--files-only")).code).toBe(0);
+    expect((await command("gallery")).stdout).toContain("gallery.html: 1 file of job set");
+    expect((await command("status")).stdout).toMatch(/^items +3/m);
+    expect((await command("doctor")).stdout).not.toMatch(/pruned|missing/);
+    // A new version takes the name that has become free.
+    expect((await command("redo", "a01", "--yes")).code).toBe(0);
+    place.write("set.csv", sheet(3, "plain-image").replace("a picture of a01", "a third picture"));
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect(files()).toContain("a01.png");
+    expect((await command("verify", "--read-data")).code).toBe(0);
+    expect(await command(...prune, "--keep-picked")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("nothing to remove that was saved before"),
+    });
+  });
+
+  test("what was pruned is known after a rebuild, with receipts and without, and is not paid or downloaded again", async () => {
+    for (const lost of [["state.db", "state.db-wal", "state.db-shm"], [""]]) {
+      const { service, place, command, files } = await old();
+      expect((await command(...prune, "--yes")).code).toBe(0);
+      expect(files()).toEqual(["index.jsonl"]);
+      for (const name of lost) rmSync(join(place.folder, ".bulkgen", name), { recursive: true, force: true });
+      expect(await command("run", "set.csv", "--yes")).toMatchObject({ code: 2 });
+      const rebuilt = await command("doctor", "--rebuild", "--yes");
+      expect(rebuilt.stdout, rebuilt.stderr).toMatch(/^items +4: 4 archived$/m);
+      expect(rebuilt.stdout).not.toContain("missing");
+      const again = await command("run", "set.csv", "--yes");
+      expect(again, again.stderr).toMatchObject({ code: 0 });
+      expect(service.made).toHaveLength(4);
+      expect(files()).toEqual(["index.jsonl"]);
+      expect((await command("verify")).code).toBe(0);
+      expect((await command("export")).stdout).toMatch(/^a01,.*,archived,its files were pruned on /m);
+    }
+  });
+
+  test("files of a job with something left to do stay, and so do those that are newer or were changed", async () => {
+    const { service, place, command, folder, files } = await old();
+    writeFileSync(join(folder, "a01.png"), "retouched by hand");
+    place.write("set.csv", `${sheet(4, "plain-image").replace("a picture of a03", "another picture")}`);
+    const capped = await command("run", "set.csv", "--yes", "--max-credits", "0");
+    expect(capped.code, capped.stderr).toBe(6);
+    const before = files();
+    const open = await command(...prune, "--yes", "--json");
+    expect(JSON.parse(open.stdout)).toMatchObject({ removed: false, files: 0, kept: { unfinished: 4 } });
+    expect(files()).toEqual(before);
+    expect((await command("resume", "--max-credits", "9")).code).toBe(0);
+    const pruned = await command(...prune, "--yes", "--json");
+    expect(JSON.parse(pruned.stdout)).toMatchObject({
+      removed: true,
+      files: 3,
+      groups: [{ job: "set", edition: "", files: 3, superseded: 1, picked: 1 }],
+      kept: { picked: 0, unfinished: 0, undecided: 0, changed: 1, bucket: 0 },
+    });
+    expect(readFileSync(join(folder, "a01.png"), "utf8")).toBe("retouched by hand");
+    expect(files()).toEqual(expect.arrayContaining(["a01.png", "a04.png"]));
+    expect(service.made).toHaveLength(5);
+  });
+
+  test("asks on a terminal, removes old downloads that failed, and leaves an edition's empty folder to nobody", async () => {
+    const { service, place, command, folder } = await old();
+    expect((await command("run", "set.csv", "--yes", "--edition", "summer")).code).toBe(0);
+    age(place);
+    expect(existsSync(join(folder, "edition-summer"))).toBe(true);
+    const quarantine = join(folder, "_quarantine");
+    place.write("outputs/set/_quarantine/x.bad", "broken");
+    place.write("outputs/set/_quarantine/new.bad", "broken");
+    const long = new Date(Date.now() - 100 * day);
+    utimesSync(join(quarantine, "x.bad"), long, long);
+    const how = { ...service, columns: 100, keyboard: true };
+    const refused = started(place, prune, how);
+    await refused.prints(/Remove 8 files, .*, for good\? \[y\/N\]/);
+    refused.type("\n");
+    expect((await refused.ended).code).toBe(2);
+    const asked = started(place, prune, how);
+    await asked.prints(/1 download that failed the check, 6 B, in _quarantine[\s\S]*for good\? \[y\/N\]/);
+    asked.type("y\n");
+    expect((await asked.ended).code).toBe(0);
+    expect(readdirSync(quarantine)).toEqual(["new.bad"]);
+    expect(existsSync(join(folder, "edition-summer"))).toBe(false);
+  });
+
+  test("an item that is to use a pruned file waits, and is not paid for", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    const steps = (more: string) =>
+      place.write(
+        "set.yaml",
+        `name: set\nrows:\n  - {id: cup, prompt: a cup}\nsteps:\n  - {name: draft, model: plain-image}\n${more}`,
+      );
+    steps("");
+    expect((await command("run", "set.yaml", "--yes")).code).toBe(0);
+    age(place);
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    steps('  - {name: final, model: plain-image, prompt: "{{prompt}} again", image_url: "@draft"}\n');
+    service.script(({ what }) =>
+      what === "GET task"
+        ? { status: 404, json: { error: { code: "TASK_NOT_FOUND", message: "gone" } } }
+        : "serve",
+    );
+    const blocked = await command("run", "set.yaml", "--yes");
+    expect([blocked.code, service.made.length], blocked.stdout).toEqual([10, 1]);
+    expect(blocked.stdout).toContain("the output of cup-draft cannot be handed on");
+  });
+
+  test("a prune that was cut short is finished by the next one", async () => {
+    const { command, folder, files } = await old();
+    // After the file was removed, and before the history knew.
+    rmSync(join(folder, "a01.png"));
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    expect(files()).toEqual(["a01.json", "index.jsonl"]);
+    expect((await command("verify")).code).toBe(0);
+  });
+
+  test.each([
+    [["prune"], "--older-than <age> is missing"],
+    [
+      ["prune", "--older-than", "90"],
+      '--older-than: expected an age such as 90d or 12h, up to 36500d, got "90"',
+    ],
+    [["prune", "--older-than", "0d"], "expected an age such as 90d"],
+    [["prune", "--older-than", "1d"], "no run"],
+  ])("%j is refused", async (words, message) => {
+    const place = newPlace();
+    expect(await run(place, words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(place.files()).toEqual([]);
+  });
+});
+
+describe.concurrent("prune leaves alone", () => {
+  test("a file that somebody has changed, at whatever size, and one behind a folder that was replaced by a link", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    const rows = "id,model,prompt,output\na,plain-image,x,a\nb,plain-image,y,sub/b\nc,plain-image,z,c\n";
+    place.write("set.csv", rows);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    age(place);
+    const folder = join(place.folder, "outputs", "set");
+    const bytes = readFileSync(join(folder, "a.png"));
+    bytes[bytes.length - 20] = (bytes.at(-20) ?? 0) ^ 1;
+    writeFileSync(join(folder, "a.png"), bytes);
+    const elsewhere = join(place.root, "moved");
+    renameSync(join(folder, "sub"), elsewhere);
+    symlinkSync(elsewhere, join(folder, "sub"));
+    const end = await command(...prune, "--yes", "--json");
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    expect(JSON.parse(end.stdout)).toMatchObject({ files: 1, kept: { changed: 2 } });
+    expect([existsSync(join(folder, "a.png")), existsSync(join(elsewhere, "b.png"))]).toEqual([true, true]);
+    expect(existsSync(join(folder, "c.png"))).toBe(false);
+  });
+
+  test("everything outside of the workspace that a received state names", async () => {
+    const { place, command } = await old();
+    const outside = join(place.root, "documents");
+    mkdirSync(join(outside, "set"), { recursive: true });
+    writeFileSync(join(outside, "set", "thesis.doc"), "0123456789");
+    const sha256 = createHash("sha256").update("0123456789").digest("hex");
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    db.exec(`UPDATE outputs SET file = 'thesis.doc', bytes = 10, sha256 = '${sha256}', out_folder = '${outside}'
+      WHERE item_id = (SELECT min(item_id) FROM outputs)`);
+    db.close();
+    const end = await command(...prune, "--yes");
+    expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining(`out: ${outside}`) });
+    expect(existsSync(join(outside, "set", "thesis.doc"))).toBe(true);
+  });
+
+  test("what a failed row is made of, and the input of another job that is not finished", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    service.script(({ what, path }): Scripted => {
+      const made = service.made.find(({ task, prompt }) => path.endsWith(task) && prompt === "y");
+      return what === "GET task" && made !== undefined ? { json: failedTask(made) } : "serve";
+    });
+    place.write(
+      "set.csv",
+      "id,model,prompt,image_url\na,plain-image,x,\nb,plain-image,y,@a\nc,plain-image,z,\nd,plain-image,w,\n",
+    );
+    expect((await command("run", "set.csv", "--yes", "--retries", "0")).code).toBe(5);
+    place.write(
+      "more.csv",
+      "id,model,prompt,image_url\nm,plain-image,m,\nn,plain-image,n,outputs/set/c.png\n",
+    );
+    const publish = ["--publish-command", "echo https://example.com/x.png"];
+    expect((await command("run", "more.csv", "--yes", "--max-credits", "2", ...publish)).code).toBe(6);
+    age(place);
+    const end = await command(...prune, "--yes");
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    const folder = join(place.folder, "outputs", "set");
+    expect(["a", "c", "d"].map((name) => existsSync(join(folder, `${name}.png`)))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+});
+
+test("P2: what was pruned is not paid for again by a history of before, whatever is said of missing files", async () => {
+  const { service, place, command } = await old();
+  const state = join(place.folder, ".bulkgen");
+  cpSync(state, join(place.root, "backup"), { recursive: true });
+  expect((await command(...prune, "--yes")).code).toBe(0);
+  rmSync(state, { recursive: true });
+  cpSync(join(place.root, "backup"), state, { recursive: true });
+  const made = service.made.length;
+  const end = await command("run", "set.csv", "--yes", "--missing", "pay");
+  expect([0, 2], end.stderr).toContain(end.code);
+  expect(service.made).toHaveLength(made);
+});
+
+test("an age beyond all dates is refused in words, and so is the pick of a pruned item", async () => {
+  const { command } = await old();
+  expect(await command("prune", "--older-than", "99999999999999d")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected an age such as 90d or 12h, up to 36500d"),
+  });
+  expect((await command(...prune, "--yes")).code).toBe(0);
+  expect(await command("pick", "a01")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/a01 cannot be picked: its files were pruned on \d{4}-/),
+  });
+});
