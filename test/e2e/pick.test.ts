@@ -113,6 +113,23 @@ describe.concurrent("bulkgen pick", () => {
     ]);
   });
 
+  test("--undo with the name of a row takes the mark of its earlier version away", slow, async () => {
+    const place = await twoTakes();
+    await done(place, "pick", "a02");
+    place.write("s.csv", sheet(2).replace("a picture of a02", "a better picture of a02"));
+    await done(place, "run", "s.csv", "--yes");
+    expect(await done(place, "pick")).toContain("replaced by a new version");
+    expect(await done(place, "pick", "--undo", "a01")).toBe("a01 was not picked\n");
+    expect(await done(place, "pick", "--undo", "a02")).toBe("a02 is not picked any more\n");
+    expect(await done(place, "pick", "--json")).toBe("[]\n");
+  });
+
+  test("a selection from no item at all says so, and blames no column", slow, async () => {
+    const place = await twoTakes();
+    const redone = await run(place, ["redo", "--filter", "id=a01", "--sandbox"]);
+    expect(redone.stderr).toBe("bulkgen: run 2 has no archived item to select from\n");
+  });
+
   test("only what is archived can be picked, and a wrong name changes nothing", slow, async () => {
     const place = newPlace();
     place.write("s.csv", `id,model,prompt\na,${cheapModel},a mug\nb,${cheapModel},[[moderation]] b`);

@@ -2,7 +2,7 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { prunedNote } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Item, Run } from "../../core/ports/store.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { terminalText } from "../../text/terminal.js";
@@ -60,7 +60,9 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     for (const other of undo || also ? [] : before.filter(({ id }) => !named.has(id)))
       others.set(rowInWorkspace(other), [...(others.get(rowInWorkspace(other)) ?? []), other]);
     const replaced = (item: Item) => others.get(rowInWorkspace(item)) ?? [];
-    const [picked, unpicked] = undo ? [[], items] : [items, items.flatMap(replaced)];
+    const [picked, unpicked] = undo
+      ? [[], await marked(store, items, before)]
+      : [items, items.flatMap(replaced)];
     await store.pick({ picked: picked.map(({ id }) => id), unpicked: unpicked.map(({ id }) => id) });
     const runs = await store.runs();
     const decided = (some: readonly Item[], decision: RecordedDecision["decision"]) =>
@@ -71,9 +73,18 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     ]);
     return items.map((item) => ({
       rowId: item.rowId,
-      before: had.has(item.id),
+      before: had.has(item.id) || unpicked.some((other) => rowInWorkspace(other) === rowInWorkspace(item)),
       insteadOf: replaced(item).map(({ rowId }) => rowId),
     }));
+  });
+}
+
+/** The items that lose their marks. A name means the newest version of a row, and the mark may be on an earlier one. */
+async function marked(store: Store, items: readonly Item[], picked: readonly Item[]): Promise<Item[]> {
+  const lost = await lostPicks(store);
+  return items.flatMap((item) => {
+    if (picked.some(({ id }) => id === item.id)) return [item];
+    return picked.filter((other) => lost.has(other.id) && rowInWorkspace(other) === rowInWorkspace(item));
   });
 }
 

@@ -65,7 +65,7 @@ async function decidedItems(
     const waiting = await store.awaitingApproval(run.id);
     if (waiting.length === 0) continue;
     const items = await Promise.all(waiting.map(({ id }) => store.item(id)));
-    return { run, items: await selectItems(store, run, items, selection) };
+    return { run, items: await selectItems(store, run, items, selection, "item that waits for approval") };
   }
   throw new EarlyExit("done", "nothing to decide: no item waits for approval");
 }

@@ -34,7 +34,7 @@ export function retryFailed(
           : `${count(failed.length, "item")} failed for other reasons`;
       throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
     }
-    const items = await selectItems(store, run, ofKind, selection);
+    const items = await selectItems(store, run, ofKind, selection, "failed item");
     const agreed = sumOf(items.map(({ price }) => price));
     return { run, offered: items, order: { do: "retry", items: items.map(({ id }) => id), agreed } };
   };
@@ -56,7 +56,11 @@ export function redoItems(names: readonly ItemName[], selection: Selection, cwd:
 
 async function selected(store: Store, selection: Selection): Promise<{ run: Run; items: Item[] }> {
   const run = await newestRun(undefined)(store);
-  return { run, items: await selectItems(store, run, await redoable(store, run, selection), selection) };
+  const what = selection.onlyFailed ? "failed item" : "archived item";
+  return {
+    run,
+    items: await selectItems(store, run, await redoable(store, run, selection), selection, what),
+  };
 }
 
 async function named(
@@ -67,7 +71,7 @@ async function named(
 ): Promise<{ run: Run; items: Item[] }> {
   const items = eachOnce(await Promise.all(names.map((name) => itemNamed(store, name, cwd))));
   const run = await newestRunOf(store, items);
-  return { run, items: await selectItems(store, run, items, selection) };
+  return { run, items: await selectItems(store, run, items, selection, "named item") };
 }
 
 /** The items that a selection chooses from: archived or failed ones. */

@@ -31,12 +31,16 @@ export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 /** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
-/** The selected items of a run, by the cells of all rows that they stand for. Throws EarlyExit if there is none. */
+/**
+ * The selected items of a run, by the cells of all rows that they stand for. `what`
+ * they all are, such as `held item`. Throws EarlyExit if there is none.
+ */
 export async function selectItems(
   store: Store,
   run: Run,
   items: readonly Item[],
   selection: Selection,
+  what: string,
 ): Promise<Item[]> {
   if (isEverything(selection)) return [...items];
   const choice = new ItemChoice(run, selection);
@@ -52,7 +56,7 @@ export async function selectItems(
         unseen.delete(item);
       }
   for (const item of unseen) choice.see(item);
-  const chosen = new Set([...choice.chosen()].map(({ id }) => id));
+  const chosen = new Set([...choice.chosen(what)].map(({ id }) => id));
   return items.filter(({ id }) => chosen.has(id));
 }
 
@@ -78,6 +82,7 @@ export class ItemChoice {
   private readonly matches: ReturnType<typeof matcherOf>;
   private readonly keys: KeyWatch;
   private readonly matching: (Selectable & Chosen)[] = [];
+  private seen = 0;
 
   constructor(
     private readonly run: Run,
@@ -89,6 +94,7 @@ export class ItemChoice {
 
   /** `more` are columns besides the cells of the item's row. */
   see(item: Item, more: Readonly<Record<string, string>> = {}, row?: RowOfSheet): void {
+    this.seen++;
     const { number, name, failed, values } = selectableItem(item, more, row);
     this.keys.see(values);
     if (this.matches({ number, values }))
@@ -96,8 +102,9 @@ export class ItemChoice {
   }
 
   /** The selected ones, in the order in which they were seen. Throws EarlyExit if there is none. `what` they all are. */
-  chosen(what = "item"): readonly Chosen[] {
+  chosen(what: string): readonly Chosen[] {
     const { run, selection } = this;
+    if (this.seen === 0) throw new EarlyExit("usage", `run ${run.id} has no ${what} to select from`);
     for (const { key, near } of this.keys.unknown()) {
       const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
       throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);

@@ -69,7 +69,7 @@ async function heldItems(
     );
   for (const run of (await store.runs()).toReversed()) {
     const held = await store.items(run.id, ["held"]);
-    if (held.length > 0) return { run, items: await selectItems(store, run, held, selection) };
+    if (held.length > 0) return { run, items: await selectItems(store, run, held, selection, "held item") };
   }
   throw new EarlyExit("done", "nothing to resolve: no item is held");
 }
