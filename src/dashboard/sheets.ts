@@ -81,7 +81,11 @@ export class Sheets {
   private filesIn(folder: string): string[] {
     try {
       const names = readdirSync(join(this.root, folder));
-      const shown = names.filter((name) => isManifest(name) && !besideSheets.test(name));
+      const isText = (name: string) => extname(name).toLowerCase() === ".txt";
+      const isOwnFolder = ownFile.test(`${folder}/x`);
+      const shown = names.filter(
+        (name) => isSheet(name) && (isOwnFolder || !isText(name)) && !besideSheets.test(name),
+      );
       return shown.map((name) => (folder === "." ? name : `${folder}/${name}`));
     } catch {
       return [];
@@ -91,9 +95,9 @@ export class Sheets {
   /** Keeps a dropped file. Rejects with Refused if another one of its name is there, unless it may be replaced. */
   async drop(name: string, bytes: Uint8Array, mayReplace: boolean): Promise<DroppedSheet> {
     const plain = name.split(/[/\\]/).at(-1) ?? "";
-    if (!isManifest(plain))
+    if (!isSheet(plain))
       throw new Refused(
-        `expected a sheet (${manifestExtensions.join(", ")}), got ${JSON.stringify(plain.slice(0, 100))}`,
+        `expected a sheet (${sheetExtensions.join(", ")}), got ${JSON.stringify(plain.slice(0, 100))}`,
       );
     const extension = extname(plain);
     const file = `${ownFolder}/${basename(safeName(plain.slice(0, -extension.length)))}${extension.toLowerCase()}`;
@@ -156,7 +160,7 @@ export class Sheets {
   /** The absolute path of a sheet of the workspace. Throws Refused. */
   pathOf(file: string): string {
     const path = resolve(this.root, file);
-    const isOwn = isBelow(relative(this.root, path)) && isManifest(path) && !path.includes("\0");
+    const isOwn = isBelow(relative(this.root, path)) && isSheet(path) && !path.includes("\0");
     // A link may lead out of the workspace, to be read or written over.
     if (isOwn && !leavesReally(this.root, path)) return path;
     throw new Refused(`expected a sheet of the workspace, got ${JSON.stringify(file.slice(0, 200))}`);
@@ -254,8 +258,11 @@ function statOf(path: string): Stats | null {
   return existsSync(path) ? statSync(path) : null;
 }
 
-function isManifest(path: string): boolean {
-  return (manifestExtensions as readonly string[]).includes(extname(path).toLowerCase());
+/** What a person may drop or name. A text may be a sheet of prompts, but a folder has other texts too. */
+const sheetExtensions: readonly string[] = [...manifestExtensions, ".txt"];
+
+function isSheet(path: string): boolean {
+  return sheetExtensions.includes(extname(path).toLowerCase());
 }
 
 /** A relative path that stays below its start, and not in a hidden folder. */

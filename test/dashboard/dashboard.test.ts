@@ -210,12 +210,27 @@ describe("start work", () => {
     expect([status, message]).toEqual([422, "sheets/set.yaml is changed in an editor, not here"]);
   });
 
+  test("every kind of sheet that the page offers to take is taken, and listed", async () => {
+    const line = '{"id": "a", "model": "plain-image", "prompt": "x"}\n';
+    const texts: Record<string, string> = { txt: "a blue cup\na jar\n", jsonl: line, ndjson: line };
+    for (const [ending, text] of Object.entries(texts)) {
+      const { kept, get } = await dropped(text, `set.${ending}`);
+      expect(kept).toMatchObject({
+        file: `sheets/set.${ending}`,
+        rows: ending === "txt" ? 2 : 1,
+        trouble: null,
+      });
+      const listed = await get<SheetEntry[]>("/api/sheets");
+      expect(listed.map(({ file }) => file)).toContain(`sheets/set.${ending}`);
+    }
+  });
+
   test("a file that is no sheet is refused, and one that cannot be read says why", async () => {
     const { refusal } = await openDashboard();
     expect(await refusal("/api/sheets?name=photo.png", { method: "POST", body: "x" })).toEqual([
       422,
       expect.stringContaining(
-        'expected a sheet (.csv, .tsv, .json, .jsonl, .yaml, .yml, .xlsx), got "photo.png"',
+        'expected a sheet (.csv, .tsv, .json, .jsonl, .ndjson, .yaml, .yml, .xlsx, .txt), got "photo.png"',
       ),
     ]);
     const { kept } = await dropped("{", "broken.json");
@@ -354,6 +369,10 @@ describe("start work", () => {
       ...when,
     });
     expect(added, added.message).toMatchObject({ exit: 0 });
+    // Only a daemon runs it, and the page starts none.
+    expect(added.message).toMatch(
+      /No daemon is running: `bulkgen schedule start` starts the runs that are due, `bulkgen schedule print` shows how to keep it running\.$/,
+    );
     const [morning] = await get<ScheduleEntry[]>("/api/schedules");
     expect(morning).toMatchObject({
       name: "morning",

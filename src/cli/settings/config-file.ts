@@ -69,7 +69,7 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
   if (error)
     throw new EarlyExit(
       "usage",
-      `${at(error.pos[0])}: expected YAML, such as "max-credits: 200", got ${slipIn(error.message)}`,
+      `${at(error.pos[0])}: expected YAML, such as "max-credits: 200", got ${slipIn(error.message, text, error.pos[0])}`,
     );
   const settings = new Map<string, FileSetting>();
   if (document.contents === null) return { path, own, settings };

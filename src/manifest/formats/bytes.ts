@@ -5,7 +5,16 @@ import { nearest } from "../../text/nearest.js";
 import { ownerFile } from "./foreign-file.js";
 
 /** Extensions of files that may be manifests. */
-export const manifestExtensions = [".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".xlsx"] as const;
+export const manifestExtensions = [
+  ".csv",
+  ".tsv",
+  ".json",
+  ".jsonl",
+  ".ndjson",
+  ".yaml",
+  ".yml",
+  ".xlsx",
+] as const;
 
 /** The manifest on standard input, and its name in messages and as a job. */
 export const standardInput = "-";

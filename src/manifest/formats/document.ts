@@ -53,7 +53,7 @@ export function parsed(
     const schema = language === "JSON" ? "json" : "core";
     const document = parseDocument(text, { schema, lineCounter: lines, logLevel: "error" });
     const error = document.errors[0];
-    if (error) return fail(slipIn(error.message), error.pos[0]);
+    if (error) return fail(slipIn(error.message, text, error.pos[0]), error.pos[0]);
     const contents = document.contents;
     const plain = new Reading(text, language).plainOf(contents);
     return { file, plain, markAt: (path) => markOf(nodeAt(contents, path)?.range?.[0] ?? 0) };

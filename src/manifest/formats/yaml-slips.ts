@@ -20,13 +20,13 @@ const slips: readonly [RegExp, string][] = [
     "a line that is no field; the lines of a text are indented further than its field",
   ],
   [/^Sequence item without - indicator/, "a line that is indented less than the fields above it"],
-  [/^Tabs are not allowed as indentation/, "a tab at the beginning of a line; YAML indents with spaces"],
   [/^Map keys must be unique/, "two fields of one name"],
   [/^Unexpected (?:double|single)-quoted-scalar token/, "a text where a comma should be"],
 ];
 
-/** What is wrong with a YAML file, in plain words, from the parser's message. */
-export function slipIn(message: string): string {
+/** What is wrong with a YAML file, in plain words, from the parser's message and the offset of the place in the file. */
+export function slipIn(message: string, file: string, offset: number): string {
+  if (isIndentedWithTab(file, offset)) return "a tab at the beginning of a line; YAML indents with spaces";
   const text = message.replace(/ at line \d+, column \d+:[\s\S]*$/, "");
   for (const [slip, words] of slips) {
     const found = slip.exec(text);
@@ -37,4 +37,11 @@ export function slipIn(message: string): string {
     .replace(/Flow sequence/, "the array")
     .replace(/Flow map/, "the object")
     .replace(/in block collection must be sufficiently indented and end with a/, "does not end with a");
+}
+
+/** The parser may notice a tab only by what comes after it, or before it. */
+function isIndentedWithTab(file: string, offset: number): boolean {
+  const begin = file.lastIndexOf("\n", offset - 1) + 1;
+  const [line = "", next = ""] = file.slice(begin).split("\n", 2);
+  return [line, next].some((each) => /^ *\t/.test(each));
 }

@@ -87,6 +87,18 @@ test.each([
   expect((await wholeSource(source)).problems).toMatchObject([{ got }]);
 });
 
+test.each([
+  'rows:\n  - id: "a"\n\tprompt: b\n',
+  "rows:\n  - id: a\n  \tprompt: b\n",
+  "rows:\n  -\tid: a\n\tprompt: b\n",
+  "rows:\n  - id: a\n    prompt: |\n      b\n\tc\n",
+  'rows:\n  - {id: "a",\n\tprompt: b}\n',
+])("a tab at the beginning of a line is told of as one: %j", async (text) => {
+  const { source } = readDocument("rows.yaml", text, "YAML");
+  const { problems } = await wholeSource(source);
+  expect(problems).toMatchObject([{ got: "a tab at the beginning of a line; YAML indents with spaces" }]);
+});
+
 test("an alias as the name of a field is refused", async () => {
   const { problems } = (await read('[{"id": &a "x", *a : "y"}]')).source;
   expect(problems).toMatchObject([{ got: "an alias (*name) as the name of a field" }]);
