@@ -130,7 +130,7 @@ describe("a workspace on PostgreSQL", () => {
     await before.charged(id, '["paint",[]]', credits(3));
     await postgres.query(url, "DELETE FROM transitions WHERE event = 'given_up'");
     await postgres.query(url, "ALTER TABLE items DROP COLUMN accepts");
-    await postgres.query(url, "DROP TABLE list_prices, workspaces, same_services, foreign_known");
+    await postgres.query(url, "DROP TABLE list_prices, left_out, workspaces, same_services, foreign_known");
     await postgres.query(url, "ALTER TABLE keys DROP COLUMN foreign_credits");
     await postgres.query(url, "UPDATE schema_version SET version = 1");
     const { accounts } = await openAt(url);
@@ -145,7 +145,7 @@ describe("a workspace on PostgreSQL", () => {
     const url = postgres.newWorkspace();
     await openAt(url);
     await postgres.query(url, "UPDATE schema_version SET version = 99");
-    await expect(openAt(url)).rejects.toThrow("expected schema 4 or older, got 99; update bulkgen");
+    await expect(openAt(url)).rejects.toThrow("expected schema 5 or older, got 99; update bulkgen");
     expect(() => addressOf(url.replace(/schema=.*/, "schema=x;drop"))).toThrow("expected a schema of");
     // The driver would take it in place of the schema.
     expect(() => addressOf(`${url}&options=-c%20work_mem%3D1MB`)).toThrow("an address without ?options=");

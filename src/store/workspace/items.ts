@@ -123,10 +123,10 @@ export function itemMethods(connection: Database): ItemMethods {
       }),
     priceGroups: (jobName, edition) =>
       read(function* () {
-        const rows = yield* sql(
-          `SELECT DISTINCT price_group AS "group" FROM items
-           WHERE (@jobName IS NULL OR job_id = (SELECT id FROM jobs WHERE name = @jobName)) AND edition = @edition`,
-        ).all({ jobName, edition });
+        const all = `SELECT DISTINCT price_group AS "group" FROM items WHERE edition = ?`;
+        const ofJob = " AND job_id = (SELECT id FROM jobs WHERE name = ?)";
+        const rows =
+          jobName === null ? yield* sql(all).all(edition) : yield* sql(all + ofJob).all(edition, jobName);
         return (rows as { group: string }[]).map(({ group }) => group);
       }),
     toArrange: (jobName, only) =>
