@@ -133,7 +133,7 @@ export interface Plan extends Comparison {
   unselected: Listing<string>;
   /** Defaults that no request for a model has, because it does not take them, by model. */
   leftOut: Readonly<Record<string, readonly string[]>>;
-  /** Other params that something of the job, or of `others`, has and that would be the item's under another catalogue, by its key. */
+  /** Params that an item would have under another catalogue, and with which something was made, by the item's key. */
   otherParams: Readonly<Record<string, readonly Row["params"][]>>;
   /** Every row of the sheet with its items, for the export. */
   sheet: Sheet;

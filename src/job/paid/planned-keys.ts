@@ -55,7 +55,7 @@ export class PlannedKeys {
     return this.draft.holds(key) ? { key, who: this.who } : this.others.get(key);
   }
 
-  /** The same for what was made for the plan's own account. */
+  /** The key of the plan's item, if what is on record was made for the plan's own account. */
   own(key: string): string | undefined {
     const found = this.find(key);
     return found?.who === this.who ? found.key : undefined;
