@@ -10,7 +10,7 @@ import type { RunSummary } from "../../job/run/closing.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import { hasBegunHere } from "../../job/run/run-values.js";
 import { checkModels } from "../../job/run/spending-caps.js";
-import { isUnfinished, unfinishedRun } from "../../job/workspace/find-run.js";
+import { type FindRun, isUnfinished, unfinishedRun } from "../../job/workspace/find-run.js";
 import { mustHaveRuns } from "../../job/workspace/history.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
 import { spentIn } from "../../job/workspace/spent.js";
@@ -19,6 +19,7 @@ import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { type Resumed, resumedText } from "../../report/status.js";
 import { type ResumedRun, resumedJson, resumedRunsText } from "../../report/summary.js";
+import { scheduledIn } from "../../schedule/scheduled-run.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalLines } from "../../text/terminal.js";
@@ -57,7 +58,7 @@ async function resumeOne(
 ): Promise<ExitName> {
   const prepared = await jobOptions(flags, machine, workspace);
   const continuation = {
-    choose: unfinishedRun(which, workspace),
+    choose: ownRun(unfinishedRun(which, workspace), machine),
     async change(
       { store, account }: WorkspaceSession,
       found: Run,
@@ -74,6 +75,24 @@ async function resumeOne(
     },
   };
   return followed(prepared, flags, (show) => continueJob(prepared.options, continuation, show), tell);
+}
+
+/**
+ * A daemon knows the run that it continues by the number. In another state, or once the state was replaced, that is the
+ * number of another run.
+ */
+function ownRun(choose: FindRun, { env }: Machine): FindRun {
+  const { schedule, due } = scheduledIn(env);
+  if (schedule === null || due === null) return choose;
+  return async (store) => {
+    const run = await choose(store);
+    const { beganBy } = run.options;
+    if (beganBy?.schedule === schedule && beganBy.due === due) return run;
+    throw new EarlyExit(
+      "usage",
+      `run ${run.id} of this workspace was not begun by the schedule ${schedule} for ${due}, so it is not continued for it. Nothing was sent.`,
+    );
+  };
 }
 
 /**

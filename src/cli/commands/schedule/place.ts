@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
+import { endNote, flagOf } from "../../../schedule/scheduled-run.js";
 import { takeLock } from "../../../store/lock.js";
 import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
@@ -88,6 +89,19 @@ export async function workspaceOfRuns(
     { workspace: root, sandbox, ...(databaseUrl === undefined ? {} : { databaseUrl }) },
     machine,
   );
+}
+
+/** Why the unfinished runs of a schedule that is changed or removed end, and what continues them. */
+export async function endNoteOf(
+  what: "changed" | "removed",
+  schedule: Schedule,
+  place: Workspace,
+  machine: Machine,
+): Promise<string> {
+  // Nobody may read the settings of a schedule that nobody has agreed to.
+  const workspace =
+    whyNotAgreed(schedule, place) === null ? await workspaceOfRuns(schedule, place, machine) : place;
+  return endNote(what, flagsTo(workspace, flagOf(schedule, "--sandbox") !== null, machine));
 }
 
 /** The schedule with this name. Throws EarlyExit, with the nearest name, if there is none. */
