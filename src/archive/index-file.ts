@@ -32,8 +32,11 @@ export function isAccepted(check: string): boolean {
  * paid for, and its name is free.
  */
 export function isPruned(check: unknown): boolean {
-  return typeof check === "string" && check.startsWith("pruned");
+  return typeof check === "string" && check.startsWith(prunedCheck);
 }
+
+/** How the `check` of a pruned file begins; a date follows. */
+export const prunedCheck = "pruned";
 
 /** Why an item has no file: `check` is that of its files. */
 export function noteOfPruned(check: string): string {

@@ -1,4 +1,5 @@
 import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { noteOfPruned, prunedCheck } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
@@ -50,7 +51,7 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
     const named = new Map<number, Item>();
     for (const name of names) {
       const item = await itemNamed(store, name, cwd);
-      if (!undo) mustBeArchived(item, name);
+      if (!undo) mustBeArchived(item, name, await whenPruned(store, item));
       named.set(item.id, item);
     }
     const items = [...named.values()];
@@ -77,16 +78,17 @@ export async function pickItems(options: PickOptions): Promise<Picked[]> {
   });
 }
 
-/** What has become of a picked item whose row asks for something else now: `replaced`, or the row itself is `gone`. */
-export type LostPick = "replaced" | "gone";
+/**
+ * What has become of a picked item: its row asks for something else now (`replaced`), the row itself is `gone`, or its files
+ * were `pruned`.
+ */
+export type LostPick = "replaced" | "gone" | "pruned";
 
 /**
- * Picked items that no row asks for any more, by number, but those whose row has another pick. Exports and galleries of what
- * is picked lack them, so everything that makes or reads picks says so with `lostPicksText`.
+ * Picked items without a file, or that no row asks for any more, by number, but those whose row has another pick. Exports and
+ * galleries of what is picked lack them, so everything that makes or reads picks says so with `lostPicksText`.
  */
-export async function lostPicks(
-  store: Pick<Store, "picks" | "item" | "find">,
-): Promise<Map<number, LostPick>> {
+export async function lostPicks(store: PickStore): Promise<Map<number, LostPick>> {
   const picked = await pickedItems(store);
   const current = new Set(picked.filter(({ vanished }) => !vanished).map(rowInWorkspace));
   const lost = new Map<number, LostPick>();
@@ -95,20 +97,35 @@ export async function lostPicks(
     const isThere = ofRow.some((other) => !other.vanished && rowInWorkspace(other) === rowInWorkspace(item));
     lost.set(item.id, isThere ? "replaced" : "gone");
   }
+  for (const item of picked)
+    if (!item.vanished && (await whenPruned(store, item)) !== null) lost.set(item.id, "pruned");
   return lost;
 }
 
-/** Which picks of a job are lost, and what to do; null if none is. */
+type PickStore = Pick<Store, "picks" | "item" | "find" | "outputs">;
+
+/** That the files of an archived item were pruned, and when; null if they were not. */
+async function whenPruned(store: Pick<Store, "outputs">, { id, state, note }: Item): Promise<string | null> {
+  if (state !== "archived" || note === null || !note.startsWith(noteOfPruned(prunedCheck))) return null;
+  const outputs = await store.outputs(id);
+  return outputs.every(({ file }) => file === null) ? note : null;
+}
+
+/**
+ * Which picks of a job are lost, and what to do; null if none is. That files were pruned matters to those who read the files:
+ * a run does not repeat it.
+ */
 export async function lostPicksText(
-  store: Pick<Store, "picks" | "item" | "find">,
+  store: PickStore,
   jobId: number,
+  readsFiles = false,
 ): Promise<string | null> {
-  const names: Record<LostPick, string[]> = { replaced: [], gone: [] };
+  const names: Record<LostPick, string[]> = { replaced: [], gone: [], pruned: [] };
   for (const [id, how] of await lostPicks(store)) {
     const item = await store.item(id);
     if (item.jobId === jobId) names[how].push(rowIdOf(item));
   }
-  const { replaced, gone } = names;
+  const { replaced, gone, pruned } = names;
   const pieces = [
     ...(replaced.length === 0
       ? []
@@ -119,6 +136,11 @@ export async function lostPicksText(
       ? []
       : [
           `${someOf(gone)}: picked, but no row of the sheet asks for ${gone.length === 1 ? "it" : "them"} any more`,
+        ]),
+    ...(pruned.length === 0 || !readsFiles
+      ? []
+      : [
+          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo\` makes a new one`,
         ]),
   ];
   return pieces.length === 0 ? null : pieces.join(". ");
@@ -188,7 +210,15 @@ function rowInWorkspace(item: Item): string {
   return `${item.jobId} ${rowOf(item)}`;
 }
 
-function mustBeArchived({ state, rowId }: Item, name: ItemName): void {
+function mustBeArchived({ state, rowId }: Item, name: ItemName, pruned: string | null): void {
+  if (pruned !== null)
+    throw new EarlyExit(
+      "usage",
+      placed(
+        name,
+        `${terminalText(rowId)} cannot be picked: ${pruned}. \`bulkgen redo ${terminalText(rowId)}\` makes a new one. Nothing was changed.`,
+      ),
+    );
   if (state === "archived") return;
   throw new EarlyExit(
     "usage",
