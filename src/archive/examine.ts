@@ -85,7 +85,10 @@ export async function examine(
   });
   for (const [at, file] of all.entries()) {
     const finding = found[at] ?? null;
-    const isGoneFrom = finding?.kind === "missing" && options.isElsewhere?.(file.identity);
+    const isGoneFrom =
+      finding?.kind === "missing" &&
+      // The history may be a copy of before it was pruned.
+      (isPruned(index.find(file.identity)?.check) || options.isElsewhere?.(file.identity));
     if (finding && !isGoneFrom) examination.findings.push(finding);
     else if (isGoneFrom) examination.files--;
     else if (rows.has(file.identity) && !isLine(index, file)) {

@@ -32,11 +32,14 @@ export function isAccepted(check: string): boolean {
  * paid for, and its name is free.
  */
 export function isPruned(check: unknown): boolean {
-  return typeof check === "string" && check.startsWith("pruned");
+  return typeof check === "string" && check.startsWith(prunedCheck);
 }
 
+/** How the `check` of a pruned file begins; a date follows. */
+export const prunedCheck = "pruned";
+
 /** How the note of an item begins whose files were pruned. */
-export const prunedNote = "its files were pruned";
+export const prunedNote = `its files were ${prunedCheck}`;
 
 /** Why an item has no file: `check` is that of its files. */
 export function noteOfPruned(check: string): string {

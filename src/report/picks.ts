@@ -37,6 +37,7 @@ export function picksTable(
 function fileText(files: PickedItem["files"], lost: PickedItem["lost"]): string {
   if (lost === "replaced") return "was replaced by a new version; pick again";
   if (lost === "gone") return "no row asks for it any more";
+  if (lost === "pruned") return "its file was pruned";
   return files.length === 0 ? "its file is lost" : files.join(", ");
 }
 

@@ -260,7 +260,7 @@ function nextStep(facts: RunSummary): string[] {
 }
 
 /** One of several runs that were continued one after another. */
-export interface ResumedRun {
+export interface ResumedRun extends Pick<RunSummary, "counts" | "spent"> {
   run: Run;
   exit: ExitName;
   /** Null if it was not continued. */
@@ -282,12 +282,11 @@ export function resumedRunsText(
     ...numbers.slice(1).map((title) => ({ title, align: "right" as const })),
     { title: "ended", flexible: true },
   ];
-  const rows = ends.map(({ run, exit, facts }): Cell[] => {
-    const [failed, held] = [facts?.counts.failed ?? 0, facts?.counts.held ?? 0];
-    const archived = facts === null ? "" : `${facts.counts.archived ?? 0} of ${wantedItems(facts.counts)}`;
-    const spent = facts === null ? "" : showCredits(facts.spent);
-    const tone = exit === "done" ? "good" : "warning";
-    return [run.id, terminalText(run.jobName), archived, failed, held, spent, { text: endWords(exit), tone }];
+  const rows = ends.map(({ run, exit, counts, spent }): Cell[] => {
+    const archived = `${counts.archived} of ${wantedItems(counts)}`;
+    const end = { text: endWords(exit), tone: exit === "done" ? ("good" as const) : ("warning" as const) };
+    const job = terminalText(run.jobName);
+    return [run.id, job, archived, counts.failed, counts.held, showCredits(spent), end];
   });
   const after = ends.flatMap(({ run, facts, message }) => {
     const next = message ?? (facts?.nextStep == null ? null : `next: ${facts.nextStep}`);
@@ -308,16 +307,16 @@ export function resumedJson(exit: ExitName, ends: readonly ResumedRun[], left: r
   return {
     exit: exitCode(exit),
     exitName: exit,
-    runs: ends.map(({ run, exit, facts, message }) => ({
+    runs: ends.map(({ run, exit, counts, spent, facts, message }) => ({
       run: run.id,
       job: run.jobName,
       exit: exitCode(exit),
       exitName: exit,
-      items: wantedItems(facts?.counts ?? {}),
-      archived: facts?.counts.archived ?? 0,
-      failed: facts?.counts.failed ?? 0,
-      held: facts?.counts.held ?? 0,
-      spent: facts === null ? null : toNumber(facts.spent),
+      items: wantedItems(counts),
+      archived: counts.archived,
+      failed: counts.failed,
+      held: counts.held,
+      spent: toNumber(spent),
       nextStep: facts?.nextStep ?? null,
       message,
     })),

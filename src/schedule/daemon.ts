@@ -1,11 +1,17 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/ports/send.js";
 import { DatabaseTrouble, refusedByDisk, wayOut } from "../store/open.js";
-import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../store/schedules.js";
+import {
+  byHand,
+  type Schedule,
+  type ScheduledRun,
+  type ScheduledRunChange,
+  type Schedules,
+} from "../store/schedules.js";
 import { dueBetween, localText, nextStart } from "./due.js";
 import {
   againAt,
-  byHand,
+  endNote,
   endText,
   isLost,
   isStuck,
@@ -234,12 +240,15 @@ export class Daemon {
     for (const scheduledRun of await schedules.scheduledRunsIn("waiting")) {
       const schedule = all.find(({ name }) => name === scheduledRun.schedule);
       if (!schedule) {
-        const note = "its schedule was removed; continue it with `bulkgen resume`";
+        const note = endNote("removed", "");
         const gone = () => this.change(scheduledRun, { state: "ended", resumeAt: null, note });
         await this.writing.write({ name: scheduledRun.schedule }, scheduledRun.dueAt, gone);
       } else if ((scheduledRun.resumeAt ?? 0) <= clock.now() && !this.processes.has(scheduledRun.schedule)) {
-        const goesOn = () => this.change(scheduledRun, { state: "running", resumeAt: null });
-        if (!(await this.writing.write(schedule, scheduledRun.dueAt, goesOn))) continue;
+        let isOpen = false;
+        const goesOn = async () => {
+          isOpen = await this.change(scheduledRun, { state: "running", resumeAt: null });
+        };
+        if (!(await this.writing.write(schedule, scheduledRun.dueAt, goesOn)) || !isOpen) continue;
         const due = localText(scheduledRun.dueAt, schedule.zone);
         log.info({ schedule: schedule.name }, `${schedule.name}: the scheduled run of ${due} continues`);
         this.start(schedule, scheduledRun);
@@ -281,7 +290,11 @@ export class Daemon {
       again === null
         ? { state: "ended", endedAt: clock.now(), resumeAt: null }
         : { state: "waiting", resumeAt: again };
-    const write = () => this.change(scheduledRun, { ...known, losses, ...ended });
+    // Somebody may have changed or removed the schedule meanwhile, which ended the run.
+    let isOpen = true;
+    const write = async () => {
+      isOpen = await this.change(scheduledRun, { ...known, losses, ...ended });
+    };
     while (!(await this.writing.write(schedule, scheduledRun.dueAt, write))) {
       // The record still says that it is running, so the next daemon takes it over.
       if (this.over.signal.aborted) return;
@@ -291,7 +304,8 @@ export class Daemon {
     const due = localText(scheduledRun.dueAt, zone);
     const stuck = isStuck(end, scheduledRun);
     const how = stuck ? "tried again" : "continues";
-    const next = again === null ? "" : `; ${how} at ${localText(again, zone)}`;
+    const then = isOpen ? `${how} at ${localText(again ?? 0, zone)}` : endNote("changed", "");
+    const next = again === null ? "" : `; ${then}`;
     const what = stuck ? `run ${known.run} cannot be continued: ${endText(end)}` : endText(end);
     const message = `${name}: the scheduled run of ${due}: ${what}${next}`;
     log[isLost(end) || stuck ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
@@ -305,7 +319,7 @@ export class Daemon {
   private change(
     scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt">,
     change: ScheduledRunChange,
-  ): Promise<void> {
+  ): Promise<boolean> {
     return this.ports.schedules.change(scheduledRun.schedule, scheduledRun.dueAt, change);
   }
 }
@@ -333,7 +347,7 @@ class Writing {
   async write(
     schedule: Pick<Schedule, "name"> | Schedule,
     dueAt: number,
-    work: () => Promise<void>,
+    work: () => Promise<unknown>,
   ): Promise<boolean> {
     const key = dueKey(schedule.name, dueAt);
     try {

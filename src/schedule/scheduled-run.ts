@@ -6,9 +6,6 @@ import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
 import { nextDue, timeIn } from "./due.js";
 
-/** The note of a run that a person starts with `schedule run`, until it has ended. */
-export const byHand = "by hand";
-
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
 export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string | null {
   const flag = flags.find(([known]) => known === name);
@@ -66,8 +63,13 @@ export function scheduledIn(environment: Environment): {
   return { schedule: environment[ownVariables.schedule] || null, due: environment[ownVariables.due] || null };
 }
 
-/** Flags that `resume` takes too; the run itself keeps the others. */
+/** Flags that `resume` takes too; the run itself keeps the others. The caps are those of the schedule as it is now. */
 const carried = [
+  "--max-price",
+  "--max-credits",
+  "--max-credits-per-model",
+  "--max-credits-per-day",
+  "--keep-credits",
   "--sandbox",
   "--base-url",
   "--api-key-file",
@@ -131,6 +133,11 @@ export interface ScheduledRunEnd
 /** Time until a run whose process was lost continues (ms), and how often it does. */
 const lostMs = 60_000;
 const lossesMax = 2;
+
+/** Why a run that was begun under other circumstances, or by a schedule that is gone, has ended. */
+export function endNote(what: "changed" | "removed", there: string): string {
+  return `its schedule was ${what}, so it is no longer continued automatically; \`bulkgen resume${there}\` continues it`;
+}
 
 /** Whether a signal or a defect ended the process. */
 export function isLost({ exit }: ScheduledRunEnd): boolean {

@@ -1,7 +1,6 @@
 import { exitCode } from "../core/exit.js";
 import type { RunLine } from "../job/workspace/status.js";
-import type { ScheduledRun } from "../store/schedules.js";
-import { byHand } from "./scheduled-run.js";
+import { byHand, type ScheduledRun } from "../store/schedules.js";
 
 /** Names a due time of a schedule. */
 export function dueKey(schedule: string, dueAt: number): string {
@@ -20,9 +19,8 @@ export function dueOf({ run: { options } }: Pick<RunLine, "run">): string | null
  */
 export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[]): ScheduledRun {
   const own = dueKey(scheduledRun.schedule, scheduledRun.dueAt);
-  const line = runs.find((each) =>
-    scheduledRun.run === null ? dueOf(each) === own : each.run.id === scheduledRun.run,
-  );
+  // Not by its number: the schedule may use another state now, in which the number is that of another run.
+  const line = runs.find((each) => dueOf(each) === own);
   if (line === undefined) return scheduledRun;
   const { run, alive, spent, archived, failed, held } = line;
   // `schedule run` was killed before it could record the end. A daemon takes over what an earlier daemon has left.

@@ -59,6 +59,7 @@ export const pruned = z.strictObject({
     z.strictObject({
       job,
       edition: text("empty for the first edition"),
+      folder: text("absolute path of the folder that has them"),
       ...prunedFiles,
       superseded: count("of these files, those of earlier versions of their rows"),
       picked: count("of these files, those of picked items"),
@@ -69,8 +70,10 @@ export const pruned = z.strictObject({
     .strictObject({
       picked: count("files of picked items, with --keep-picked"),
       unfinished: count("files of jobs that have something left to do"),
+      needed: count("files that failed items, or items of unfinished jobs, take as input"),
       undecided: count("files that wait for approval"),
       changed: count("files that somebody has changed since they were archived"),
+      elsewhere: count("files behind a symbolic link, or in a folder of no run"),
       bucket: count("files that only a bucket has"),
     })
     .describe("files that are old enough and stay"),
@@ -140,9 +143,11 @@ export const picks = z.array(
     prompt: z.string().nullable(),
     files: z.array(z.string()).describe("absolute, or addresses in a bucket; none while its files are lost"),
     lost: z
-      .enum(["replaced", "gone"])
+      .enum(["replaced", "gone", "pruned"])
       .nullable()
-      .describe("its row has a new version of it, or is gone: an export of the picked ones lacks it"),
+      .describe(
+        "its row has a new version of it or is gone, or its files were pruned: an export of the picked ones lacks it",
+      ),
   }),
 );
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../clock.js";
+import { defined } from "../core/defined.js";
 import type { Credits } from "../core/money.js";
 import { named, type Sql, statements } from "../sqlite.js";
 import {
@@ -66,13 +67,20 @@ export interface ScheduledRun {
 
 export type ScheduledRunChange = Partial<Omit<ScheduledRun, "schedule" | "dueAt">>;
 
+/** The note of a run that a person starts with `schedule run`, until it has ended. */
+export const byHand = "by hand";
+
 /** The schedules of a workspace and their runs. Each method is one transaction. */
 export interface Schedules {
   /** False when the name is taken. */
   add(schedule: Schedule): Promise<boolean>;
-  edit(name: string, change: ScheduleChange): Promise<void>;
-  /** False when there is no such schedule. Its runs stay, so that a new schedule of that name cannot repeat them. */
-  remove(name: string): Promise<boolean>;
+  /** With a note, its runs that the daemon would continue end with it. Returns how many ended. */
+  edit(name: string, change: ScheduleChange, endNote?: string): Promise<number>;
+  /**
+   * False when there is no such schedule. The record of its runs stays, so that a new schedule of that name can neither
+   * repeat them nor continue them: those that the daemon would continue end with this note.
+   */
+  remove(name: string, endNote: string): Promise<boolean>;
   all(): Promise<Schedule[]>;
   /** Claims a due time: false when it was claimed before, by any process. Moves `seenUntil` forward. */
   claim(
@@ -80,7 +88,8 @@ export interface Schedules {
     dueAt: number,
     change: ScheduledRunChange & { state: ScheduledRunState },
   ): Promise<boolean>;
-  change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<void>;
+  /** A run that has ended stays so, and false is returned; what else came of it is recorded. */
+  change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<boolean>;
   /** Marks due times up to here as handled, and later ones as not: the clock may have been set back. */
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
@@ -177,6 +186,13 @@ export function openSchedules(path: string, clock: Clock): Schedules {
   const sql = statements(db);
   const atomic = transactions(db);
 
+  // What a person has started by hand is not continued by the daemon anyway.
+  const endOpen = (name: string, note: string) =>
+    sql(
+      `UPDATE scheduled_runs SET state = 'ended', ended_at = ?, resume_at = NULL, note = ?
+       WHERE schedule = ? AND (state = 'waiting' OR (state = 'running' AND note IS NOT ?))`,
+    ).run(clock.now(), note, name, byHand).changes;
+
   return {
     ...readerOn(sql, path),
 
@@ -186,15 +202,21 @@ export function openSchedules(path: string, clock: Clock): Schedules {
          ON CONFLICT DO NOTHING`,
       ).run({ ...schedule, flags: JSON.stringify(flags) }).changes === 1,
 
-    async edit(name, { flags, ...change }) {
-      const values = { ...change, ...(flags === undefined ? {} : { flags: JSON.stringify(flags) }) };
-      const sets = (Object.keys(values) as (keyof ScheduleChange)[]).map(
-        (key) => `${scheduleColumns[key]} = @${key}`,
-      );
-      sql(`UPDATE schedules SET ${sets.join(", ")} WHERE name = @name`).run({ ...values, name });
-    },
+    edit: async (name, { flags, ...change }, endNote) =>
+      atomic(() => {
+        const values = { ...change, ...(flags === undefined ? {} : { flags: JSON.stringify(flags) }) };
+        const sets = (Object.keys(values) as (keyof ScheduleChange)[]).map(
+          (key) => `${scheduleColumns[key]} = @${key}`,
+        );
+        sql(`UPDATE schedules SET ${sets.join(", ")} WHERE name = @name`).run({ ...values, name });
+        return endNote === undefined ? 0 : endOpen(name, endNote);
+      }),
 
-    remove: async (name) => sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1,
+    remove: async (name, endNote) =>
+      atomic(() => {
+        endOpen(name, endNote);
+        return sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1;
+      }),
 
     claim: async (schedule, dueAt, change) =>
       atomic(() => {
@@ -207,7 +229,15 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         return changes === 1;
       }),
 
-    change: async (schedule, dueAt, change) => update(sql, schedule, dueAt, change),
+    change: async (schedule, dueAt, { state, resumeAt, ...came }) =>
+      atomic(() => {
+        const open = sql(
+          "SELECT 1 FROM scheduled_runs WHERE schedule = ? AND due_at = ? AND state <> 'ended'",
+        ).get(schedule, dueAt);
+        const isOver = open === undefined;
+        update(sql, schedule, dueAt, isOver ? came : { ...came, ...defined({ state, resumeAt }) });
+        return !isOver;
+      }),
 
     async seen(schedule, until) {
       sql("UPDATE schedules SET seen_until = ? WHERE name = ?").run(until, schedule);
@@ -257,6 +287,7 @@ function update(sql: Sql, schedule: string, dueAt: number, change: ScheduledRunC
   const names = (Object.keys(change) as (keyof ScheduledRunChange)[]).map(
     (name) => `${columns[name]} = @${name}`,
   );
+  if (names.length === 0) return;
   sql(`UPDATE scheduled_runs SET ${names.join(", ")} WHERE schedule = @schedule AND due_at = @dueAt`).run({
     ...change,
     schedule,

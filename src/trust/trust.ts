@@ -56,21 +56,10 @@ export function notAgreed(
   return values.filter(({ setting, value }) => !known.has(`${setting} ${hashOf(setting, value)}`));
 }
 
-/** Records that this user has agreed to a value in place of all that the setting had before. */
-export function agreeInstead(
-  sharedFolder: string,
-  folder: string,
-  value: Pick<FolderValue, "setting" | "value">,
-  now: number,
-): void {
-  change(sharedFolder, (trust) => {
-    const real = realFolder(folder);
-    trust.folders[real] = (trust.folders[real] ?? []).filter(({ setting }) => setting !== value.setting);
-  });
-  agree(sharedFolder, folder, [value], now);
-}
-
-/** Records that this user has agreed to the values. Rejects with the system's error if the record cannot be written. */
+/**
+ * Records that this user has agreed to the values. A schedule has one value: what was agreed to for its name before is not
+ * agreed to any more. Throws the system's error if the record cannot be written.
+ */
 export function agree(
   sharedFolder: string,
   folder: string,
@@ -82,15 +71,33 @@ export function agree(
     folder,
     values.map((each) => ({ ...each, from: "" })),
   );
-  if (missing.length === 0) return;
+  const wanted = new Map(values.map(({ setting, value }) => [setting, hashOf(setting, value)]));
+  const real = realFolder(folder);
+  const before = readTrust(sharedFolder).folders[real] ?? [];
+  const isReplaced = ({ setting, sha256 }: Agreement) =>
+    setting.startsWith(scheduleSetting("")) && wanted.has(setting) && wanted.get(setting) !== sha256;
+  if (missing.length === 0 && !before.some(isReplaced)) return;
   change(sharedFolder, (trust) => {
     const added = missing.map(({ setting, value }) => ({
       setting,
       sha256: hashOf(setting, value),
       at: new Date(now).toISOString(),
     }));
-    const real = realFolder(folder);
-    trust.folders[real] = [...(trust.folders[real] ?? []), ...added];
+    trust.folders[real] = [...(trust.folders[real] ?? []).filter((each) => !isReplaced(each)), ...added];
+  });
+}
+
+/** The name under which a schedule is agreed to. */
+export function scheduleSetting(name: string): string {
+  return `schedule ${name}`;
+}
+
+/** Forgets what was agreed to under one name. */
+export function disagree(sharedFolder: string, folder: string, setting: string): void {
+  const real = realFolder(folder);
+  if (!readTrust(sharedFolder).folders[real]?.some((each) => each.setting === setting)) return;
+  change(sharedFolder, (trust) => {
+    trust.folders[real] = (trust.folders[real] ?? []).filter((each) => each.setting !== setting);
   });
 }
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { takeLock } from "../../src/store/lock.js";
 import { newPlace, type Place, run } from "./command.js";
 import { aYearAgo, withSchedules, yearly } from "./due-schedule.js";
+import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 interface Shown {
@@ -141,6 +141,104 @@ describe("edit", () => {
   });
 });
 
+describe("what a schedule has begun", () => {
+  const waiting = `INSERT INTO scheduled_runs (schedule, due_at, state, started_at, run, resume_at, losses)
+    VALUES ('nightly', 0, 'waiting', 0, 1, 1, 0)`;
+  const last = (place: Place) =>
+    withSchedules(place, (db) => db.prepare("SELECT state, note, resume_at FROM scheduled_runs").get());
+
+  test.each([
+    ["is not a rehearsal any more", [["edit", "nightly", "--unset", "sandbox"]]],
+    ["has another service", [["edit", "nightly", "--base-url", "http://127.0.0.1:9"]]],
+    ["has another state", [["edit", "nightly", "--database-url", "postgres://127.0.0.1:9/x"]]],
+    [
+      "is removed and added again",
+      [
+        ["remove", "nightly"],
+        ["add", "nightly", "set.csv", ...yearly],
+      ],
+    ],
+  ])("is not continued once it %s, and the record says what continues it", async (_, changes) => {
+    const place = await scheduled();
+    withSchedules(place, (db) => db.exec(waiting));
+    for (const words of changes) {
+      const changed = await run(place, ["schedule", ...words]);
+      // The database cannot be reached to show what it is like.
+      expect(changed.code, changed.stderr).toBe(words.includes("--database-url") ? 4 : 0);
+    }
+    expect(last(place)).toEqual({
+      state: "ended",
+      resume_at: null,
+      note: expect.stringMatching(
+        /^its schedule was (changed|removed), so it is no longer continued automatically; `bulkgen resume --sandbox` continues it$/,
+      ),
+    });
+  });
+
+  test("goes on after any other change", async () => {
+    const place = await scheduled();
+    withSchedules(place, (db) => db.exec(waiting));
+    expect((await edit(place, "--max-credits", "5", "--cron", "0 3 * * *")).code).toBe(0);
+    expect(last(place)).toMatchObject({ state: "waiting", resume_at: 1 });
+  });
+
+  test("is never taken for another run of its number, whatever has changed around the schedule", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("other.csv", sheet(3, "plain-image"));
+    expect((await run(place, ["run", "other.csv", "--yes", "--max-credits", "2"], service)).code).toBe(6);
+    const { length } = service.made;
+    const env = {
+      ...service.env,
+      BULKGEN_SCHEDULED_BY: "nightly",
+      BULKGEN_SCHEDULED_FOR: "2026-01-01T00:00:00.000Z",
+    };
+    const resume = ["resume", "--max-credits", "9", "--yes", "1"];
+    expect(await run(place, resume, { ...service, env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        "run 1 of this workspace was not begun by the schedule nightly for 2026-01-01T00:00:00.000Z",
+      ),
+    });
+    expect(service.made).toHaveLength(length);
+    expect(
+      await run(place, ["run", "other.csv", "--yes", "--edition", "x", "--max-credits", "0"], {
+        ...service,
+        env,
+      }),
+    ).toMatchObject({ code: 6 });
+    const own = await run(place, [...resume.slice(0, -1), "2"], { ...service, env });
+    expect(own, own.stderr).toMatchObject({ code: 0 });
+  });
+});
+
+describe("the agreement to a schedule", () => {
+  test("is to what it does now: what was changed or removed, and is put back by somebody else, asks again", async () => {
+    const place = await scheduled("--max-credits", "9");
+    const read = () => withSchedules(place, (db) => db.prepare("SELECT flags FROM schedules").pluck().get());
+    const putBack = (flags: unknown) =>
+      withSchedules(place, (db) => db.prepare("UPDATE schedules SET flags = ?").run(flags));
+    const asks = async () => {
+      const refused = await run(place, ["schedule", "run", "nightly"]);
+      expect(refused).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("that you have not agreed to on this machine"),
+      });
+    };
+    const first = read();
+    expect((await edit(place, "--max-credits", "2")).code).toBe(0);
+    const second = read();
+    putBack(first);
+    await asks();
+    putBack(second);
+    expect((await run(place, ["schedule", "list"])).stdout).not.toContain("not agreed to");
+    withSchedules(place, (db) => db.exec("CREATE TABLE kept AS SELECT * FROM schedules"));
+    expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
+    withSchedules(place, (db) => db.exec("INSERT INTO schedules SELECT * FROM kept; DROP TABLE kept"));
+    await asks();
+  });
+});
+
 describe("pause and resume", () => {
   test("a paused schedule is told everywhere, and nothing of it is missed", async () => {
     const place = await scheduled();
@@ -189,61 +287,4 @@ describe("pause and resume", () => {
       /^nightly is paused: `bulkgen schedule resume nightly --workspace \S+` starts its runs again\. What it has begun goes on; `bulkgen pause --workspace \S+ --sandbox` stops that\n$/,
     );
   });
-});
-
-describe("P2: what a schedule has begun in one place", () => {
-  const open = (place: Place, state: string) =>
-    withSchedules(place, (db) =>
-      db
-        .prepare(
-          "INSERT OR REPLACE INTO scheduled_runs (schedule, due_at, state, run, resume_at) VALUES ('nightly', 0, ?, 1, 0)",
-        )
-        .run(state),
-    );
-  const stateOf = (place: Place) =>
-    withSchedules(place, (db) => db.prepare("SELECT state FROM scheduled_runs").pluck().get());
-
-  test.each([
-    ["an edit that leaves the sandbox", ["--unset", "sandbox"]],
-    ["an edit of the address", ["--unset", "sandbox", "--base-url", "http://127.0.0.1:9"]],
-  ])("is ended by %s, and the edit is refused while a daemon has it in progress", async (_, words) => {
-    const place = await scheduled();
-    open(place, "running");
-    const daemon = takeLock(join(place.folder, ".bulkgen", "schedule.lock"));
-    const refused = await edit(place, ...words);
-    expect(refused).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("a run of nightly is in progress"),
-    });
-    expect(flagsOf(place)).toEqual(["--sandbox"]);
-    daemon?.release();
-    const edited = await edit(place, ...words);
-    expect(edited, edited.stderr).toMatchObject({ code: 0 });
-    expect(stateOf(place)).toBe("ended");
-  });
-
-  test("goes on after an edit of anything else", async () => {
-    const place = await scheduled();
-    open(place, "waiting");
-    expect((await edit(place, "--max-credits", "3")).code).toBe(0);
-    expect(stateOf(place)).toBe("waiting");
-  });
-
-  test("is ended when a schedule of its name is added again", async () => {
-    const place = await scheduled();
-    open(place, "waiting");
-    expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
-    const added = await run(place, ["schedule", "add", "nightly", "set.csv", ...yearly, "--sandbox"]);
-    expect(added, added.stderr).toMatchObject({ code: 0 });
-    expect(stateOf(place)).toBe("ended");
-  });
-});
-
-test("flags of before an edit, put back by somebody else, are not agreed to any more", async () => {
-  const place = await scheduled("--max-credits", "100");
-  const before = withSchedules(place, (db) => db.prepare("SELECT flags FROM schedules").pluck().get());
-  expect((await edit(place, "--max-credits", "2")).code).toBe(0);
-  expect((await run(place, ["schedule", "list"])).stdout).not.toContain("not agreed to");
-  withSchedules(place, (db) => db.prepare("UPDATE schedules SET flags = ?").run(before));
-  expect((await run(place, ["schedule", "list"])).stdout).toContain("not agreed to");
 });

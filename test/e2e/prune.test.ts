@@ -57,7 +57,7 @@ describe.concurrent("prune", () => {
     const { service, place, command, folder, files } = await old();
     const shown = await command(...prune, "--keep-picked", "--dry-run");
     expect(shown, shown.stderr).toMatchObject({ code: 0 });
-    expect(shown.stdout).toMatch(/^set +3 +[\d.]+ k?B +1 +0$/m);
+    expect(shown.stdout).toMatch(/^set +outputs\/set +3 +[\d.]+ k?B +1 +0$/m);
     expect(shown.stdout).toContain("As old, and kept: 1 of picked items.\n");
     expect(shown.stdout).toMatch(/nothing was removed: --dry-run\n$/);
     const before = files();
@@ -205,112 +205,179 @@ describe.concurrent("prune", () => {
     expect((await command("verify")).code).toBe(0);
   });
 
+  test("removes nothing but what was archived: not what the database was made to name, nor what was changed at its size", async () => {
+    const { place, command, folder } = await old();
+    const victim = join(place.root, "victim");
+    mkdirSync(join(victim, "set"), { recursive: true });
+    cpSync(join(folder, "a01.png"), join(victim, "set", "thesis.doc"));
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    const named = (file: string, out: string) =>
+      db.prepare("UPDATE outputs SET file = ?, out_folder = ? WHERE file = 'a01.png'").run(file, out);
+    named("thesis.doc", victim);
+    const changed = readFileSync(join(folder, "a02.png"));
+    changed[60] = (changed[60] ?? 0) ^ 1;
+    writeFileSync(join(folder, "a02.png"), changed);
+    const pruned = await command(...prune, "--yes", "--json");
+    expect(JSON.parse(pruned.stdout), pruned.stderr).toMatchObject({
+      files: 2,
+      groups: [{ folder, files: 2 }],
+      kept: { changed: 1, elsewhere: 1 },
+    });
+    expect(existsSync(join(victim, "set", "thesis.doc"))).toBe(true);
+    expect(readFileSync(join(folder, "a02.png"))).toEqual(changed);
+    // The runs were made to name that folder too.
+    db.exec(`UPDATE runs SET out_folder = '${victim}'`);
+    const asked = await command(...prune, "--yes");
+    expect(asked).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/that you have not agreed to on this machine:\n {2}out: \S+victim/),
+    });
+    expect(existsSync(join(victim, "set", "thesis.doc"))).toBe(true);
+    expect((await command("trust", "--yes")).code).toBe(0);
+    const agreed = await command(...prune, "--yes");
+    expect(agreed, agreed.stderr).toMatchObject({ code: 0 });
+    expect(agreed.stdout).toMatch(/^set +\.\.\/victim\/set +1 /m);
+    expect(existsSync(join(victim, "set", "thesis.doc"))).toBe(false);
+    db.close();
+  });
+
+  test("a file that a killed prune left is removed by the next one, unless it is another by now", async () => {
+    const { command, folder, files } = await old();
+    const kept = ["a01.png", "a02.png"].map((name) => [name, readFileSync(join(folder, name))] as const);
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    for (const [name, content] of kept) writeFileSync(join(folder, name), content);
+    writeFileSync(join(folder, "a02.png"), "mine");
+    const again = await command(...prune, "--yes", "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      removed: true,
+      files: 1,
+      groups: [{ job: "set", files: 1 }],
+    });
+    expect(files()).toEqual(["a02.png", "index.jsonl"]);
+  });
+
+  test("what was pruned is not missed, fetched or paid for by a history of before the prune", async () => {
+    const { service, place, command, files } = await old();
+    const backup = join(place.root, "backup");
+    cpSync(join(place.folder, ".bulkgen"), backup, { recursive: true });
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+    cpSync(backup, join(place.folder, ".bulkgen"), { recursive: true });
+    const asked = service.asked.length;
+    expect(await command("verify", "--repair")).toMatchObject({ code: 0 });
+    for (const missing of ["fetch", "pay"]) {
+      const again = await command("run", "set.csv", "--yes", "--missing", missing);
+      expect(again, again.stderr).toMatchObject({ code: 0 });
+    }
+    expect(service.made).toHaveLength(4);
+    expect(service.asked.slice(asked).filter(({ what }) => what === "GET file")).toEqual([]);
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    expect((await command("export")).stdout).toMatch(/^a01,.*its files were pruned on /m);
+    expect(files()).toEqual(["index.jsonl"]);
+  });
+
+  test("what failed items and unfinished jobs take as input stays", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    service.script(({ what, path }): Scripted => {
+      const made = service.made.find(({ task, prompt }) => path.endsWith(task) && prompt === "fails");
+      return what === "GET task" && made !== undefined ? { json: failedTask(made) } : "serve";
+    });
+    place.write(
+      "set.csv",
+      "id,model,prompt,image_url\na,plain-image,x,\nb,plain-image,fails,@a\nc,plain-image,z,\nd,plain-image,w,\n",
+    );
+    expect((await command("run", "set.csv", "--yes", "--retries", "0")).code).toBe(5);
+    place.write(
+      "other.csv",
+      "id,model,prompt,image_url\np,plain-image,first,\nq,plain-image,y,outputs/set/c.png\n",
+    );
+    const publish = ["--publish-command", "echo https://example.com/x.png"];
+    const capped = await command("run", "other.csv", "--yes", "--max-credits", "2", ...publish);
+    expect(capped.code, capped.stderr).toBe(6);
+    age(place);
+    // The service has made the same picture of each row.
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    for (const [at, id] of ["a", "d"].entries()) {
+      const path = join(place.folder, `outputs/set/${id}.png`);
+      const content = readFileSync(path);
+      content[60 + at] = (content[60 + at] ?? 0) ^ 1;
+      writeFileSync(path, content);
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      db.prepare("UPDATE outputs SET sha256 = ? WHERE file = ?").run(sha256, `${id}.png`);
+    }
+    db.close();
+    const pruned = await command(...prune, "--yes", "--json");
+    expect(JSON.parse(pruned.stdout), pruned.stderr).toMatchObject({
+      files: 1,
+      groups: [{ job: "set", files: 1 }],
+      kept: { needed: 2, unfinished: 1 },
+    });
+    expect(["a", "c", "d"].map((id) => existsSync(join(place.folder, `outputs/set/${id}.png`)))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    service.script(() => "serve");
+    expect((await command("retry", "1", "--yes")).code).toBe(0);
+    const resumed = await command("resume", "--yes", "--max-credits", "10", ...publish.slice(0, 2));
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+  });
+
+  test("a file behind a linked folder is left alone, and the others go", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    place.write("set.csv", "id,model,prompt,output\na,plain-image,x,sub/a\nb,plain-image,y,b\n");
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    age(place);
+    const folder = join(place.folder, "outputs", "set");
+    renameSync(join(folder, "sub"), join(place.root, "moved"));
+    symlinkSync(join(place.root, "moved"), join(folder, "sub"));
+    const pruned = await command(...prune, "--yes");
+    expect(pruned, pruned.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("1 behind a symbolic link"),
+    });
+    expect(existsSync(join(place.root, "moved", "a.png"))).toBe(true);
+    expect(existsSync(join(folder, "b.png"))).toBe(false);
+  });
+
+  test("a pruned item cannot be picked, and one that was picked is told of by pick, gallery and export", async () => {
+    const { command } = await old();
+    expect((await command("pick", "a03")).code).toBe(0);
+    const keep = await command(...prune, "--yes", "--keep-picked");
+    expect(keep.code, keep.stderr).toBe(0);
+    expect(await command("pick", "a01")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/a01 cannot be picked: its files were pruned on \d{4}-\d\d-\d\d\. /),
+    });
+    expect((await command("pick", "a02", "--undo")).code).toBe(0);
+    expect((await command(...prune, "--yes", "--keep-picked")).code).toBe(0);
+    const packed = await command("export", "--picked", "--zip", "x.zip", "--files-only");
+    expect(packed.stderr).toBe("x.zip: 1 file\n");
+    expect((await command("pick", "a03")).stdout).toContain("a03 was picked already");
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    const told = "a03: picked, but its file was pruned";
+    expect((await command("pick")).stdout).toMatch(/^a03 .*its file was pruned/m);
+    for (const words of [
+      ["export", "--picked", "--zip", "y.zip", "--files-only"],
+      ["gallery", "--picked"],
+    ])
+      expect((await command(...words)).stderr).toContain(told);
+    expect((await command("run", "set.csv", "--yes")).stderr).not.toContain("pruned");
+  });
+
   test.each([
     [["prune"], "--older-than <age> is missing"],
-    [
-      ["prune", "--older-than", "90"],
-      '--older-than: expected an age such as 90d or 12h, up to 36500d, got "90"',
-    ],
+    [["prune", "--older-than", "90"], '--older-than: expected an age such as 90d or 12h, got "90"'],
     [["prune", "--older-than", "0d"], "expected an age such as 90d"],
+    [["prune", "--older-than", "99999999999999d"], 'expected at most 36500d, got "99999999999999d"'],
     [["prune", "--older-than", "1d"], "no run"],
   ])("%j is refused", async (words, message) => {
     const place = newPlace();
     expect(await run(place, words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(place.files()).toEqual([]);
-  });
-});
-
-describe.concurrent("prune leaves alone", () => {
-  test("a file that somebody has changed, at whatever size, and one behind a folder that was replaced by a link", async () => {
-    const service = await startService();
-    const place = newPlace();
-    const command = (...args: string[]) => run(place, args, service);
-    const rows = "id,model,prompt,output\na,plain-image,x,a\nb,plain-image,y,sub/b\nc,plain-image,z,c\n";
-    place.write("set.csv", rows);
-    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
-    age(place);
-    const folder = join(place.folder, "outputs", "set");
-    const bytes = readFileSync(join(folder, "a.png"));
-    bytes[bytes.length - 20] = (bytes.at(-20) ?? 0) ^ 1;
-    writeFileSync(join(folder, "a.png"), bytes);
-    const elsewhere = join(place.root, "moved");
-    renameSync(join(folder, "sub"), elsewhere);
-    symlinkSync(elsewhere, join(folder, "sub"));
-    const end = await command(...prune, "--yes", "--json");
-    expect(end, end.stderr).toMatchObject({ code: 0 });
-    expect(JSON.parse(end.stdout)).toMatchObject({ files: 1, kept: { changed: 2 } });
-    expect([existsSync(join(folder, "a.png")), existsSync(join(elsewhere, "b.png"))]).toEqual([true, true]);
-    expect(existsSync(join(folder, "c.png"))).toBe(false);
-  });
-
-  test("everything outside of the workspace that a received state names", async () => {
-    const { place, command } = await old();
-    const outside = join(place.root, "documents");
-    mkdirSync(join(outside, "set"), { recursive: true });
-    writeFileSync(join(outside, "set", "thesis.doc"), "0123456789");
-    const sha256 = createHash("sha256").update("0123456789").digest("hex");
-    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
-    db.exec(`UPDATE outputs SET file = 'thesis.doc', bytes = 10, sha256 = '${sha256}', out_folder = '${outside}'
-      WHERE item_id = (SELECT min(item_id) FROM outputs)`);
-    db.close();
-    const end = await command(...prune, "--yes");
-    expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining(`out: ${outside}`) });
-    expect(existsSync(join(outside, "set", "thesis.doc"))).toBe(true);
-  });
-
-  test("what a failed row is made of, and the input of another job that is not finished", async () => {
-    const service = await startService();
-    const place = newPlace();
-    const command = (...args: string[]) => run(place, args, service);
-    service.script(({ what, path }): Scripted => {
-      const made = service.made.find(({ task, prompt }) => path.endsWith(task) && prompt === "y");
-      return what === "GET task" && made !== undefined ? { json: failedTask(made) } : "serve";
-    });
-    place.write(
-      "set.csv",
-      "id,model,prompt,image_url\na,plain-image,x,\nb,plain-image,y,@a\nc,plain-image,z,\nd,plain-image,w,\n",
-    );
-    expect((await command("run", "set.csv", "--yes", "--retries", "0")).code).toBe(5);
-    place.write(
-      "more.csv",
-      "id,model,prompt,image_url\nm,plain-image,m,\nn,plain-image,n,outputs/set/c.png\n",
-    );
-    const publish = ["--publish-command", "echo https://example.com/x.png"];
-    expect((await command("run", "more.csv", "--yes", "--max-credits", "2", ...publish)).code).toBe(6);
-    age(place);
-    const end = await command(...prune, "--yes");
-    expect(end, end.stderr).toMatchObject({ code: 0 });
-    const folder = join(place.folder, "outputs", "set");
-    expect(["a", "c", "d"].map((name) => existsSync(join(folder, `${name}.png`)))).toEqual([
-      true,
-      true,
-      false,
-    ]);
-  });
-});
-
-test("P2: what was pruned is not paid for again by a history of before, whatever is said of missing files", async () => {
-  const { service, place, command } = await old();
-  const state = join(place.folder, ".bulkgen");
-  cpSync(state, join(place.root, "backup"), { recursive: true });
-  expect((await command(...prune, "--yes")).code).toBe(0);
-  rmSync(state, { recursive: true });
-  cpSync(join(place.root, "backup"), state, { recursive: true });
-  const made = service.made.length;
-  const end = await command("run", "set.csv", "--yes", "--missing", "pay");
-  expect([0, 2], end.stderr).toContain(end.code);
-  expect(service.made).toHaveLength(made);
-});
-
-test("an age beyond all dates is refused in words, and so is the pick of a pruned item", async () => {
-  const { command } = await old();
-  expect(await command("prune", "--older-than", "99999999999999d")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("expected an age such as 90d or 12h, up to 36500d"),
-  });
-  expect((await command(...prune, "--yes")).code).toBe(0);
-  expect(await command("pick", "a01")).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/a01 cannot be picked: its files were pruned on \d{4}-/),
   });
 });

@@ -1,4 +1,7 @@
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
 import { newPlace, run, started } from "./command.js";
 import { type Scripted, startService } from "./service.js";
 import { sheet } from "./sheet.js";
@@ -27,9 +30,8 @@ describe.concurrent("resume --all", () => {
     const { service, place } = await unfinished();
     const resumed = await run(place, all, service);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
-    expect(resumed.stderr).toContain(
-      "resuming 2 runs: 4 items of 2 runs left to make, 8 credits\n  run 1 of a: 2 items, 4 credits\n  run 2 of b: 2 items, 4 credits\n",
-    );
+    expect(resumed.stderr).toContain("resuming 2 runs: 4 items of 2 runs left to make, 8 credits\n");
+    expect(resumed.stderr).toMatch(/^ +1 +a +2 +4 +\S+ on \S+$/m);
     expect(resumed.stdout).toMatch(
       /^run +job +archived +failed +held +credits +ended\n +1 +a +4 of 4 +0 +0 +8 +done\n +2 +b +4 of 4 +0 +0 +8 +done\n$/,
     );
@@ -64,6 +66,45 @@ describe.concurrent("resume --all", () => {
     expect(service.made).toHaveLength(8);
     expect((await run(place, [...all, "--max-price", "8"], service)).code).toBe(0);
     expect(service.made).toHaveLength(12);
+  });
+
+  test("shows each run with its question, and leaves out of the sum what this key cannot continue", async () => {
+    const { service, place } = await unfinished();
+    const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+    place.write("d.csv", sheet(4, "plain-image").replaceAll("a0", "d0"));
+    const third = await run(place, ["run", "d.csv", "--yes", "--max-credits", "4"], service);
+    expect(third.code, third.stderr).toBe(6);
+    db.exec(`UPDATE runs SET account_id = '22222222-2222-4222-8222-222222222222' WHERE id = 2;
+      UPDATE runs SET options = json_set(options, '$.beganBy.host', 'elsewhere', '$.beganBy.user', 'ben') WHERE id = 4`);
+    db.close();
+    const length = service.made.length;
+    const asked = started(place, all, { ...service, columns: 120, keyboard: true });
+    await asked.prints(/Spend 8 credits on 4 items of 2 runs\? \[y\/N\]/);
+    asked.type("y\n");
+    const ended = await asked.ended;
+    const shown = stripVTControlCharacters(ended.stderr);
+    const told = stripVTControlCharacters(ended.stdout);
+    expect(shown).toContain("resuming 3 runs: 4 items of 2 runs left to make, 8 credits");
+    expect(shown).toMatch(/^ +1 +a +2 +4 +\S+ on \S+\s*$/m);
+    expect(shown).toMatch(/^ +2 +b +another user or service: this key cannot continue it\s*$/m);
+    expect(shown).toMatch(/^ +4 +d +2 +4 +ben on elsewhere\s*$/m);
+    expect(told).toMatch(/^ +2 +b +2 of 4 +0 +0 +4 +usage \(exit 2\)\s*$/m);
+    expect(ended.code).toBe(2);
+    expect(service.made).toHaveLength(length + 4);
+    const refused = await run(place, [...all, "--json"], service);
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      exit: 2,
+      runs: [
+        {
+          run: 2,
+          items: 4,
+          archived: 2,
+          failed: 0,
+          spent: 4,
+          message: expect.stringContaining("belongs to another account or service"),
+        },
+      ],
+    });
   });
 
   test("goes on after a run that fails, ends with the worst code, and is one document for programs", async () => {

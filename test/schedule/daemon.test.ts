@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
-import { byHand, type ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
+import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
 import { schedulesTable } from "../../src/schedule/upcoming.js";
-import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
+import { byHand, openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
 const hour = 3_600_000;
@@ -153,7 +153,7 @@ describe("a scheduled run", () => {
     expect(await scheduledRuns()).toMatchObject([{ state: "waiting", resumeAt: due + 5 * hour, run: 7 }]);
     await passes(5 * hour);
     expect(began[1]?.command).toBe(
-      "resume --sandbox --if-locked=wait --until=2026-11-21T08:00:00.000Z --yes 7",
+      "resume --sandbox --max-credits=9 --if-locked=wait --until=2026-11-21T08:00:00.000Z --yes 7",
     );
     began[1]?.end(fine);
     await settle();
@@ -328,13 +328,50 @@ describe("a daemon", () => {
     expect(began[1]?.command).toBe("resume --if-locked=wait --yes 7");
   });
 
+  const otherwise: [string, () => Promise<unknown>][] = [
+    [
+      "was changed to another service",
+      () => schedules.edit("nightly", { flags: [["--sandbox"]] }, "changed"),
+    ],
+    [
+      "was removed and added again",
+      async () => {
+        await schedules.remove("nightly", "changed");
+        await add({ seenUntil: clock.now() });
+      },
+    ],
+  ];
+
+  test.each(otherwise)("never continues a run of a schedule that %s", async (_, change) => {
+    await add();
+    // An earlier daemon was killed during this one.
+    await schedules.claim("nightly", evening - 2 * hour, { state: "running", run: 2 });
+    await change();
+    expect(await scheduledRuns()).toMatchObject([{ state: "ended", run: 2, note: "changed" }]);
+    start();
+    await passes(due - evening);
+    expect(began.map(({ command }) => command.split(" ")[0])).toEqual(["run"]);
+    // This one is in progress, and the next one waits.
+    await change();
+    began[0]?.end({ ...fine, exit: 8, resumeAt: due + hour });
+    await passes(23 * hour);
+    expect((await scheduledRuns()).at(-1)).toMatchObject({ state: "ended", exit: 8, run: 7, resumeAt: null });
+    await passes(hour);
+    began[1]?.end({ ...fine, exit: 8, resumeAt: due + 30 * hour });
+    await settle();
+    await change();
+    await passes(10 * hour);
+    expect(began.map(({ command }) => command.split(" ")[0])).toEqual(["run", "run"]);
+    expect((await scheduledRuns()).map(({ state }) => state)).toEqual(["ended", "ended", "ended"]);
+  });
+
   test("begins nothing of a schedule that was removed, also not under the same name again", async () => {
     await add();
     start();
     await passes(due - evening);
     began[0]?.end(fine);
     await settle();
-    await schedules.remove("nightly");
+    await schedules.remove("nightly", "removed");
     await add({ seenUntil: evening, pausedAt: null });
     await passes(hour);
     expect(began).toHaveLength(1);

@@ -8,18 +8,31 @@ import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 const ofLooking = ["--trust-address", "--workspace", "--json", "--quiet", "--events"];
 
 test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
-  const { gallery, acceptForeignUse } = resumeFlags;
+  const {
+    gallery,
+    acceptForeignUse,
+    maxPrice,
+    maxCredits,
+    maxCreditsPerModel,
+    maxCreditsPerDay,
+    keepCredits,
+  } = resumeFlags;
   const taken = Object.entries<FlagDefinition>({
     ...carryFlags,
     ...serviceFlags,
     gallery,
     acceptForeignUse,
+    maxPrice,
+    maxCredits,
+    maxCreditsPerModel,
+    maxCreditsPerDay,
+    keepCredits,
   }).flatMap(([attribute, { negatable = false }]) => {
     const name = nameOf(attribute);
     return negatable ? [`--${name}`, `--no-${name}`] : [`--${name}`];
   });
   const carried = taken.filter((name) => !ofLooking.includes(name));
-  const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
+  const flags = [...carried, "--retries", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };
   const { words } = scheduledCommand(
     { ...schedule, missed: "once", seenUntil: 0, pausedAt: null },

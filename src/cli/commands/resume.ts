@@ -1,33 +1,37 @@
 import { hostname } from "node:os";
-import type { Clock } from "../../clock.js";
 import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
-import { inCredits, noCredits, sumOf, toNumber } from "../../core/money.js";
+import { inCredits, noCredits, showCredits, sumOf, toNumber } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Buying } from "../../job/orders/give.js";
 import { type PlannedRest, plannedRest } from "../../job/orders/request.js";
+import { isOwn } from "../../job/paid/owner.js";
+import type { Who } from "../../job/paid/planned-keys.js";
 import type { RunSummary } from "../../job/run/closing.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import { hasBegunHere } from "../../job/run/run-values.js";
 import { checkModels } from "../../job/run/spending-caps.js";
-import { isUnfinished, unfinishedRun } from "../../job/workspace/find-run.js";
+import { type FindRun, isUnfinished, unfinishedRun } from "../../job/workspace/find-run.js";
 import { mustHaveRuns } from "../../job/workspace/history.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
 import { spentIn } from "../../job/workspace/spent.js";
 import { withStore } from "../../job/workspace/state.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { type Resumed, resumedText } from "../../report/status.js";
+import { type Resumed, resumedText, starterText } from "../../report/status.js";
 import { type ResumedRun, resumedJson, resumedRunsText } from "../../report/summary.js";
+import { scheduledIn } from "../../schedule/scheduled-run.js";
 import { count } from "../../text/amounts.js";
-import { terminalStyle } from "../../text/table.js";
+import { type Cell, type TerminalStyle, table, terminalStyle } from "../../text/table.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../flags/run.js";
 import { isWithin, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { confirmed } from "../output/question.js";
+import { withAccount } from "../settings/connect.js";
 import { fromHere, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -57,7 +61,7 @@ async function resumeOne(
 ): Promise<ExitName> {
   const prepared = await jobOptions(flags, machine, workspace);
   const continuation = {
-    choose: unfinishedRun(which, workspace),
+    choose: ownRun(unfinishedRun(which, workspace), machine),
     async change(
       { store, account }: WorkspaceSession,
       found: Run,
@@ -77,18 +81,37 @@ async function resumeOne(
 }
 
 /**
+ * A daemon knows the run that it continues by the number. In another state, or once the state was replaced, that is the
+ * number of another run.
+ */
+function ownRun(choose: FindRun, { env }: Machine): FindRun {
+  const { schedule, due } = scheduledIn(env);
+  if (schedule === null || due === null) return choose;
+  return async (store) => {
+    const run = await choose(store);
+    const { beganBy } = run.options;
+    if (beganBy?.schedule === schedule && beganBy.due === due) return run;
+    throw new EarlyExit(
+      "usage",
+      `run ${run.id} of this workspace was not begun by the schedule ${schedule} for ${due}, so it is not continued for it. Nothing was sent.`,
+    );
+  };
+}
+
+/**
  * Continues the unfinished runs, the oldest first, after one question about all of them. What stops one run does not stop the
  * others, unless it would stop them too.
  */
 async function resumeAll({ flags, machine, workspace }: Resuming): Promise<ExitName> {
-  const runs = await unfinishedRuns(workspace, machine.clock);
-  const agreed = await agreeToAll(runs, flags, workspace, machine);
+  const runs = await unfinishedRuns({ flags, machine, workspace });
+  const agreed = await agreeToAll(runs, flags, machine);
   const ends: ResumedRun[] = [];
-  for (const { run, rest } of runs) {
+  for (const { run, rest, counts, spent } of runs) {
     if (ends.some(({ exit }) => stopsAll.includes(exit))) break;
     // What was agreed to is what was shown.
     const own = agreed ? { ...flags, maxPrice: toNumber(rest.credits) } : flags;
-    ends.push(await endOf(run, { flags: own, machine, workspace }));
+    const end = await endOf(run, { flags: own, machine, workspace });
+    ends.push({ counts, spent, ...end.facts, ...end });
   }
   const exit = weightiest(ends.map((end) => end.exit));
   const left = runs.slice(ends.length).map(({ run }) => run);
@@ -104,7 +127,7 @@ async function resumeAll({ flags, machine, workspace }: Resuming): Promise<ExitN
 const stopsAll: readonly ExitName[] = ["interrupted", "locked", "key", "unreachable", "crash"];
 
 /** How a run ended, or why it was not continued. */
-async function endOf(run: Run, resuming: Resuming): Promise<ResumedRun> {
+async function endOf(run: Run, resuming: Resuming): Promise<Omit<ResumedRun, "counts" | "spent">> {
   const told: RunSummary[] = [];
   try {
     const exit = await resumeOne(run.id, resuming, (summary) => told.push(summary));
@@ -118,18 +141,27 @@ async function endOf(run: Run, resuming: Resuming): Promise<ResumedRun> {
   }
 }
 
-interface RunToResume {
-  run: Run;
+interface RunToResume extends Pick<ResumedRun, "run" | "counts" | "spent"> {
   rest: PlannedRest;
+  /** It was begun with a key of another user or at another service, so this key cannot continue it. */
+  isOthers: boolean;
 }
 
 /** Throws EarlyExit if there is none. */
-async function unfinishedRuns(workspace: Workspace, clock: Clock): Promise<RunToResume[]> {
+async function unfinishedRuns({ flags, machine, workspace }: Resuming): Promise<RunToResume[]> {
   mustHaveRuns(workspace);
-  return withStore(workspace, clock, async (store) => {
+  const who = flags.sandbox ? null : await whoseKey(flags, machine);
+  return withStore(workspace, machine.clock, async (store) => {
     const found: RunToResume[] = [];
     for (const run of await store.runs())
-      if (isUnfinished(run)) found.push({ run, rest: await plannedRest(store, run) });
+      if (isUnfinished(run))
+        found.push({
+          run,
+          rest: await plannedRest(store, run),
+          counts: await store.counts(run.id),
+          spent: (await spentIn(store, run.id)).spent,
+          isOthers: who !== null && !isOwn(run, who),
+        });
     if (found.length > 0) return found;
     // It says whether something waits for a person.
     await unfinishedRun(undefined, workspace)(store);
@@ -137,36 +169,70 @@ async function unfinishedRuns(workspace: Workspace, clock: Clock): Promise<RunTo
   });
 }
 
+/** The user of the key, as far as it is known here without a request; null if not, and each run asks the service itself. */
+async function whoseKey(flags: ResumeFlags, machine: Machine): Promise<Who | null> {
+  try {
+    const log = await openLog(flags, machine);
+    return await withAccount({ flags, machine, log }, async ({ accounts, origin, fingerprint }) => {
+      const { userId } = await accounts.accountOf(origin, fingerprint);
+      return userId === null ? null : { user: userId, origin };
+    });
+  } catch (error) {
+    // The first run says what is wrong.
+    if (error instanceof EarlyExit) return null;
+    throw error;
+  }
+}
+
 /**
  * Asks on a terminal, as for one run. True if the price of each is agreed to; without a terminal, each run decides for
  * itself. Throws EarlyExit.
  */
 async function agreeToAll(
-  runs: readonly RunToResume[],
+  all: readonly RunToResume[],
   flags: ResumeFlags,
-  workspace: Workspace,
   machine: Machine,
 ): Promise<boolean> {
+  const runs = all.filter(({ isOthers }) => !isOthers);
   const price = sumOf(runs.map(({ rest }) => rest.credits));
   const items = runs.reduce((sum, { rest }) => sum + rest.items, 0);
   const what = `${count(items, "item")} of ${count(runs.length, "run")}`;
-  if (!flags.quiet && !flags.json)
+  const list = `${toResumeText(all, terminalStyle(machine.stderr, machine.env))}\n`;
+  const isShown = !flags.quiet && !flags.json;
+  if (isShown)
     machine.stderr.write(
-      [
-        `resuming ${count(runs.length, "run")}: ${what} left to make, ${inCredits(price)}`,
-        ...runs.map(({ run, rest }) => {
-          const elsewhere = isBegunElsewhere(run, workspace) ? `; ${begunBy(run)}` : "";
-          const left = `${count(rest.items, "item")}, ${inCredits(rest.credits)}`;
-          return `  ${terminalText(`run ${run.id} of ${run.jobName}: ${left}${elsewhere}`)}`;
-        }),
-        "",
-      ].join("\n"),
+      `resuming ${count(all.length, "run")}: ${what} left to make, ${inCredits(price)}\n${list}`,
     );
   if (isWithin(flags, price)) return true;
   const isFree = items === 0 || runs.every(({ run }) => run.options.sandbox);
   if (flags.yes || isFree || !machine.stdin.isTTY) return false;
+  if (!isShown) machine.stderr.write(list);
   if (await confirmed({}, machine, machine.interrupt(), spending(price, what))) return true;
   throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+}
+
+/** What the answer is about, run by run. */
+function toResumeText(runs: readonly RunToResume[], style: TerminalStyle): string {
+  const columns = [
+    { title: "run", align: "right" as const },
+    { title: "job", flexible: true },
+    { title: "items", align: "right" as const },
+    { title: "credits", align: "right" as const },
+    { title: "begun by", flexible: true },
+  ];
+  const rows = runs.map(({ run, rest, isOthers }): Cell[] => {
+    const { beganBy } = run.options;
+    const by = beganBy === undefined ? "not known" : `${starterText(beganBy)} on ${beganBy.host}`;
+    return [
+      run.id,
+      terminalText(run.jobName),
+      ...(isOthers ? ["", ""] : [rest.items, showCredits(rest.credits)]),
+      isOthers
+        ? { text: "another user or service: this key cannot continue it", tone: "warning" }
+        : terminalText(by),
+    ];
+  });
+  return table(columns, rows, style);
 }
 
 /**

@@ -98,14 +98,15 @@ export function duration(text: string): number {
   return ms;
 }
 
-/** A hundred years: dates end somewhere. */
+/** A hundred years. */
 const ageMsMax = 36_500 * 86_400_000;
 
 /** An age such as `90d` or `12h`, in ms. */
 export function age(text: string): number {
   const ms = durationIn(text);
-  if (ms === null || ms <= 0 || ms > ageMsMax)
-    throw new FlagError(`expected an age such as 90d or 12h, up to 36500d, got ${JSON.stringify(text)}`);
+  if (ms === null || ms <= 0)
+    throw new FlagError(`expected an age such as 90d or 12h, got ${JSON.stringify(text)}`);
+  if (ms > ageMsMax) throw new FlagError(`expected at most 36500d, got ${JSON.stringify(text)}`);
   return ms;
 }
 

@@ -6,7 +6,7 @@ import { type Workspace, workspaceExists } from "../../job/workspace/workspace.j
 import type { Machine } from "../../machine.js";
 import { readSchedules, type Schedule } from "../../store/schedules.js";
 import { shellWord } from "../../text/shell.js";
-import type { FolderValue } from "../../trust/trust.js";
+import { type FolderValue, scheduleSetting } from "../../trust/trust.js";
 import { runFlags } from "../flags/run.js";
 import { configFiles, folderValues } from "./settings.js";
 
@@ -25,7 +25,7 @@ export function scheduleValue(
   const words = flags.flatMap(([flag, value]) => (value === undefined ? [flag] : [`${flag}=${value}`]));
   const command = ["bulkgen", "run", ...words, "--yes", "--", manifest].map(shellWord).join(" ");
   const value = `${shellWord(cron)} in ${shellWord(zone)}, missed runs: ${missed}, ${command}`;
-  return { setting: `schedule ${name}`, value, from: file };
+  return { setting: scheduleSetting(name), value, from: file };
 }
 
 /** Its settings file, its schedules, and the runs that can be continued. */

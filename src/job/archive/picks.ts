@@ -135,7 +135,10 @@ function mustBeArchived({ state, rowId, note }: Item, name: ItemName): void {
   if (state === "archived" && note?.startsWith(prunedNote))
     throw new EarlyExit(
       "usage",
-      placed(name, `${terminalText(rowId)} cannot be picked: ${note}. Nothing was changed.`),
+      placed(
+        name,
+        `${terminalText(rowId)} cannot be picked: ${note}. \`bulkgen redo ${terminalText(rowId)}\` makes a new one. Nothing was changed.`,
+      ),
     );
   if (state === "archived") return;
   throw new EarlyExit(

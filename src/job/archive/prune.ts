@@ -1,18 +1,29 @@
-import { existsSync, lstatSync, readdirSync } from "node:fs";
-import { rmdir } from "node:fs/promises";
-import { dirname, join, posix, resolve } from "node:path";
+import { createReadStream, existsSync, lstatSync, readdirSync } from "node:fs";
+import { lstat, realpath, rmdir } from "node:fs/promises";
+import { dirname, join, posix } from "node:path";
 import { thumbnailName } from "../../archive/check/thumbnail.js";
-import { folderBelow, holds, jobFolder, removeName } from "../../archive/disk/names.js";
+import { foldName, jobFolder, removeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { indexName, JobIndex, lineOf, noteOfPruned, sidecarOf } from "../../archive/index-file.js";
+import {
+  Indexes,
+  indexName,
+  isPruned,
+  JobIndex,
+  lineOf,
+  noteOfPruned,
+  prunedCheck,
+  sidecarOf,
+} from "../../archive/index-file.js";
 import { isSuperseded } from "../../archive/move.js";
 import { quarantineName } from "../../archive/quarantine.js";
 import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
-import type { ArchivedOutput, Run, Store } from "../../core/ports/store.js";
-import { isLocalPath } from "../../manifest/local-inputs.js";
-import { leavesReally } from "../../text/inside.js";
-import { notAgreed, unagreed } from "../../trust/trust.js";
+import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
+import { sha256Of } from "../../text/pieces.js";
+import { isBelow } from "../../text/within.js";
+import type { FolderValue } from "../../trust/trust.js";
+import { outValues } from "../run/run-values.js";
 import { isUnfinished } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
@@ -21,6 +32,8 @@ import type { Workspace } from "../workspace/workspace.js";
 /**
  * Removes old files. What they prove stays: the item is archived as before, its index line says that the file was pruned,
  * and receipts and spend log are not touched. So neither a run nor a rebuilt workspace makes or pays for it again.
+ *
+ * Index and database say so before a file goes. A file that a prune left, because it was cut short, is removed by the next one.
  */
 export interface PruneOptions {
   workspace: Workspace;
@@ -31,7 +44,7 @@ export interface PruneOptions {
   signal: AbortSignal;
   /** Whether to remove it. */
   consent(pruning: Pruning): Promise<boolean>;
-  onProgress(done: number, all: number): void;
+  onProgress(what: "checked" | "removed", done: number, all: number): void;
 }
 
 export interface PrunedFiles {
@@ -42,15 +55,30 @@ export interface PrunedFiles {
 export interface PrunedGroup extends PrunedFiles {
   job: string;
   edition: string;
+  /** Absolute path of the folder that has the files. */
+  folder: string;
   superseded: number;
   picked: number;
 }
+
+const keptReasons = [
+  "picked",
+  "unfinished",
+  "needed",
+  "undecided",
+  "changed",
+  "elsewhere",
+  "bucket",
+] as const;
+type KeptReason = (typeof keptReasons)[number];
 
 /** What goes, and what is old enough and stays. */
 export interface Pruning extends PrunedFiles {
   groups: readonly PrunedGroup[];
   quarantine: PrunedFiles;
-  kept: Record<"picked" | "unfinished" | "undecided" | "changed" | "bucket", number>;
+  kept: Record<KeptReason, number>;
+  /** The folders outside of the workspace from which something goes. */
+  outside: readonly FolderValue[];
 }
 
 /** Returns what was removed, or would be. Throws EarlyExit while another process has the workspace. */
@@ -61,12 +89,13 @@ export async function pruneWorkspace(options: PruneOptions): Promise<{ pruning: 
   try {
     const store = await lock.openStore();
     try {
-      const { pruning, items, quarantined } = await findOld(store, options);
+      const { pruning, items, left, quarantined } = await findOld(store, options);
       const isAnything = pruning.files + pruning.quarantine.files > 0;
       if (!isAnything || !(await options.consent(pruning))) return { pruning, removed: false };
-      await removeFiles(store, items, pruning.files, options);
+      const changed = await removeFiles(store, items, pruning.files, options);
+      for (const file of left) if ((await stateOf(file)) === "own") await removeFile(file);
       for (const path of quarantined) await removeName(nodeDisk, path);
-      return { pruning, removed: true };
+      return { pruning: without(pruning, changed), removed: true };
     } finally {
       await store.close();
     }
@@ -75,69 +104,107 @@ export async function pruneWorkspace(options: PruneOptions): Promise<{ pruning: 
   }
 }
 
+/** What somebody has changed since it was shown stays. */
+function without(pruning: Pruning, changed: PrunedFiles): Pruning {
+  const { files, bytes, kept } = pruning;
+  return {
+    ...pruning,
+    files: files - changed.files,
+    bytes: bytes - changed.bytes,
+    kept: { ...kept, changed: kept.changed + changed.files },
+  };
+}
+
 interface Found {
   pruning: Pruning;
   /** Ids of the items whose files go. */
   items: ReadonlySet<number>;
+  /** Files that an earlier prune left. */
+  left: Iterable<PlacedFile>;
   /** Absolute paths. */
   quarantined: readonly string[];
 }
 
-async function findOld(
-  store: Store,
-  { before, keepPicked, workspace }: Pick<PruneOptions, "before" | "keepPicked" | "workspace">,
-): Promise<Found> {
+async function findOld(store: Store, options: PruneOptions): Promise<Found> {
+  const { before, keepPicked, workspace, signal, onProgress } = options;
   const picks = await store.picks();
   const runs = await store.runs();
   const openJobs = await unfinishedJobs(store, runs);
-  const needed = await filesNeeded(store, runs);
-  const groups = new Map<string, PrunedGroup>();
-  const kept = { picked: 0, unfinished: 0, undecided: 0, changed: 0, bucket: 0 };
+  const needed = await neededByOthers(store, runs, openJobs);
+  const folders = new Set(runs.map(jobFolder));
+  const kept = Object.fromEntries(keptReasons.map((reason) => [reason, 0])) as Pruning["kept"];
   const found: ArchivedOutput[] = [];
   // An item keeps all its files, or none.
-  const newer = new Set<number>();
+  const keeps = new Map<number, KeptReason | "newer">();
+  const whyKept = ({ item, savedAt, bucket, file, sha256, ...output }: ArchivedOutput) => {
+    if (savedAt >= before) return "newer";
+    if (item.state !== "archived" || openJobs.has(item.jobId)) return "unfinished";
+    if (bucket != null) return "bucket";
+    if (item.approval === "waiting") return "undecided";
+    if (keepPicked && picks.has(item.id)) return "picked";
+    if (needed.items.has(item.id) || needed.hashes.has(`sha256:${sha256}`)) return "needed";
+    // The database may have come from somebody else.
+    if (!folders.has(jobFolder(output)) || !isBelow(file)) return "elsewhere";
+    return null;
+  };
+  const closed = runs.filter(({ jobId }) => !openJobs.has(jobId));
+  const left = await leftBefore(closed, needed.hashes);
   for await (const page of store.archived())
     for (const output of page) {
-      const { item } = output;
-      if (output.savedAt >= before) newer.add(item.id);
-      else if (item.state !== "archived" || openJobs.has(item.jobId) || needed(output)) kept.unfinished++;
-      else if (output.bucket != null) kept.bucket++;
-      else if (item.approval === "waiting") kept.undecided++;
-      else if (keepPicked && picks.has(item.id)) kept.picked++;
-      else found.push(slim(output));
+      // The history does not know yet that it was pruned.
+      left.delete(join(jobFolder(output), output.file));
+      const why = whyKept(output);
+      if (why !== null) keeps.set(output.item.id, why);
+      if (why !== null && why !== "newer") kept[why]++;
+      else if (why === null) found.push(slim(output));
     }
-  refuseForeign(found, workspace);
-  const changed = new Set<number>();
-  for (const output of found) if (await isChanged(output)) changed.add(output.item.id);
-  const items = new Set<number>();
-  for (const { item, file, bytes, jobName } of found) {
-    if (newer.has(item.id)) continue;
-    if (changed.has(item.id)) {
-      kept.changed++;
-      continue;
-    }
-    items.add(item.id);
-    const name = JSON.stringify([jobName, item.edition]);
-    const group = groups.get(name) ?? {
-      ...none,
-      job: jobName,
-      edition: item.edition,
-      superseded: 0,
-      picked: 0,
-    };
+  for (const [at, output] of found.entries()) {
+    if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was removed");
+    onProgress("checked", at, found.length);
+    if (keeps.has(output.item.id)) continue;
+    const state = await stateOf(placeOf(output));
+    if (state === "changed" || state === "elsewhere") keeps.set(output.item.id, state);
+  }
+  const groups = new Map<string, PrunedGroup>();
+  const count = (
+    job: string,
+    edition: string,
+    { jobFolder: folder, file, bytes }: PlacedFile,
+    picked: boolean,
+  ) => {
+    const name = JSON.stringify([job, edition, folder]);
+    const group = groups.get(name) ?? { ...none, job, edition, folder, superseded: 0, picked: 0 };
     groups.set(name, group);
     group.files++;
     group.bytes += bytes;
     if (isSuperseded(file)) group.superseded++;
-    if (picks.has(item.id)) group.picked++;
+    if (picked) group.picked++;
+  };
+  const items = new Set<number>();
+  for (const output of found) {
+    const { item, jobName } = output;
+    const why = keeps.get(item.id);
+    if (why === "newer") continue;
+    if (why !== undefined) {
+      kept[why]++;
+      continue;
+    }
+    items.add(item.id);
+    count(jobName, item.edition, placeOf(output), picks.has(item.id));
   }
-  const old = quarantinedIn(
-    runs.filter(({ jobId }) => !openJobs.has(jobId)),
-    before,
-  );
+  for (const { jobName, edition, ...file } of left.values()) count(jobName, edition, file, false);
+  const old = quarantinedIn(closed, before);
   const all = [...groups.values()];
-  const pruning = { ...sumOf(all), groups: all, quarantine: sumOf(old), kept };
-  return { pruning, items, quarantined: old.map(({ path }) => path) };
+  const touched = new Set([
+    ...all.map(({ folder }) => folder),
+    ...old.map(({ path }) => dirname(dirname(path))),
+  ]);
+  const outside = outValues(
+    runs.filter((run) => touched.has(jobFolder(run))),
+    workspace,
+  );
+  const pruning = { ...sumOf(all), groups: all, quarantine: sumOf(old), kept, outside };
+  return { pruning, items, left: left.values(), quarantined: old.map(({ path }) => path) };
 }
 
 const none: PrunedFiles = { files: 0, bytes: 0 };
@@ -166,48 +233,81 @@ async function unfinishedJobs(store: Store, runs: readonly Run[]): Promise<Reado
 
 const unsettled: readonly ItemState[] = [...openStates, "unknown", "overdue", "held", "blocked"];
 
-/** Something else lies under the name of the file; nothing at all may, after a prune that was cut short. */
-async function isChanged(output: ArchivedOutput): Promise<boolean> {
-  const folder = jobFolder(output);
-  // Where a folder was replaced by a link, the files are somebody else's by now.
-  for (let below = posix.dirname(output.file); below !== "."; below = posix.dirname(below))
-    if (lstatSync(join(folder, below), { throwIfNoEntry: false })?.isSymbolicLink()) return true;
-  const path = join(folder, output.file);
-  const facts = lstatSync(path, { throwIfNoEntry: false });
-  return facts !== undefined && !(facts.isFile() && (await holds(nodeDisk, path, output)));
-}
-
-/** A received state may name any folder as that of its outputs. Throws EarlyExit unless its user has agreed to it. */
-function refuseForeign(
-  found: readonly ArchivedOutput[],
-  { root, sharedFolder, stateFile, database }: Workspace,
-): void {
-  if (database !== null) return;
-  const outside = [...new Set(found.map(({ outFolder }) => outFolder))].filter((folder) =>
-    leavesReally(root, folder),
-  );
-  const values = outside.map((value) => ({ setting: "out", value, from: stateFile }));
-  const asked = notAgreed(sharedFolder, root, values);
-  if (asked.length > 0) throw unagreed(root, asked, "bulkgen trust");
-}
-
-/** Whether a file is still needed: a failed item takes it, or one of an unfinished run has it as its local input. */
-async function filesNeeded(
+/** What failed items, which can be retried, and other unfinished jobs take as inputs. */
+async function neededByOthers(
   store: Store,
   runs: readonly Run[],
-): Promise<(output: Pick<ArchivedOutput, "item" | "outFolder" | "jobName" | "file">) => boolean> {
-  const parents = new Set<string>();
-  for (const [jobName, jobId] of new Map(runs.map((run) => [run.jobName, run.jobId])))
-    for await (const page of store.history(jobName))
-      for (const item of page)
-        if (item.state === "failed") for (const { key } of item.parents ?? []) parents.add(`${jobId} ${key}`);
-  const inputs = new Set<string>();
-  for (const run of runs.filter(isUnfinished))
-    for (const item of await store.items(run.id, ["planned", "blocked", "failed"]))
-      for (const value of Object.values(item.inputs))
-        if (isLocalPath(value)) inputs.add(resolve(dirname(run.manifest), value));
-  return ({ item, file, ...output }) =>
-    parents.has(`${item.jobId} ${item.key}`) || inputs.has(join(jobFolder(output), file));
+  openJobs: ReadonlySet<number>,
+): Promise<{ items: ReadonlySet<number>; hashes: ReadonlySet<string> }> {
+  const items = new Set<number>();
+  const hashes = new Set<string>();
+  const addFiles = ({ files = {} }: Pick<Item, "files">) => {
+    for (const sha256 of Object.values(files)) hashes.add(sha256);
+  };
+  const names = new Set(runs.filter(({ jobId }) => openJobs.has(jobId)).map(({ jobName }) => jobName));
+  for (const name of names)
+    for await (const page of store.history(name)) for (const item of page) addFiles(item);
+  for (const run of runs)
+    for (const item of await store.items(run.id, ["failed"])) {
+      if (item.vanished) continue;
+      addFiles(item);
+      for (const { id } of await store.parentsOf(item.id)) if (id !== null) items.add(id);
+    }
+  return { items, hashes };
+}
+
+/** A file as it was archived. */
+interface PlacedFile {
+  jobFolder: string;
+  /** Relative to it. */
+  file: string;
+  bytes: number;
+  sha256: string;
+}
+
+function placeOf(output: ArchivedOutput): PlacedFile {
+  const { file, bytes, sha256 } = output;
+  return { jobFolder: jobFolder(output), file, bytes, sha256 };
+}
+
+/**
+ * What is there under the name of a file: nothing, the file as it was archived, something else, or what a symbolic link leads
+ * to. The job's folder itself may be a link.
+ */
+async function stateOf(file: PlacedFile): Promise<"none" | "own" | "changed" | "elsewhere"> {
+  const path = join(file.jobFolder, file.file);
+  try {
+    // Some systems normalise accents and case.
+    const below = join(await realpath(file.jobFolder), posix.dirname(file.file));
+    if (foldName(await realpath(dirname(path))) !== foldName(below)) return "elsewhere";
+    const facts = await lstat(path);
+    if (!facts.isFile() || facts.size !== file.bytes) return "changed";
+    return (await sha256Of(createReadStream(path))) === file.sha256 ? "own" : "changed";
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return "none";
+    if (code === "ELOOP" || code === "ENOTDIR") return "elsewhere";
+    throw error;
+  }
+}
+
+/** Files whose index line says that they were pruned, and that are still there: by their paths. */
+async function leftBefore(
+  runs: readonly Run[],
+  needed: ReadonlySet<string>,
+): Promise<Map<string, PlacedFile & { jobName: string; edition: string }>> {
+  const left = new Map<string, PlacedFile & { jobName: string; edition: string }>();
+  for (const [folder, { jobName }] of new Map(runs.map((run) => [jobFolder(run), run]))) {
+    const index = await JobIndex.open(nodeDisk, folder);
+    for (const { check, file, bytes, sha256, edition = "" } of index.latest()) {
+      // The name may have been given to another file since.
+      if (!isPruned(check) || index.identityAt(file) !== undefined || needed.has(`sha256:${sha256}`))
+        continue;
+      const placed = { jobFolder: folder, file, bytes, sha256 };
+      if ((await stateOf(placed)) === "own") left.set(join(folder, file), { ...placed, jobName, edition });
+    }
+  }
+  return left;
 }
 
 function quarantinedIn(runs: readonly Run[], before: number): (PrunedFiles & { path: string })[] {
@@ -223,51 +323,53 @@ function quarantinedIn(runs: readonly Run[], before: number): (PrunedFiles & { p
     );
 }
 
-/**
- * The order matters: the index says first that a file was pruned, and the database last. A prune that is cut short is finished
- * by the next one.
- */
+/** Returns what stays because somebody has changed it meanwhile. */
 async function removeFiles(
   store: Store,
   items: ReadonlySet<number>,
   all: number,
   { clock, signal, onProgress }: PruneOptions,
-): Promise<void> {
-  const check = `pruned ${new Date(clock.now()).toISOString().slice(0, 10)}`;
-  const indexes = new Map<string, JobIndex>();
+): Promise<PrunedFiles> {
+  const check = `${prunedCheck} ${new Date(clock.now()).toISOString().slice(0, 10)}`;
+  const indexes = new Indexes(nodeDisk);
   let done = 0;
+  let stays = none;
   for await (const page of store.archived()) {
     // What was begun is finished.
-    if (signal.aborted) return;
-    const outputs = page.filter(({ item }) => items.has(item.id));
-    for (const output of outputs) {
-      const folder = jobFolder(output);
-      if (!indexes.has(folder)) indexes.set(folder, await JobIndex.open(nodeDisk, folder));
+    if (signal.aborted) break;
+    const old = page.filter(({ item }) => items.has(item.id));
+    const changed = new Set<number>();
+    for (const output of old) {
+      const state = await stateOf(placeOf(output));
+      if (state === "changed" || state === "elsewhere") changed.add(output.item.id);
     }
+    stays = sumOf([
+      stays,
+      ...old.filter(({ item }) => changed.has(item.id)).map(({ bytes }) => ({ files: 1, bytes })),
+    ]);
+    const outputs = old.filter(({ item }) => !changed.has(item.id));
     await Promise.all(
-      outputs.map((output) => indexes.get(jobFolder(output))?.add({ ...lineOf(output), check })),
+      outputs.map(async (output) => (await indexes.of(jobFolder(output))).add({ ...lineOf(output), check })),
     );
-    for (const output of outputs) {
-      await removeFile(output);
-      onProgress(++done, all);
-    }
     await store.pruned([...new Set(outputs.map(({ item }) => item.id))], {
       check,
       note: noteOfPruned(check),
     });
+    for (const output of outputs) {
+      await removeFile(placeOf(output));
+      onProgress("removed", ++done, all);
+    }
   }
+  return stays;
 }
 
-async function removeFile(output: ArchivedOutput): Promise<void> {
-  const folder = jobFolder(output);
-  const { file, sha256 } = output;
-  if (!existsSync(join(folder, file)) || (await isChanged(output))) return;
-  const below = posix.dirname(file);
-  const place = await folderBelow(nodeDisk, folder, below);
-  await removeName(nodeDisk, join(place, posix.basename(file)));
-  await removeName(nodeDisk, join(place, posix.basename(sidecarOf(file))));
+/** Removes a file that was found to be the archive's own. */
+async function removeFile({ jobFolder: folder, file, sha256 }: PlacedFile): Promise<void> {
+  if (!existsSync(join(folder, file))) return;
+  await removeName(nodeDisk, join(folder, file));
+  await removeName(nodeDisk, join(folder, sidecarOf(file)));
   await removeName(nodeDisk, join(folder, thumbnailName(sha256)));
-  for (let empty = below; empty !== "."; empty = dirname(empty))
+  for (let empty = posix.dirname(file); empty !== "."; empty = posix.dirname(empty))
     if (!(await isRemoved(join(folder, empty)))) break;
 }
 

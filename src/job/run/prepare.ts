@@ -4,7 +4,7 @@ import type { Model } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
-import { indexName, isPruned, JobIndex } from "../../archive/index-file.js";
+import { Indexes, identityOf, indexName, isPruned } from "../../archive/index-file.js";
 import { unwritableFolder, unwritableNames } from "../../archive/writable.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -394,18 +394,16 @@ export async function missingFiles(
   const runs = (await store.runs()).filter((run) => run.jobName === jobName);
   const folders = [...new Set([jobFolder({ outFolder: current, jobName }), ...runs.map(jobFolder)])];
   const missing = new Map<string, number[]>();
-  for (const { key, number, file, outFolder, bucket } of await store.files(jobName)) {
+  const indexes = new Indexes(nodeDisk);
+  for (const { key, number, taskId: task, file, outFolder, bucket } of await store.files(jobName)) {
     const isIn = (folder: string) => existsSync(join(folder, file));
+    const own = jobFolder({ outFolder, jobName });
     // Only `verify` reads buckets.
-    if (bucket != null || isIn(jobFolder({ outFolder, jobName })) || folders.some(isIn)) continue;
+    if (bucket != null || isIn(own) || folders.some(isIn)) continue;
+    // The history may be a copy of before it was pruned.
+    const line = (await indexes.of(own)).find(identityOf({ key, task, output: number }));
+    if (isPruned(line?.check)) continue;
     missing.set(key, [...(missing.get(key) ?? []), number]);
-  }
-  if (missing.size === 0) return missing;
-  // A prune that was cut short, or that a restored history does not know of, stands in the index.
-  for (const folder of folders) {
-    if (!existsSync(join(folder, indexName))) continue;
-    for (const { key, check } of (await JobIndex.open(nodeDisk, folder)).latest())
-      if (isPruned(check)) missing.delete(key);
   }
   return missing;
 }

@@ -24,6 +24,13 @@ export function runValues(
   ];
 }
 
+/** The output folders of runs that lie outside of the workspace. A server's state is the user's own. */
+export function outValues(runs: readonly Run[], workspace: Workspace): FolderValue[] {
+  if (workspace.database !== null) return [];
+  const all = runs.flatMap((run) => runValues(run, workspace)).filter(({ setting }) => setting === "out");
+  return [...new Map(all.map((value) => [value.value, value])).values()];
+}
+
 /** A run that begins here has what its user gave it, or agreed to. */
 export function agreeToRun(run: Run, workspace: Workspace, now: number): void {
   if (workspace.database !== null) return;

@@ -1,18 +1,22 @@
+import { prunedNote } from "../../archive/index-file.js";
 import { variantKey } from "../../core/identity.js";
 import type { Item, Store } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
 import { someOf } from "../../text/reasons.js";
 
-/** What has become of a picked item whose row asks for something else now: `replaced`, or the row itself is `gone`. */
-export type LostPick = "replaced" | "gone";
+/**
+ * What has become of a picked item: its row asks for something else now (`replaced`), the row itself is `gone`, or its files
+ * were `pruned`.
+ */
+export type LostPick = "replaced" | "gone" | "pruned";
+
+type PickStore = Pick<Store, "picks" | "item" | "find" | "outputs">;
 
 /**
- * Picked items that no row asks for any more, by number, but those whose row has another pick. Exports and galleries of what
- * is picked lack them, so everything that makes or reads picks says so with `lostPicksText`.
+ * Picked items without a file, or that no row asks for any more, by number, but those whose row has another pick. Exports and
+ * galleries of what is picked lack them, so everything that makes or reads picks says so with `lostPicksText`.
  */
-export async function lostPicks(
-  store: Pick<Store, "picks" | "item" | "find">,
-): Promise<Map<number, LostPick>> {
+export async function lostPicks(store: PickStore): Promise<Map<number, LostPick>> {
   const lost = new Map<number, LostPick>();
   const current = new Set<string>();
   for (const item of await pickedItems(store)) {
@@ -23,23 +27,33 @@ export async function lostPicks(
     // A variant belongs to the request that it is another take of.
     const isOther = ofRow.length > 0 && !ofRow.some(({ key }) => takeOf(key, item) === item.key);
     if (item.vanished || isOther) lost.set(item.id, ofRow.length > 0 ? "replaced" : "gone");
+    else if (await isPrunedItem(store, item)) lost.set(item.id, "pruned");
     else current.add(row);
   }
   for (const id of lost.keys()) if (current.has(rowInWorkspace(await store.item(id)))) lost.delete(id);
   return lost;
 }
 
-/** Which picks of a job are lost, and what to do; null if none is. */
+async function isPrunedItem(store: Pick<Store, "outputs">, { id, note }: Item): Promise<boolean> {
+  if (!note?.startsWith(prunedNote)) return false;
+  return (await store.outputs(id)).every(({ file }) => file === null);
+}
+
+/**
+ * Which picks of a job are lost, and what to do; null if none is. That files were pruned matters to those who read the files:
+ * a run does not repeat it.
+ */
 export async function lostPicksText(
-  store: Pick<Store, "picks" | "item" | "find">,
+  store: PickStore,
   jobId: number,
+  readsFiles = false,
 ): Promise<string | null> {
-  const names: Record<LostPick, string[]> = { replaced: [], gone: [] };
+  const names: Record<LostPick, string[]> = { replaced: [], gone: [], pruned: [] };
   for (const [id, how] of await lostPicks(store)) {
     const item = await store.item(id);
     if (item.jobId === jobId) names[how].push(rowIdOf(item));
   }
-  const { replaced, gone } = names;
+  const { replaced, gone, pruned } = names;
   const pieces = [
     ...(replaced.length === 0
       ? []
@@ -50,6 +64,11 @@ export async function lostPicksText(
       ? []
       : [
           `${someOf(gone)}: picked, but no row of the sheet asks for ${gone.length === 1 ? "it" : "them"} any more`,
+        ]),
+    ...(pruned.length === 0 || !readsFiles
+      ? []
+      : [
+          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo\` makes a new one`,
         ]),
   ];
   return pieces.length === 0 ? null : pieces.join(". ");

@@ -1,3 +1,4 @@
+import { relative } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import { type Pruning, pruneWorkspace } from "../../../job/archive/prune.js";
 import { count, fileSize } from "../../../text/amounts.js";
@@ -5,6 +6,7 @@ import { type Cell, type TerminalStyle, table } from "../../../text/table.js";
 import { terminalText } from "../../../text/terminal.js";
 import { localTime } from "../../../text/times.js";
 import type { PruneFlags } from "../../flags/archive.js";
+import { agreeToValues } from "../../output/agreement.js";
 import { openDisplay } from "../../output/open-display.js";
 import { print } from "../../output/print.js";
 import { confirmed } from "../../output/question.js";
@@ -17,9 +19,10 @@ export async function prune({ flags, machine }: Call<PruneFlags>): Promise<undef
   const before = clock.now() - flags.olderThan;
   const display = openDisplay(flags.quiet ?? false, machine);
   const signal = machine.interrupt();
+  const workspace = workspaceToChange(flags, machine);
   let isShown = false;
   const { pruning, removed } = await pruneWorkspace({
-    workspace: workspaceToChange(flags, machine),
+    workspace,
     before,
     keepPicked: flags.keepPicked ?? false,
     clock,
@@ -30,8 +33,9 @@ export async function prune({ flags, machine }: Call<PruneFlags>): Promise<undef
       const what = `${count(all, "file")}, ${fileSize(found.bytes + found.quarantine.bytes)}`;
       if (!flags.yes && !flags.json) {
         isShown = true;
-        stderr.write(`${pruningText(found, before)}\n`);
+        stderr.write(`${pruningText(found, before, machine.cwd)}\n`);
       }
+      await agreeToValues(found.outside, workspace, machine);
       const question = {
         would: `this would remove ${what} for good`,
         question: `Remove ${what}, for good?`,
@@ -40,7 +44,7 @@ export async function prune({ flags, machine }: Call<PruneFlags>): Promise<undef
       if (await confirmed(flags, machine, signal, question)) return true;
       throw new EarlyExit("usage", "not confirmed; nothing was removed");
     },
-    onProgress: (done, all) => display.counting(`${done} of ${all} files removed`),
+    onProgress: (what, done, all) => display.counting(`${done} of ${all} files ${what}`),
   }).finally(display.end);
   const { files, bytes, groups, quarantine, kept } = pruning;
   const document = {
@@ -55,9 +59,9 @@ export async function prune({ flags, machine }: Call<PruneFlags>): Promise<undef
   if (flags.quiet && !flags.json) return undefined;
   print(flags, machine, "prune", document, (style) => {
     const all = files + quarantine.files;
-    if (all === 0) return pruningText(pruning, before, style);
+    if (all === 0) return pruningText(pruning, before, machine.cwd, style);
     const what = `${count(all, "file")}, ${fileSize(bytes + quarantine.bytes)}`;
-    const shown = isShown ? [] : [pruningText(pruning, before, style)];
+    const shown = isShown ? [] : [pruningText(pruning, before, machine.cwd, style)];
     return [...shown, removed ? `removed ${what}` : `nothing was removed: --dry-run`].join("\n");
   });
   return undefined;
@@ -66,6 +70,7 @@ export async function prune({ flags, machine }: Call<PruneFlags>): Promise<undef
 function pruningText(
   { files, groups, quarantine, kept }: Pruning,
   before: number,
+  cwd: string,
   style?: TerminalStyle,
 ): string {
   const lines: string[] = [];
@@ -75,11 +80,13 @@ function pruningText(
     const columns = [
       { title: "job", flexible: true },
       { title: "edition", flexible: true },
+      { title: "folder", flexible: true },
       ...["files", "size", "superseded", "picked"].map((title) => ({ title, align: "right" as const })),
     ];
     const rows = groups.map((group): Cell[] => [
       terminalText(group.job),
       terminalText(group.edition),
+      terminalText(relative(cwd, group.folder) || "."),
       group.files,
       fileSize(group.bytes),
       group.superseded,
@@ -107,6 +114,8 @@ const keptWords: Readonly<Record<keyof Pruning["kept"], string>> = {
   picked: "of picked items",
   unfinished: "of jobs that are not finished",
   undecided: "that wait for approval",
+  needed: "that other items take as input",
   changed: "that have changed since",
+  elsewhere: "behind a symbolic link, or in a folder of no run",
   bucket: "in a bucket only",
 };

@@ -9,14 +9,13 @@ import { checkLine, zoneHere } from "../../../schedule/due.js";
 import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { leaves } from "../../../text/within.js";
-import { agreeInstead } from "../../../trust/trust.js";
+import { agree } from "../../../trust/trust.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { RunFlags } from "../../flags/run.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { endOpenRuns } from "./place.js";
 import { showSchedules } from "./show.js";
 
 /** Flags of adding a schedule, not of its runs; adding it is the consent to its runs. */
@@ -67,10 +66,7 @@ export async function addSchedule({
   try {
     // What this user adds needs no question.
     const { sharedFolder } = place;
-    // A removed schedule of this name may have left a run.
-    if (!(await schedules.all()).some((known) => known.name === name))
-      await endOpenRuns(schedules, name, place, machine);
-    if (await schedules.add(schedule)) agreeInstead(sharedFolder, root, scheduleValue(schedule, ""), now);
+    if (await schedules.add(schedule)) agree(sharedFolder, root, [scheduleValue(schedule, "")], now);
     else
       throw new EarlyExit(
         "usage",

@@ -5,8 +5,9 @@ import { flagOf } from "../../../schedule/scheduled-run.js";
 import { listedSchedule } from "../../../schedule/upcoming.js";
 import type { Flag, Schedule, ScheduleChange } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
-import { agreeInstead } from "../../../trust/trust.js";
+import { agree } from "../../../trust/trust.js";
 import { nameOf } from "../../flags/definition.js";
+import type { RunFlags } from "../../flags/run.js";
 import type { ScheduleEditFlags, ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { scheduleValue } from "../../settings/brought.js";
@@ -14,7 +15,7 @@ import { configFiles, runAttribute, runFlagsOf } from "../../settings/settings.j
 import { flagsTo } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { checkManifest, checkSchedule, keptFlags, manifestIn, refuseStream } from "./add.js";
-import { endOpenRuns, isElsewhere, scheduleNamed, whyNotAgreed, withSchedules } from "./place.js";
+import { endNoteOf, scheduleNamed, whyNotAgreed, withSchedules } from "./place.js";
 import { showSchedules, upcomingOf } from "./show.js";
 
 /** Changes what is named of a schedule. Its runs, its name and all else of it stay. */
@@ -49,17 +50,25 @@ export async function editSchedule({
         `nothing of ${name} is to be changed. Name what should be, such as --cron.`,
       );
     const after = { ...before, ...change };
-    const ofRuns = runFlagsOf(after.flags, await configFiles(root, env), env);
+    const files = await configFiles(root, env);
+    const ofRuns = runFlagsOf(after.flags, files, env);
     checkSchedule(after, ofRuns, machine);
     if (manifest !== undefined || change.flags?.join() !== before.flags.join())
       await checkManifest(resolve(root, after.manifest), ofRuns, machine);
-    if (isElsewhere(before, after)) await endOpenRuns(schedules, name, workspace, machine);
     // What the new line would have been due before now was not missed.
     const isOtherTime = after.cron !== before.cron || after.zone !== before.zone;
-    await schedules.edit(name, { ...change, ...(isOtherTime ? { seenUntil: clock.now() } : {}) });
-    agreeInstead(sharedFolder, root, scheduleValue(after, ""), clock.now());
+    // A run is known by its number, which in another state is that of another run.
+    const isOtherPlace = placeOf(runFlagsOf(before.flags, files, env)) !== placeOf(ofRuns);
+    const note = isOtherPlace ? await endNoteOf("changed", before, workspace, machine) : undefined;
+    await schedules.edit(name, { ...change, ...(isOtherTime ? { seenUntil: clock.now() } : {}) }, note);
+    agree(sharedFolder, root, [scheduleValue(after, "")], clock.now());
   });
   await showSchedules({ flags, args: { name }, machine });
+}
+
+/** Which service and which state the runs use. */
+function placeOf({ sandbox, baseUrl, databaseUrl }: RunFlags): string {
+  return JSON.stringify([sandbox ?? false, baseUrl, databaseUrl]);
 }
 
 /** Its flags with those that are given, each in the place of what the schedule had of it. Throws EarlyExit. */

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
-import { flagOf } from "../../../schedule/scheduled-run.js";
+import { endNote, flagOf } from "../../../schedule/scheduled-run.js";
 import { takeLock } from "../../../store/lock.js";
 import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
@@ -91,6 +91,19 @@ export async function workspaceOfRuns(
   );
 }
 
+/** Why the unfinished runs of a schedule that is changed or removed end, and what continues them. */
+export async function endNoteOf(
+  what: "changed" | "removed",
+  schedule: Schedule,
+  place: Workspace,
+  machine: Machine,
+): Promise<string> {
+  // Nobody may read the settings of a schedule that nobody has agreed to.
+  const workspace =
+    whyNotAgreed(schedule, place) === null ? await workspaceOfRuns(schedule, place, machine) : place;
+  return endNote(what, flagsTo(workspace, flagOf(schedule, "--sandbox") !== null, machine));
+}
+
 /** The schedule with this name. Throws EarlyExit, with the nearest name, if there is none. */
 export async function scheduleNamed(schedules: Schedules, name: string): Promise<Schedule> {
   const all = await schedules.all();
@@ -103,35 +116,4 @@ export async function scheduleNamed(schedules: Schedules, name: string): Promise
     "usage",
     `there is no schedule ${JSON.stringify(name)}. ${near ? `Did you mean ${near}?` : known}`,
   );
-}
-
-/** Flags that say of which service and in which state the runs of a schedule are. */
-const placeFlags = ["--sandbox", "--base-url", "--api-key-file", "--database-url"];
-
-/** Whether two versions of a schedule mean runs of different services or states: a run's number means another one there. */
-export function isElsewhere(a: Pick<Schedule, "flags">, b: Pick<Schedule, "flags">): boolean {
-  return placeFlags.some((flag) => flagOf(a, flag) !== flagOf(b, flag));
-}
-
-/**
- * What was begun under a name in another place is never continued under its new flags. Ends its open runs. Throws
- * EarlyExit while a daemon has one in progress.
- */
-export async function endOpenRuns(
-  schedules: Schedules,
-  name: string,
-  workspace: Workspace,
-  machine: Machine,
-): Promise<void> {
-  const open = (await schedules.scheduledRunsIn("running", "waiting")).filter((run) => run.schedule === name);
-  if (open.some(({ state }) => state === "running") && daemonMissing(workspace, machine) === null)
-    throw new EarlyExit(
-      "usage",
-      `a run of ${name} is in progress, and would continue at another service or in another state. Wait until it has ended, or take another name. Nothing was changed.`,
-    );
-  for (const { dueAt, note } of open)
-    await schedules.change(name, dueAt, {
-      state: "ended",
-      note: `${note === null ? "" : `${note}; `}no longer continued automatically: its schedule has changed`,
-    });
 }

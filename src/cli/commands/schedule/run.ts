@@ -1,11 +1,6 @@
 import { launchScheduledRun } from "../../../schedule/launch.js";
-import {
-  byHand,
-  endJson,
-  endText,
-  type ScheduledRunEnd,
-  scheduledCommand,
-} from "../../../schedule/scheduled-run.js";
+import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
+import { byHand } from "../../../store/schedules.js";
 import { shellWord } from "../../../text/shell.js";
 import type { ScheduleRunFlags } from "../../flags/schedule.js";
 import { agreeToValues } from "../../output/agreement.js";

@@ -16,7 +16,7 @@ import {
 } from "../../../schedule/upcoming.js";
 import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
 import type { TerminalStyle } from "../../../text/table.js";
-import { shownFolderValue } from "../../../trust/trust.js";
+import { disagree, scheduleSetting, shownFolderValue } from "../../../trust/trust.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
@@ -25,7 +25,14 @@ import { envFile, serviceSettings } from "../../settings/env.js";
 import { configFiles, effectiveSettings } from "../../settings/settings.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { daemonMissing, scheduleNamed, whyNotAgreed, withSchedules, workspaceOfRuns } from "./place.js";
+import {
+  daemonMissing,
+  endNoteOf,
+  scheduleNamed,
+  whyNotAgreed,
+  withSchedules,
+  workspaceOfRuns,
+} from "./place.js";
 
 /** How many of its last runs are shown for a schedule. */
 const runsMax = 10;
@@ -101,7 +108,9 @@ export async function removeSchedule({
   await withSchedules(flags, machine, async (schedules, workspace) => {
     const schedule = await scheduleNamed(schedules, name);
     const [last] = await schedules.scheduledRuns(name, 1);
-    await schedules.remove(name);
+    await schedules.remove(name, await endNoteOf("removed", schedule, workspace, machine));
+    // Put back by somebody else, it asks again.
+    disagree(workspace.sharedFolder, workspace.root, scheduleSetting(name));
     const left = last === undefined ? "" : openRunText(last, schedule, workspace, machine);
     print(flags, machine, "schedule-remove", { removed: name }, () => `removed ${name}${left}`);
   });
