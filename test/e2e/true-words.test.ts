@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
+import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
 import { newPlace, run } from "./command.js";
-import { startService } from "./service.js";
+import { type Scripted, startService } from "./service.js";
 
 /** What people read when something of a sheet is left out, not selected or not understood. */
 const oneLine = (text: string) => text.replace(/\s+/g, " ");
@@ -76,4 +77,38 @@ test.each([
   const { code, stdout, stderr } = await run(place, ["plan", name, "--model", "plain-image"], service);
   expect(code).toBe(2);
   expect(oneLine(stdout + stderr)).toContain(words);
+});
+
+test("R6: a run whose account data can be used no more is recorded as ended, with the reason, and resumes", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const path = join(place.root, "state", "bulkgen", "accounts.db");
+  place.write("set.csv", "id,model,prompt\na,plain-image,a cup\nb,plain-image,a jar\nc,plain-image,a hat\n");
+  service.script(({ what }): Scripted => {
+    if (what === "POST generate" && service.made.length === 1) {
+      const db = openSqlite(path);
+      // Without a change, the run would go on with the pages that it has in memory.
+      db.exec("CREATE TABLE change (id)");
+      db.pragma("wal_checkpoint(TRUNCATE)");
+      db.close();
+      cpSync(path, `${path}.good`);
+      writeFileSync(path, "no database ".repeat(2_000));
+    }
+    return "serve";
+  });
+  const ended = await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
+  expect(ended).toMatchObject({ code: 8, stderr: expect.stringContaining("the run stopped (") });
+  for (const name of [path, `${path}-wal`, `${path}-shm`]) rmSync(name, { force: true });
+  renameSync(`${path}.good`, path);
+  service.script(() => "serve");
+  const { stdout } = await run(place, ["status", "--json"], service);
+  expect(JSON.parse(stdout)).toMatchObject({
+    state: "interrupted",
+    crashed: false,
+    exitName: "unfinished",
+    stops: [expect.stringMatching(/^the run stopped \(.*accounts\.db/)],
+  });
+  const resumed = await run(place, ["resume", "--yes"], service);
+  expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(3);
 });

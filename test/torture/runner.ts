@@ -22,6 +22,7 @@ const settleSeconds = "4,7";
 /** What `bulkgen status --json` shows. */
 export interface Status {
   counts: Record<"planned" | "submitting" | "unknown" | "processing" | "ready" | "held" | "archived", number>;
+  crashed: boolean;
   trouble: { rowId: string; state: string }[];
 }
 

@@ -18,6 +18,7 @@ import { type Progress, runLoop } from "../../run/loop.js";
 import { openSession, type RunPorts, type RunSettings, type Session } from "../../run/ports.js";
 import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
+import { wayOut } from "../../store/open.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
 import type { WorkspaceLock } from "../workspace/lock.js";
 import { endRefused } from "../workspace/open.js";
@@ -70,17 +71,39 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
         tellOthers(progress.reason);
         onProgress(progress);
       };
-      await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend }).catch((error: unknown) =>
-        endRefused(error, run),
-      );
+      await runLoop(session, { interrupt, onProgress: tell, attend: orders.attend });
     } finally {
       await orders.close();
       await outputs.copyIndex();
     }
+  } catch (error) {
+    const ending = endRefused(error, run);
+    if (ending === null) throw error;
+    await recordEnd(options, ending.message, session.gate.requests);
+    throw ending;
   } finally {
     await outputs.close();
   }
   return closeRun(options, beganAt, session.gate);
+}
+
+/** Records why the run ends, as far as its database still takes it: without a record, `status` says that it crashed. */
+async function recordEnd(
+  { opened: { store }, run, clock }: ExecuteOptions,
+  reason: string,
+  requests: number,
+): Promise<void> {
+  try {
+    await store.setRun(run.id, {
+      state: "interrupted",
+      exit: "unfinished",
+      ending: { stops: [], reasons: [reason], resumeAt: null, leftOut: 0 },
+      endedAt: clock.now(),
+      requests,
+    });
+  } catch (error) {
+    if (wayOut(error) === null) throw error;
+  }
 }
 
 /**

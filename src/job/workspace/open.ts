@@ -132,11 +132,11 @@ export function prepareOutFolder(folder: string): void {
   }
 }
 
-/** A database that became unusable ends the run in good order; any other error is a defect. Always throws. */
-export function endRefused(error: unknown, run: Parameters<typeof resumeCommand>[0]): never {
+/** How a database that became unusable ends the run in good order; null for any other error, which is a defect. */
+export function endRefused(error: unknown, run: Parameters<typeof resumeCommand>[0]): EarlyExit | null {
   const todo = wayOut(error);
-  if (todo === null) throw error;
-  throw new EarlyExit(
+  if (todo === null) return null;
+  return new EarlyExit(
     "unfinished",
     `the run stopped (${(error as Error).message}). All answers received so far are saved. To continue: ${todo}; then \`${resumeCommand(run, false)}\`.`,
   );

@@ -58,6 +58,9 @@ async function playFullDisk({ place, seed, later }: Stage, what: string): Promis
   const violations = auditor.look(service.ledger(), runner.archive());
   rmSync(filler);
   violations.push(...badEnd("a run on a full disk", ended ?? (await running.ended)));
+  // On its own disk, the last write of a run may be refused too.
+  if (ended?.code === 8 && what !== "workspace" && (await runner.status())?.crashed)
+    violations.push("R6: a run that ended in good order is shown as crashed");
   violations.push(...(await untilDone(runner, () => undefined)));
   const { trouble } = toldBy(await runner.status());
   for (const [row, state] of trouble) violations.push(`P17: ${row} is ${state} after the disk was full`);
