@@ -245,7 +245,7 @@ describe("docs/architecture.md", () => {
   });
 
   test("has the rooms, their ranks and the order of their folders as the tidy test checks them", () => {
-    const rooms = [...text.matchAll(/^\| (\d) \| `([^`]+)` \| .* \| (.*)\|$/gm)].map(
+    const rooms = [...text.matchAll(/^\| (\d+) \| `([^`]+)` \| .* \| (.*)\|$/gm)].map(
       ([, rank, room = "", order = ""]) => ({ rank: Number(rank), room, order: codes(order) }),
     );
     const real = Object.entries(ranks)

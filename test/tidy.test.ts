@@ -45,7 +45,7 @@ describe("the check of ranks", () => {
     ["src/core/next.ts", `const { loop } = require("../run/loop.js");`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(new URL("../run/worker.js", import.meta.url));`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(packageFile("dist/run/worker.js"));`, "core has rank 1"],
-    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 8"],
+    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 10"],
     [
       "src/store/open.ts",
       `import { fetchMe } from "../client/me.js";`,
@@ -56,7 +56,7 @@ describe("the check of ranks", () => {
       `import { me } from "./api/records.js";`,
       "clock.ts has rank 0 and imports only lower ranks; api has rank 0",
     ],
-    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 8"],
+    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 10"],
     ["src/core/next.ts", `import { readFile } from "node:fs/promises";`, "core decides and never acts"],
     ["src/plan/price.ts", `import { request } from "undici";`, "plan decides and never acts"],
     ["src/core/next.ts", `import { openSqlite } from "../sqlite.js";`, "core decides and never acts"],
@@ -238,7 +238,7 @@ describe("the check of clock, chance and process", () => {
     `const { openHttp } = await import("../../client/http.js");`,
     `import * as http from "../../client/http.js";`,
   ])("allows %s in one file only", (text) => {
-    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+    expect(messages(checkBans([{ path: "src/upkeep/doctor/service.ts", text }])).join()).toContain(
       "imports openHttp",
     );
     expectNone(checkBans([{ path: "src/client/service.ts", text }]));
@@ -252,7 +252,7 @@ describe("the check of connections", () => {
     `import { get } from "node:https";`,
     `import net from "net";`,
   ])("forbids %s", (text) => {
-    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+    expect(messages(checkBans([{ path: "src/upkeep/doctor/service.ts", text }])).join()).toContain(
       "requests to the service go through src/client/service.ts",
     );
     expectNone(checkBans([{ path: "src/notify/deliver.ts", text }]));

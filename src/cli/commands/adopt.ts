@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
-import { adoptFolder } from "../../job/archive/adopt-folder.js";
 import { adoptionText } from "../../report/adoption.js";
+import { adoptFolder } from "../../upkeep/archive/adopt-folder.js";
 import type { AdoptFlags } from "../flags/archive.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { jobOptions } from "../output/job-options.js";

@@ -1,7 +1,7 @@
 import { defined } from "../../core/defined.js";
-import { findOutputs } from "../../job/archive/find.js";
 import { foundJson, foundTable, shownMax } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
+import { findOutputs } from "../../upkeep/archive/find.js";
 import type { FindFlags } from "../flags/archive.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";

@@ -11,9 +11,9 @@ import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
 import { type ReviewDecision, reviewedNames } from "../../job/orders/review.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
-import { lockOwnerOf } from "../../job/workspace/lock.js";
-import { lockWorkspace } from "../../job/workspace/open.js";
 import type { Machine } from "../../machine.js";
+import { lockOwnerOf } from "../../workspace/lock.js";
+import { lockWorkspace } from "../../workspace/open.js";
 import { selectionOf } from "../flags/manifest.js";
 import type {
   ApproveFlags,

@@ -1,7 +1,5 @@
 import type { ExitName } from "../../core/exit.js";
 import { planJob } from "../../job/run/plan-job.js";
-import { refuseUnusable } from "../../job/state-folder/state-folder.js";
-import { forReading } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import {
   exitOfRefusal,
@@ -21,6 +19,8 @@ import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
 import type { FolderValue } from "../../trust/trust.js";
+import { refuseUnusable } from "../../workspace/state-folder/state-folder.js";
+import { forReading } from "../../workspace/workspace.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { runOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
@@ -62,7 +62,7 @@ export async function plan({
     onWait: toldWait(machine),
   };
   if (options.run.archive !== undefined) {
-    const { checkCopies } = await import("../../job/workspace/outputs-place.js");
+    const { checkCopies } = await import("../../workspace/outputs-place.js");
     await checkCopies(options.run, machine.env);
   }
   let exit: ExitName = "done";

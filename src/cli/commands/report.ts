@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { noRunsText, refuseLost } from "../../job/workspace/history.js";
-import { historyOf } from "../../job/workspace/status.js";
-import { workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { runsReportJson, runsReportText } from "../../report/runs-report.js";
 import { flagOf } from "../../schedule/scheduled-run.js";
 import { dueKey, dueOf } from "../../schedule/standing.js";
 import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
+import { noRunsText, refuseLost } from "../../workspace/history.js";
+import { historyOf } from "../../workspace/status.js";
+import { workspaceExists } from "../../workspace/workspace.js";
 import type { ReportFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
 import { schedulesFile } from "../settings/brought.js";

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runValues } from "../../job/run/run-values.js";
-import { withStore } from "../../job/workspace/state.js";
-import { type Workspace, workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { readSchedules, type Schedule } from "../../store/schedules.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, scheduleSetting } from "../../trust/trust.js";
+import { withStore } from "../../workspace/state.js";
+import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
 import { runFlags } from "../flags/run.js";
 import { configFiles, folderValues } from "./settings.js";
 

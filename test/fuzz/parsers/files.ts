@@ -20,9 +20,9 @@ import { systemClock } from "../../../src/system.js";
 import { jsonPieces } from "../../../src/text/pieces.js";
 import { afterThisFile } from "../../after-file.js";
 import { media } from "../../archive/media.js";
-import { archivedPlace } from "../../job/archived-place.js";
 import { planOf } from "../../plan/account.js";
 import { intentLine } from "../../receipt-line.js";
+import { archivedPlace } from "../../upkeep/archived-place.js";
 import type { Outcome, Parser } from "../cases.js";
 import { fileOf, scratch } from "./scratch.js";
 

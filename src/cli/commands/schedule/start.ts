@@ -1,8 +1,6 @@
 import { hostname } from "node:os";
 import { EarlyExit, exitCode } from "../../../core/exit.js";
 import type { Log } from "../../../core/ports/send.js";
-import { figuresOf, type RunFigures } from "../../../job/workspace/figures.js";
-import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { deliver } from "../../../notify/deliver.js";
 import { newsNotification } from "../../../notify/facts.js";
@@ -14,6 +12,8 @@ import { takeLock } from "../../../store/lock.js";
 import { NewerDatabase } from "../../../store/open.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import { notAgreed } from "../../../trust/trust.js";
+import { figuresOf, type RunFigures } from "../../../workspace/figures.js";
+import type { Workspace } from "../../../workspace/workspace.js";
 import { runFlags } from "../../flags/run.js";
 import type { ScheduleStartFlags } from "../../flags/schedule.js";
 import { agreeToValues } from "../../output/agreement.js";

@@ -1,7 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { fingerprint } from "../../../api/key.js";
 import { EarlyExit } from "../../../core/exit.js";
-import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { openSource } from "../../../manifest/read.js";
 import { count } from "../../../text/amounts.js";
@@ -15,6 +14,7 @@ import {
   shownFolderValue,
   useKey,
 } from "../../../trust/trust.js";
+import type { Workspace } from "../../../workspace/workspace.js";
 import { manifestPath } from "../../flags/manifest.js";
 import type { TrustFlags } from "../../flags/setup.js";
 import { askAbout } from "../../output/agreement.js";
