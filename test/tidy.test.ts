@@ -69,7 +69,17 @@ describe("the check of ranks", () => {
     [
       "src/sandbox/world.ts",
       `import { follow } from "../core/item.js";`,
-      "the sandbox imports only api, sqlite.ts, clock.ts, package-file.ts",
+      "the sandbox imports only api, sqlite.ts, clock.ts, package-file.ts, service",
+    ],
+    [
+      "src/service/world/world.ts",
+      `import type { Fault } from "../../sandbox/faults/fault.js";`,
+      "the service imports only api, sqlite.ts, clock.ts, package-file.ts",
+    ],
+    [
+      "src/run/loop.ts",
+      `import { admit } from "../service/limiter/admit.js";`,
+      "only cli and library know the service",
     ],
     [
       "src/job/start.ts",
@@ -200,7 +210,7 @@ describe("the check of clock, chance and process", () => {
 
   test("leaves the one file with the real ones alone, and the entry of a worker thread", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
-    expectNone(checkBans([{ path: "src/sandbox/media/worker.ts", text: "process.exit(1);" }]));
+    expectNone(checkBans([{ path: "src/sandbox/studio/worker.ts", text: "process.exit(1);" }]));
   });
 
   test("allows one file to change the state of an item", () => {
@@ -262,7 +272,7 @@ describe("the check of connections", () => {
     const types = `import { isIP, type LookupFunction } from "node:net";`;
     expectNone(checkBans([{ path: "src/archive/download/address.ts", text: types }]));
     const server = `import { createServer } from "node:http";`;
-    expectNone(checkBans([{ path: "src/sandbox/http/http.ts", text: server }]));
+    expectNone(checkBans([{ path: "src/service/http/http.ts", text: server }]));
   });
 });
 
