@@ -6,11 +6,11 @@ import { pages, sections, sectionsIn, withSections } from "../scripts/readme-sec
 import { anchorOf } from "../scripts/site.mjs";
 import { errorTable } from "../src/api/errors.js";
 import { type CommandDefinition, commandList } from "../src/cli/command-list.js";
-import { nameOf } from "../src/cli/flags/definition.js";
 import { parseLine } from "../src/cli/parse.js";
 import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
 import { type StopKind, stopTable } from "../src/core/stop.js";
+import { nameOf } from "../src/options/definition.js";
 import { databaseAddress } from "../src/store/postgres/address.js";
 import { wordsOf } from "./e2e/shown.js";
 import { folders, ranks } from "./tidy/ranks.js";

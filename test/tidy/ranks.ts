@@ -27,6 +27,7 @@ export const ranks: Readonly<Record<string, number>> = {
   fleet: 3,
   workspace: 4,
   job: 5,
+  options: 6,
   upkeep: 6,
   report: 7,
   notify: 7,
@@ -52,7 +53,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   upkeep: ["rebuild", "doctor", "archive"],
   report: [".", "gallery"],
   dashboard: [".", "page"],
-  cli: ["flags", "settings", "output", "commands", "."],
+  cli: ["settings", "output", "commands", "."],
   service: ["models", "inputs", "state", "answers", "limiter", "world", "http", "admin", "reference", "page"],
   sandbox: ["catalogue", "faults", "studio", "."],
 };

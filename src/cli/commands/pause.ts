@@ -1,6 +1,7 @@
 import { EarlyExit } from "../../core/exit.js";
 import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../../job/orders/give.js";
 import type { Machine } from "../../machine.js";
+import type { WorkspaceFlags } from "../../options/shared.js";
 import { shownPath } from "../../report/problem-text.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";
 import { localTime } from "../../text/times.js";
@@ -9,7 +10,6 @@ import { mustHaveRuns } from "../../workspace/history.js";
 import { lockOwnerOf } from "../../workspace/lock.js";
 import { withStore } from "../../workspace/state.js";
 import type { Workspace } from "../../workspace/workspace.js";
-import type { WorkspaceFlags } from "../flags/shared.js";
 import { print } from "../output/print.js";
 import { answerTo } from "../output/question.js";
 import { fromHere, workspaceOf, workspaceToChange } from "../settings/workspace.js";

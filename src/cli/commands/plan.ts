@@ -1,6 +1,10 @@
 import type { ExitName } from "../../core/exit.js";
 import { planJob } from "../../job/run/plan-job.js";
 import type { Machine } from "../../machine.js";
+import { manifestPath, sheetOptions } from "../../options/manifest.js";
+import { runOptions } from "../../options/run.js";
+import type { PlanFlags } from "../../options/setup.js";
+import { publishSettings } from "../../options/shared.js";
 import {
   exitOfRefusal,
   type Finding,
@@ -21,10 +25,6 @@ import { terminalText } from "../../text/terminal.js";
 import type { FolderValue } from "../../trust/trust.js";
 import { refuseUnusable } from "../../workspace/state-folder/state-folder.js";
 import { forReading } from "../../workspace/workspace.js";
-import { manifestPath, sheetOptions } from "../flags/manifest.js";
-import { runOptions } from "../flags/run.js";
-import type { PlanFlags } from "../flags/setup.js";
-import { publishSettings } from "../flags/shared.js";
 import { agreeToValues } from "../output/agreement.js";
 import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";

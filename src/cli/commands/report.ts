@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Machine } from "../../machine.js";
+import type { ReportFlags } from "../../options/setup.js";
 import { runsReportJson, runsReportText } from "../../report/runs-report.js";
 import { flagOf } from "../../schedule/scheduled-run.js";
 import { dueKey, dueOf } from "../../schedule/standing.js";
@@ -7,7 +8,6 @@ import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
 import { noRunsText, refuseLost } from "../../workspace/history.js";
 import { historyOf } from "../../workspace/status.js";
 import { workspaceExists } from "../../workspace/workspace.js";
-import type { ReportFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
 import { schedulesFile } from "../settings/brought.js";
 import { elsewhere, workspaceOf } from "../settings/workspace.js";

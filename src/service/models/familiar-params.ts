@@ -32,10 +32,7 @@ export function familiarParams(params: Readonly<Record<string, string>>): Record
 }
 
 /** A familiar param in our format; null if none of its names has a meaningful value. */
-function familiarParam(
-  params: Readonly<Record<string, string>>,
-  name: keyof typeof readers,
-): string | null {
+function familiarParam(params: Readonly<Record<string, string>>, name: keyof typeof readers): string | null {
   for (const alias of names[name]) {
     const value = params[alias];
     const found = value === undefined ? null : readers[name](value);

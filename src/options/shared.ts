@@ -1,5 +1,6 @@
-import type { PublishPlace, PublishSettings } from "../../publish/publisher.js";
+import type { PublishPlace, PublishSettings } from "../publish/publisher.js";
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { kept, keptCredits, timeText } from "./kept.js";
 import { amount, anyText, duration, oneOf, pathName, publishTarget, repeated } from "./values.js";
 
 /** Flags of every command that writes a log. */
@@ -23,7 +24,7 @@ export type LogFlags = FlagsOf<ReturnType<typeof logFlags>>;
 
 /** Flags of every command with a workspace. */
 export const workspaceFlags = {
-  sandbox: toggle("use the local sandbox: no key, no cost", { fromFolder: "free" }),
+  sandbox: toggle("use the local sandbox: no key, no cost", { fromFolder: "free", kept: kept("sandbox") }),
   workspace: option(
     "<folder>",
     "folder with .bulkgen/ (default: the nearest at or above the manifest)",
@@ -126,7 +127,8 @@ const publishFlags = grouped("Local inputs:", {
     "<where>",
     "publish local input files for the service: s3://bucket/prefix, or the https:// address where they already are",
     publishTarget,
-    { conflicts: ["publishCommand"], fromFolder: "asks" },
+    // The job file may name it too.
+    { conflicts: ["publishCommand"], fromFolder: "asks", kept: kept("publish", { of: null }) },
   ),
   publishCommand: option(
     "<command>",
@@ -138,7 +140,10 @@ const publishFlags = grouped("Local inputs:", {
     "<time>",
     "how long the addresses must stay valid (default: what the job says, else 24h)",
     duration,
-    { fromFolder: "free" },
+    {
+      fromFolder: "free",
+      kept: kept("publishMs", { of: null, texts: (ms) => [timeText(ms)] }),
+    },
   ),
 });
 export type PublishFlags = FlagsOf<typeof publishFlags>;
@@ -167,7 +172,7 @@ export const dailyCapFlags = grouped("Spending:", {
     "<n>",
     "spend at most this many credits from midnight to midnight, over all runs of the account",
     amount,
-    { fromFolder: "free" },
+    { fromFolder: "free", kept: keptCredits("dailyCredits") },
   ),
 });
 

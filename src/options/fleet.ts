@@ -1,4 +1,4 @@
-import { defaultRunOptions } from "../../core/next/options.js";
+import { defaultRunOptions } from "../core/next/options.js";
 import { type FlagsOf, option } from "./definition.js";
 import { outFlag } from "./run.js";
 import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags, workspaceFlags } from "./shared.js";

@@ -1,4 +1,4 @@
-import { plans, subscriptionStatuses } from "../../api/plans.js";
+import { plans, subscriptionStatuses } from "../api/plans.js";
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { amount, anyText, FlagError, oneOf, pathName, portNumber } from "./values.js";
 

@@ -1,7 +1,7 @@
-import { bucketTarget } from "../../bucket/bucket.js";
-import { type FailureKind, failureKinds } from "../../core/failure.js";
-import { isPublishTarget, publishForms } from "../../publish/publisher.js";
-import { durationIn } from "../../text/amounts.js";
+import { bucketTarget } from "../bucket/bucket.js";
+import { type FailureKind, failureKinds } from "../core/failure.js";
+import { isPublishTarget, publishForms } from "../publish/publisher.js";
+import { durationIn } from "../text/amounts.js";
 
 /** Readers of flag values. Each throws FlagError, which says what was expected and what was given. */
 

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
-import { defined } from "../../core/defined.js";
-import type { EditionChoice } from "../../job/paid/job-of.js";
-import type { SheetOptions } from "../../job/run/prepare.js";
-import type { Machine } from "../../machine.js";
-import type { ReadOptions } from "../../manifest/read.js";
-import type { Defaults } from "../../manifest/shape/manifest.js";
-import { allRows, type Filter, type Selection } from "../../plan/plan.js";
-import type { Flag } from "../../store/schedules.js";
-import { localDay } from "../../text/times.js";
+import { defined } from "../core/defined.js";
+import type { EditionChoice } from "../job/paid/job-of.js";
+import type { SheetOptions } from "../job/run/prepare.js";
+import type { Machine } from "../machine.js";
+import type { ReadOptions } from "../manifest/read.js";
+import type { Defaults } from "../manifest/shape/manifest.js";
+import { allRows, type Filter, type Selection } from "../plan/plan.js";
+import type { Flag } from "../store/schedules.js";
+import { localDay } from "../text/times.js";
 import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
 import { anyText, FlagError, givenName, oneOf, parameter, positive } from "./values.js";
 

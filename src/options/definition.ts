@@ -1,3 +1,5 @@
+import type { Kept } from "./kept.js";
+
 /**
  * The one definition of a flag. Parsing, help, completion, the settings file, the environment and the tables of the docs
  * all read it. Its name on the command line is that of its attribute: `maxCredits` is `--max-credits`.
@@ -33,6 +35,8 @@ export interface FlagDefinition<Value = unknown> {
   isPath?: true;
   /** The heading it stands under in the help. */
   group?: string;
+  /** How a run keeps it; absent for what belongs to one call. */
+  kept?: Kept;
 }
 
 export type FlagSet = Readonly<Record<string, FlagDefinition>>;
@@ -94,6 +98,18 @@ export function asChanges<Flags extends FlagSet>(
       { ...flag, inFiles: "never" as const },
     ]),
   ) as unknown as Flags;
+}
+
+/** A flag of `run` that `resume` can change. */
+export function changeable<Flag extends FlagDefinition>(flag: Flag): Flag & { changeable: true } {
+  return { ...flag, changeable: true };
+}
+
+/** Those of the flags that can be changed. */
+export function changeablesOf<Flags extends FlagSet>(
+  flags: Flags,
+): { [Name in keyof Flags as Flags[Name] extends { changeable: true } ? Name : never]: Flags[Name] } {
+  return Object.fromEntries(Object.entries(flags).filter(([, flag]) => "changeable" in flag)) as never;
 }
 
 /** Puts flags under a heading of the help. */
