@@ -71,19 +71,30 @@ export function filledSheet(columns: Sheet["columns"], lines: Lines<FilledLine>)
   const theirs = columns.filter((column) => !own.includes(column));
   return {
     columns: [...theirs, ...own],
-    lines: mappedLines(lines, ({ cells, item, reason }) => [
-      ...theirs.map((column) => cells[column] ?? null),
-      item?.rowId ?? null,
-      item === null || item.files.length === 0 ? null : item.files.join(between),
-      pickedCell(item?.picked ?? false),
-      item?.state ?? notMade,
-      told(item === null ? reason : item.reason),
-      item === null || item.credits === null ? null : toNumber(item.credits),
-      item?.taskId ?? null,
-      item?.externalTaskId ?? null,
-      item === null || item.evidence.length === 0 ? null : item.evidence.join(between),
+    lines: mappedLines(lines, (line) => [
+      ...theirs.map((column) => line.cells[column] ?? null),
+      ...filledColumns.map((column) => resultCells[column](line)),
     ]),
   };
+}
+
+/** What an export writes into each of its columns. */
+const resultCells: Readonly<
+  Record<(typeof filledColumns)[number], (line: FilledLine) => string | number | null>
+> = {
+  item: ({ item }) => item?.rowId ?? null,
+  file: ({ item }) => listed(item?.files),
+  picked: ({ item }) => pickedCell(item?.picked ?? false),
+  state: ({ item }) => item?.state ?? notMade,
+  reason: ({ item, reason }) => told(item === null ? reason : item.reason),
+  credits: ({ item }) => (item === null || item.credits === null ? null : toNumber(item.credits)),
+  task_id: ({ item }) => item?.taskId ?? null,
+  external_task_id: ({ item }) => item?.externalTaskId ?? null,
+  evidence: ({ item }) => listed(item?.evidence),
+};
+
+function listed(values: readonly string[] = []): string | null {
+  return values.length === 0 ? null : values.join(between);
 }
 
 /** Our columns, named so that none collides with a column of the sheet. */
