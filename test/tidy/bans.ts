@@ -80,6 +80,9 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
     ...sources.filter((file) => !file.path.startsWith("src/sandbox/")).flatMap(otherConnections),
+    ...sources
+      .filter(({ path }) => path !== payment && path !== client && !path.startsWith("src/sandbox/"))
+      .flatMap(otherPayments),
     ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
     ...sources.filter((file) => importsOf(file).some(({ from }) => from === "../script.js")).flatMap(unasked),
   ];
@@ -126,6 +129,25 @@ function secondClients(file: SourceFile): Finding[] {
         file,
         start,
         `imports openHttp: only ${client} opens HTTP to the service, so that the key is removed from every answer`,
+      ),
+    );
+}
+
+/** The one file that sends paid requests: there each is on record before it leaves (P1). */
+const payment = "src/run/submit.ts";
+
+function otherPayments(file: SourceFile): Finding[] {
+  return visit(parse(file), holdsValues)
+    .filter(({ node, parent }) =>
+      node.type === "MemberExpression"
+        ? propertyOf(node) === "generate"
+        : parent?.type === "ObjectPattern" && nameOf(node["key"]) === "generate",
+    )
+    .map(({ node }) =>
+      finding(
+        file,
+        node.start,
+        `uses generate: only ${payment} sends a paid request, so that each is on record before it leaves`,
       ),
     );
 }
