@@ -175,7 +175,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
 }
 
 /** The same for the account's spend log. */
-export function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
+function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
   if (event === "accepted") {
     const { charged = null, taskId } = outcome;
     return { outcome: "accepted", charged, ...(taskId === undefined ? {} : { taskId }) };
