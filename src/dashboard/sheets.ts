@@ -4,7 +4,7 @@ import { basename, dirname, extname, join, relative, resolve, sep } from "node:p
 import { stringify } from "csv-stringify/sync";
 import { mediaFields } from "../api/inputs.js";
 import { safeName } from "../archive/disk/names.js";
-import { manifestExtensions } from "../manifest/formats/bytes.js";
+import { formatsByExtension } from "../manifest/formats/extensions.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { openSource } from "../manifest/read.js";
 import { columnName } from "../manifest/shape/columns.js";
@@ -113,7 +113,8 @@ export class Sheets {
   async open(asked: Asked): Promise<DroppedSheet> {
     const { file } = asked;
     const { version, columns, rows, sheets, trouble, isWhole } = await this.read(asked);
-    const isSheet = [".csv", ".tsv", ".xlsx"].includes(extname(file).toLowerCase());
+    const format = formatsByExtension[extname(file).toLowerCase()];
+    const isSheet = format === "csv" || format === "workbook";
     // Files are named from the folder of the sheet, where a copy is not.
     const editable = isSheet && isWhole && (this.isOwn(file) || !rows.some(namesFile));
     return { file, version, editable, columns, rows: rows.length, sheets, trouble };
@@ -259,7 +260,7 @@ function statOf(path: string): Stats | null {
 }
 
 /** What a person may drop or name. A text may be a sheet of prompts, but a folder has other texts too. */
-const sheetExtensions: readonly string[] = [...manifestExtensions, ".txt"];
+const sheetExtensions = Object.keys(formatsByExtension);
 
 function isSheet(path: string): boolean {
   return sheetExtensions.includes(extname(path).toLowerCase());

@@ -13,6 +13,7 @@ import {
 } from "./formats/bytes.js";
 import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
+import { formatsByExtension, type ManifestFormat } from "./formats/extensions.js";
 import { isOldContainer, markup, oldContainer } from "./formats/foreign-file.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
 import { keyInCommon, withoutKeyRows } from "./keys.js";
@@ -136,27 +137,16 @@ async function startText(bytes: Bytes, encoding: Encoded["encoding"]): Promise<s
   return text.slice(0, startCharactersMax);
 }
 
-type Format = "csv" | "lines" | "prompts" | "JSON" | "YAML";
-
-const formats: Readonly<Record<string, Format>> = {
-  ".csv": "csv",
-  ".tsv": "csv",
-  ".json": "JSON",
-  ".jsonl": "lines",
-  ".ndjson": "lines",
-  ".yaml": "YAML",
-  ".yml": "YAML",
-};
+type Format = Exclude<ManifestFormat, "workbook">;
 
 /** Characters in which the format shows. */
 const startCharactersMax = 65_536;
 
 /** The format by the file's extension, else by its beginning: no header of a sheet begins with a bracket or like YAML. */
 function formatOf(file: string, text: string): Format {
-  const extension = extname(file).toLowerCase();
-  const named = formats[extension];
-  if (named) return named;
-  if (extension === ".txt" && isOfPrompts(text)) return "prompts";
+  const named = formatsByExtension[extname(file).toLowerCase()];
+  const isNamed = named !== undefined && named !== "workbook";
+  if (isNamed && (named !== "prompts" || isOfPrompts(text))) return named;
   // Any format may begin with comments.
   const start = text.replace(/^(?:\s*#[^\n]*\n)+/, "").trimStart();
   if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";

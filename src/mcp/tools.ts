@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type FlagChoices, sheetFlags, text, word } from "../launch.js";
+import { manifestExtensions } from "../manifest/formats/extensions.js";
 
 /**
  * What an agent may do. Each tool is a bulkgen command, so that there is one way to do it. A call that spends says how
@@ -35,7 +36,7 @@ const cap = (what: string) => z.number().nonnegative().describe(`the most credit
 
 const sheet = {
   manifest: word.describe(
-    "path of a sheet or job file in the workspace (.csv, .tsv, .xlsx, .json, .jsonl, .ndjson, .yaml, or .txt with a prompt a line)",
+    `path of a sheet or job file in the workspace (${manifestExtensions.join(", ")}, or .txt with a prompt a line)`,
   ),
   model: text.optional().describe("model of rows that name none"),
   prompt: text

@@ -230,7 +230,7 @@ describe("start work", () => {
     expect(await refusal("/api/sheets?name=photo.png", { method: "POST", body: "x" })).toEqual([
       422,
       expect.stringContaining(
-        'expected a sheet (.csv, .tsv, .json, .jsonl, .ndjson, .yaml, .yml, .xlsx, .txt), got "photo.png"',
+        'expected a sheet (.csv, .tsv, .xlsx, .json, .jsonl, .ndjson, .yaml, .yml, .txt), got "photo.png"',
       ),
     ]);
     const { kept } = await dropped("{", "broken.json");

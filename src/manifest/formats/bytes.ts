@@ -2,19 +2,8 @@ import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, extname } from "node:path";
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
+import { manifestExtensions } from "./extensions.js";
 import { ownerFile } from "./foreign-file.js";
-
-/** Extensions of files that may be manifests. */
-export const manifestExtensions = [
-  ".csv",
-  ".tsv",
-  ".json",
-  ".jsonl",
-  ".ndjson",
-  ".yaml",
-  ".yml",
-  ".xlsx",
-] as const;
 
 /** The manifest on standard input, and its name in messages and as a job. */
 export const standardInput = "-";
@@ -176,6 +165,6 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 function looksLikeManifest(name: string): boolean {
-  const isOne = (manifestExtensions as readonly string[]).includes(extname(name).toLowerCase());
+  const isOne = manifestExtensions.includes(extname(name).toLowerCase());
   return isOne && ownerFile(name) === null;
 }

@@ -1,10 +1,11 @@
+import { formatsByExtension } from "../../../manifest/formats/extensions.js";
 import type { DroppedSheet } from "../../shapes.js";
 import { visible } from "../parts/visible.js";
 import { go, link } from "../route.js";
 import { postFile, ServerRefusal, withQuery } from "./client.js";
 import { tellError } from "./commands.js";
 
-export const sheetEndings = ".csv,.tsv,.xlsx,.json,.jsonl,.ndjson,.txt,.yaml,.yml";
+export const sheetEndings = Object.keys(formatsByExtension).join();
 
 /** Keeps a dropped file in the workspace, and opens it. */
 export async function openDropped(files: FileList | null | undefined): Promise<void> {
