@@ -99,7 +99,7 @@ export const me = z.looseObject({
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-/** The same with amounts and counts as received, so that a malformed one does not make the account unusable. */
+/** The answer of GET me with amounts and counts as received: a malformed one does not make the account unusable. */
 export const meReceived = me.extend({
   credits: z.looseObject({
     balance: asReceived("credits that are left"),

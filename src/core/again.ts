@@ -36,7 +36,7 @@ export function askedPauseMs(
   return statedPauseMs(headers, now);
 }
 
-/** The same for a file's server, whose 429 says nothing of the account. */
+/** The pause (ms) that `Retry-After` asks for, at most a day; null if there is none. For a file's server, 429 included. */
 export function statedPauseMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const ms = retryAfterMs(headers, now);
   return ms === null ? null : Math.min(dayMs, ms);
@@ -71,7 +71,7 @@ export function retryAfterMs(headers: Readonly<Record<string, string>>, now: num
   return told === null ? null : Math.min(retryAfterMsMax, told);
 }
 
-/** The same as the service says it, however long. */
+/** The wait (ms) that a `Retry-After` header asks for, however long. Null if it is unreadable. */
 export function retryAfterTold(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return null;

@@ -262,7 +262,7 @@ export class Items {
     for (const head of draft.groups()) this.keepOccurrencesOf(head);
   }
 
-  /** The same for items that `finish` has finished since the last call. */
+  /** Does what `keepOccurrences` does for items that `finish` has finished since the last call. */
   keepOccurrencesOfChildren(): void {
     for (const head of this.identicalChildren) this.keepOccurrencesOf(head);
     this.identicalChildren.clear();
@@ -510,7 +510,7 @@ function slotCells({ cells }: DraftSlot): string {
   return cellsText(Object.entries(JSON.parse(cells ?? "{}") as Record<string, string>));
 }
 
-/** The same whatever the order of the columns. */
+/** The cells as text that does not depend on the order of the columns. */
 function cellsText(cells: NewItem["cells"]): string {
   return JSON.stringify(cells.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -90,7 +90,7 @@ export class ItemNames {
 /** Names that are clearly safe: they are longer than every reserved name, and contain no media extension. */
 const isPlain = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/i;
 
-/** The same without capitals: nothing about such a name is changed by folding it. */
+/** Clearly safe names without capitals, which folding does not change. */
 const isSmall = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/;
 
 const none: Problem[] = [];

@@ -36,7 +36,7 @@ interface AccountStanding extends Me {
 
 type WindowStanding = ReturnType<typeof windowJson>;
 
-/** The same for programs: the service's own record, and the quota with times as ISO 8601. */
+/** An account for programs: the service's own record, and the quota with times as ISO 8601. */
 export function accountJson({ me, quota }: { me: Me; quota: Quota }): AccountStanding {
   const { minute, day, blockedUntil } = quota;
   return {

@@ -157,7 +157,7 @@ export function summarise(
   return [title, labelled(lines, style), ...after.map((text) => wrapped(text, style))].join("\n");
 }
 
-/** The same for programs: credits as numbers, bytes, times in milliseconds. */
+/** The summary of a run for programs: credits as numbers, sizes in bytes, times in milliseconds. */
 export function summaryJson(facts: RunSummary) {
   const { run, job, exit, counts, skipped, before, failures, blocked, awaiting, stops, forecast } = facts;
   const { creditCheck, left, requests, elapsedMs, files, bytes, folder } = facts;

@@ -93,7 +93,7 @@ export async function exportRun<Result>(
   return withStore(workspace, clock, async (store) => use(await exportFrom(store, options)));
 }
 
-/** The same from an open store. */
+/** Reads a run from an open store. Throws EarlyExit if there is no run. */
 export async function exportFrom(
   store: Store,
   options: Omit<ExportOptions, "workspace" | "clock">,

@@ -69,7 +69,7 @@ export interface GalleryCard {
   name: string;
   rowId: string;
   rowNumber: number;
-  /** The same for an item, its variants and their earlier versions. */
+  /** Identifies the row: an item, its variants and their earlier versions have the same value. */
   row: string;
   model: string;
   prompt: string | null;

@@ -285,8 +285,8 @@ function isAddressedLate(value: string, sent: string): boolean {
 }
 
 /**
- * The same for inputs whose addresses are on record only within the hash of the request: a line if the task's inputs are
- * those of another held item.
+ * A line if the task was made from the inputs of another held item; none otherwise. The addresses of inputs that are
+ * published or handed on late are on record only within the hash of the request, so the hashes are compared.
  */
 async function madeOfOthers(store: Store, item: Item, attempt: Attempt, task: Task): Promise<string[]> {
   const sent = Object.entries(item.inputs).map(

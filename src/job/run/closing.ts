@@ -177,7 +177,7 @@ function exitOf(
   return weightiest(reasons);
 }
 
-/** The same for people, one line each. */
+/** Why a run ended as it did, for people, one line for each reason. */
 function reasonsOf(
   { counts, waiting, unsubmitted }: Left,
   { stops, breaker, prices, caps, refusedByDisk }: Gate,

@@ -299,7 +299,7 @@ function refuseOther(error: unknown, sandbox: boolean): never {
   );
 }
 
-/** The same failure as a message that says what to do next. */
+/** Throws a failure of the service as an EarlyExit whose message says what to do next; other errors as they are. */
 function explain(error: unknown, connection: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`, null, { cause: error });

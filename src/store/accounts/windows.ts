@@ -43,7 +43,7 @@ export function* quotaOf(
   };
 }
 
-/** The same, once nothing has a time in the future. Call it inside a transaction. */
+/** The quota, after times that lie in the future are corrected. Call it inside a transaction. */
 export function* correctedQuota(sql: Queries, accountId: number, asking: QuotaQuery): Script<Quota> {
   const quota = yield* quotaOf(sql, accountId, asking);
   if (quota !== null) return quota;

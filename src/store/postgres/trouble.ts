@@ -37,7 +37,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** The same error with the database that it belongs to and what to do, if that is known. */
+/** The error as a DatabaseTrouble, which names the database and, if that is known, says what to do. */
 export function explained(error: unknown, { shown }: Pick<DatabaseAddress, "shown">): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseTrouble) return error;
   // Where a name has several addresses, each was tried.

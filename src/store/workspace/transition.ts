@@ -40,7 +40,7 @@ export function* applyTransition(
   return { hasChildren: item.hasChildren === 1 };
 }
 
-/** The same for an item whose columns (`beforeColumns`) were read in this transaction. */
+/** Applies an event to an item whose columns (`beforeColumns`) were read in this transaction. */
 export function* transit(
   { sql, clock }: InTransaction,
   item: Before,

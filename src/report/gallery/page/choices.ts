@@ -95,7 +95,7 @@ export class Choices {
     try {
       localStorage.setItem(this.storageKey, JSON.stringify(Object.fromEntries(this.kept)));
     } catch {
-      // The same.
+      // Without storage the choices last as long as the page.
     }
   }
 }
