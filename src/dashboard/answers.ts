@@ -8,8 +8,8 @@ import { isUnfinished } from "../job/workspace/find-run.js";
 import { openNews } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/pages.js";
-import { Refused } from "./asked.js";
 import type { Guard } from "./guard.js";
+import { Refused } from "./requests.js";
 import type {
   FileEntry,
   FilePage,

@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
-import { Refused } from "./asked.js";
+import { Refused } from "./requests.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**

@@ -11,7 +11,7 @@ import { lockOwnerOf } from "../job/workspace/lock.js";
 import { withStore } from "../job/workspace/state.js";
 import type { Workspace } from "../job/workspace/workspace.js";
 import { allRows } from "../plan/plan.js";
-import { Refused } from "./asked.js";
+import { Refused } from "./requests.js";
 import type { Act, OfferedPrice } from "./shapes.js";
 
 /**

@@ -12,8 +12,8 @@ import { DatabaseTrouble } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
 import type { SharedBrowser } from "../store/postgres/ports.js";
 import type { NewsReader } from "../store/workspace/news.js";
-import { Refused } from "./asked.js";
 import type { Commands } from "./commands.js";
+import { Refused } from "./requests.js";
 import type { LiveRun, Standing } from "./shapes.js";
 
 export interface WatchOptions {

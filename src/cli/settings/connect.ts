@@ -10,7 +10,7 @@ import { terminalText } from "../../text/terminal.js";
 import { agree, notAgreed } from "../../trust/trust.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
-import { toldWait } from "./told-wait.js";
+import { waitPrinter } from "./wait-printer.js";
 import { workspaceOf } from "./workspace.js";
 
 export interface Connected {
@@ -113,7 +113,7 @@ export async function withAccount<Result>(
       log,
       signal: machine.interrupt(),
       onDailyLimit: "stop",
-      onWait: toldWait(machine),
+      onWait: waitPrinter(machine),
     });
     try {
       return await use(account);
