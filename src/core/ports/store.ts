@@ -138,7 +138,7 @@ export interface Store extends Orders {
   reschedule(
     itemId: number,
     nextAt: number,
-    change?: { looks?: number; note?: string | null; seenAt?: number },
+    change?: { tries?: number; note?: string | null; seenAt?: number },
   ): Promise<void>;
   /** Records the verdict on an unanswered paid request: its item continues, or is held. */
   giveVerdict(itemId: number, verdict: Verdict, note: string, then?: AfterVerdict): Promise<void>;
@@ -429,7 +429,7 @@ export interface Item extends NewItem {
   /** When its task was last found unfinished (UTC ms). */
   seenAt: number | null;
   /** Polls of its task so far; once the item is ready, failed tries to download its outputs. */
-  looks: number;
+  tries: number;
   /** Tasks of this item that failed so far. */
   failures: number;
   failureKind: FailureKind | null;
