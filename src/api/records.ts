@@ -248,7 +248,7 @@ function parsed(text: string): unknown {
 }
 
 /** A number on the wire, which some services send as text; NaN for anything else. */
-export function numberTold(value: unknown): number {
+export function asNumber(value: unknown): number {
   if (typeof value === "number") return value;
   return typeof value === "string" && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : Number.NaN;
 }

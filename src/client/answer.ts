@@ -2,7 +2,7 @@ import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../a
 import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
 import { asRecord, type ErrorFacts, errorFacts, errorWords, parseJson } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
-import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
+import { asCredits, type Credits, chargeTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
 import { shortText } from "../text/terminal.js";
 
@@ -60,7 +60,7 @@ function accepted(reply: Answer, fields: Record<string, unknown>): GenerateOutco
       taskId,
       externalTaskId: isShort(fields.external_task_id) ? fields.external_task_id : null,
       charged: chargeTold(fields.credits_consumed),
-      remaining: creditsTold(fields.credits_remaining),
+      remaining: asCredits(fields.credits_remaining),
     };
   const told = fields.task_id;
   const odd = typeof told === "string" && told !== "" ? `it has ${told.length} characters` : oddBody(reply);

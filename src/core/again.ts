@@ -67,12 +67,12 @@ export const retryAfterMsMax = 24 * 60 * 60_000;
  * negative number is unreadable, although `Date.parse` takes it for a year; so is a date without a zone (asctime).
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
-  const told = retryAfterTold(headers, now);
+  const told = statedRetryAfterMs(headers, now);
   return told === null ? null : Math.min(retryAfterMsMax, told);
 }
 
 /** The wait (ms) that a `Retry-After` header asks for, however long. Null if it is unreadable. */
-export function retryAfterTold(headers: Readonly<Record<string, string>>, now: number): number | null {
+export function statedRetryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return null;
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1_000);

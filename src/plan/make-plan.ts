@@ -1,7 +1,7 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import { normalText, shortId } from "../core/identity.js";
-import { balanceTold, type Credits, priceText, sumOf } from "../core/money.js";
+import { asBalance, type Credits, priceText, sumOf } from "../core/money.js";
 import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
 import type { OrderedVariant } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
@@ -318,7 +318,7 @@ function concluded(
   const { manifest, draft, me, origin, edition } = input;
   const totals = draft.totals();
   const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
-  const budget = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
+  const budget = { caps: { ...noCaps, ...input.caps }, balance: asBalance(me.credits.balance) };
   const coverage = coverageByCap(draft, sums, budget);
   const { fit, last } = coverage.all;
   const { due, items, inDoubt } = totals;

@@ -1,9 +1,9 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import {
+  asCredits,
   type Credits,
   credits,
-  creditsTold,
   inCredits,
   minus,
   noCredits,
@@ -24,7 +24,7 @@ import type { Plan } from "./plan.js";
  * the same plan. What does not change what is made and paid, such as a balance that is smaller and large enough, is no
  * drift.
  */
-const amount = z.number().refine((value) => creditsTold(value) !== null);
+const amount = z.number().refine((value) => asCredits(value) !== null);
 
 const savedItem: z.ZodType<SavedItem> = z.object({
   key: z.string(),

@@ -3,7 +3,7 @@ import { subscriptionStatuses } from "../api/plans.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
-import { balanceTold, type Credits, inCredits } from "../core/money.js";
+import { asBalance, type Credits, inCredits } from "../core/money.js";
 import type { Accounts } from "../core/ports/accounts.js";
 import { isLongWait, nextSendAt, waitsFor } from "../core/quota/quota.js";
 import { shortText } from "../text/terminal.js";
@@ -70,7 +70,7 @@ type Account = Awaited<ReturnType<typeof readAccount>>["me"];
 /** What is wrong with the account, in the service's words; null if nothing explains the refusal. */
 function wrongWith({ subscription, credits }: Account, stop: Refusal, price: Credits | null): string | null {
   if (stop === "credits") {
-    const balance = balanceTold(credits.balance);
+    const balance = asBalance(credits.balance);
     if (balance === null) return "the balance is not known";
     return balance < (price ?? 0) ? `${inCredits(balance)} left` : null;
   }

@@ -5,7 +5,7 @@ import { limitsOf } from "../../api/plans.js";
 import type { Model, ModelList } from "../../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
-import { requestsTold } from "../../core/charges/readings.js";
+import { asRequestCount } from "../../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { chargeTold, credits } from "../../core/money.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
@@ -163,7 +163,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         "the service does not report the key's counters, so an unanswered request cannot be settled",
       );
     }
-    const requests = requestsTold(me.api_key.requests_count);
+    const requests = asRequestCount(me.api_key.requests_count);
     if (requests === null) return;
     // Requests from elsewhere use up the same quota.
     const foreign = await accounts.counted(caller(), { requests, over });
