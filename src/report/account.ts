@@ -30,14 +30,14 @@ export function accountText(
 }
 
 /** The service's own record, which may have more fields, and the quota. */
-interface AccountStanding extends Me {
-  quota: { minute: WindowStanding; day: WindowStanding; blockedUntil: string | null };
+interface AccountDocument extends Me {
+  quota: { minute: WindowDocument; day: WindowDocument; blockedUntil: string | null };
 }
 
-type WindowStanding = ReturnType<typeof windowJson>;
+type WindowDocument = ReturnType<typeof windowJson>;
 
 /** An account for programs: the service's own record, and the quota with times as ISO 8601. */
-export function accountJson({ me, quota }: { me: Me; quota: Quota }): AccountStanding {
+export function accountJson({ me, quota }: { me: Me; quota: Quota }): AccountDocument {
   const { minute, day, blockedUntil } = quota;
   return {
     ...me,

@@ -9,6 +9,7 @@ import {
   type Schedules,
 } from "../store/schedules.js";
 import { dueBetween, localText, nextStart } from "./due.js";
+import { dueKey } from "./due-runs.js";
 import {
   againAt,
   endNote,
@@ -20,7 +21,6 @@ import {
   scheduledCommand,
   scheduledEnd,
 } from "./scheduled-run.js";
-import { dueKey } from "./standing.js";
 
 /**
  * The daemon starts a process for each scheduled run. It claims the run in the database first, so no crash makes a run

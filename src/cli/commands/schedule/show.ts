@@ -5,9 +5,9 @@ import { historyOf } from "../../../job/workspace/status.js";
 import { type Workspace, workspaceExists } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { localText } from "../../../schedule/due.js";
+import { withRunResults } from "../../../schedule/due-runs.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
 import { flagOf } from "../../../schedule/scheduled-run.js";
-import { asItStands } from "../../../schedule/standing.js";
 import {
   listedSchedule,
   schedulesTable,
@@ -148,7 +148,7 @@ export async function upcomingOf(
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock, since) : [];
   return {
     schedule,
-    scheduledRuns: scheduledRuns.map((run) => asItStands(run, runs)),
+    scheduledRuns: scheduledRuns.map((run) => withRunResults(run, runs)),
     settings,
     isAgreed: true,
   };

@@ -32,7 +32,7 @@ export class Choices {
   }
 
   /** The current choice for a card: the one made here, otherwise the recorded one. */
-  standing(card: GalleryCard): FileChoice | null {
+  choiceFor(card: GalleryCard): FileChoice | null {
     return this.of(card) ?? (card.isPicked ? "pick" : card.state === "rejected" ? "reject" : null);
   }
 
