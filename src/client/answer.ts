@@ -62,8 +62,11 @@ function accepted(reply: Answer, fields: Record<string, unknown>): GenerateOutco
       charged: chargeTold(fields.credits_consumed),
       remaining: asCredits(fields.credits_remaining),
     };
-  const told = fields.task_id;
-  const odd = typeof told === "string" && told !== "" ? `it has ${told.length} characters` : oddBody(reply);
+  const unreadable = fields.task_id;
+  const odd =
+    typeof unreadable === "string" && unreadable !== ""
+      ? `it has ${unreadable.length} characters`
+      : oddBody(reply);
   const said = odd ?? errorText(errorFacts(parseJson(reply.body)));
   return {
     kind: "unknown",

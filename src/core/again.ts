@@ -67,8 +67,8 @@ export const retryAfterMsMax = 24 * 60 * 60_000;
  * negative number is unreadable, although `Date.parse` takes it for a year; so is a date without a zone (asctime).
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
-  const told = statedRetryAfterMs(headers, now);
-  return told === null ? null : Math.min(retryAfterMsMax, told);
+  const ms = statedRetryAfterMs(headers, now);
+  return ms === null ? null : Math.min(retryAfterMsMax, ms);
 }
 
 /** The wait (ms) that a `Retry-After` header asks for, however long. Null if it is unreadable. */

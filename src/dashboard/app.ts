@@ -145,9 +145,9 @@ function events(context: Context, { watch, clock, signal }: DashboardAppOptions)
     let sentAt = Number.NEGATIVE_INFINITY;
     while (!until.aborted) {
       const { now, ...standing } = await watch.standing();
-      const told = JSON.stringify(standing);
-      if (told !== sent || clock.monotonic() - sentAt >= atLeastMs) {
-        sent = told;
+      const content = JSON.stringify(standing);
+      if (content !== sent || clock.monotonic() - sentAt >= atLeastMs) {
+        sent = content;
         sentAt = clock.monotonic();
         await stream.writeSSE({ event: "standing", data: JSON.stringify({ ...standing, now }) });
       }

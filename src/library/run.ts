@@ -89,11 +89,11 @@ async function* eventsOf(
   const interrupt = settings.signal ? AbortSignal.any([left.signal, settings.signal]) : left.signal;
   // Every request in flight listens to it.
   setMaxListeners(0, interrupt);
-  const told: RunEvent[] = [];
+  const queued: RunEvent[] = [];
   let isOver = false;
   let wake = () => {};
   const events = openEvents(workspace, clock, (event) => {
-    told.push(event);
+    queued.push(event);
     wake();
   });
   const work = runJob(
@@ -136,7 +136,7 @@ async function* eventsOf(
   work.catch(() => {});
   try {
     for (;;) {
-      for (let event = told.shift(); event !== undefined; event = told.shift()) yield event;
+      for (let event = queued.shift(); event !== undefined; event = queued.shift()) yield event;
       if (isOver) break;
       await new Promise<void>((resolve) => {
         wake = resolve;

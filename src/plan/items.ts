@@ -291,10 +291,10 @@ export class Items {
       const own = ownOf(slot);
       if (own !== undefined && isPaid(own.known) && free.delete(own)) chosen.set(slot, own);
     }
-    const told = grouped([...free], ({ known }) => known?.cells && cellsText(known.cells));
-    const unnamed = slots.filter(({ id }) => told.size > 0 && id === null);
+    const byCells = grouped([...free], ({ known }) => known?.cells && cellsText(known.cells));
+    const unnamed = slots.filter(({ id }) => byCells.size > 0 && id === null);
     for (const [cells, same] of grouped(unnamed, slotCells)) {
-      for (const [index, each] of mostMade(told.get(cells) ?? [], same.length).entries()) {
+      for (const [index, each] of mostMade(byCells.get(cells) ?? [], same.length).entries()) {
         free.delete(each);
         chosen.set(same[index] as DraftSlot, each);
       }
@@ -326,9 +326,9 @@ export class Items {
       known.cost = plus(known.cost, times(price, copies));
       byRows.set(same, known);
     }
-    const told = [...byRows.values()].map((each) => identicalRows(each, duplicates));
+    const findings = [...byRows.values()].map((each) => identicalRows(each, duplicates));
     const { groups, credits: cost } = this.more;
-    if (groups === 0) return told;
+    if (groups === 0) return findings;
     const each =
       duplicates === "merge"
         ? "their rows share the same items"
@@ -337,7 +337,7 @@ export class Items {
           : `${inCredits(cost)} more than once`;
     const message = `${groups} more groups of identical rows; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
-    return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
+    return [...findings, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
   }
 
   private again(good: GoodRow, head: number): Making {

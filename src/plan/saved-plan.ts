@@ -305,8 +305,9 @@ class RowLines {
 
   drift(what: string, refused: boolean): Drift[] {
     const more = this.count - this.lines.length;
-    const told = more > 0 ? [...this.lines, count(more, "more row differs", "more rows differ")] : this.lines;
-    return told.map((line) => ({ message: `${what}: ${line}`, refused }));
+    const lines =
+      more > 0 ? [...this.lines, count(more, "more row differs", "more rows differ")] : this.lines;
+    return lines.map((line) => ({ message: `${what}: ${line}`, refused }));
   }
 }
 

@@ -17,7 +17,7 @@ import { type ReadingPorts, readAccount } from "./gate/balance.js";
 export type Blame =
   | { on: "request" }
   /** What the service says of the account. */
-  | { on: "account"; told: string }
+  | { on: "account"; trouble: string }
   /** The account could not be read. */
   | { on: "unclear" };
 
@@ -33,12 +33,12 @@ export async function blameFor(ports: BlamePorts, stop: Refusal, price: Credits 
   if (isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now)) return { on: "unclear" };
   try {
     const { me } = await readAccount(ports, { waits: false });
-    const told = wrongWith(me, stop, price);
-    return told === null ? { on: "request" } : { on: "account", told };
+    const trouble = wrongWith(me, stop, price);
+    return trouble === null ? { on: "request" } : { on: "account", trouble };
   } catch (error) {
     const isOfAccount =
       error instanceof ServiceError && (error.kind === "key" || error.kind === "subscription");
-    return isOfAccount ? { on: "account", told: error.message } : { on: "unclear" };
+    return isOfAccount ? { on: "account", trouble: error.message } : { on: "unclear" };
   }
 }
 
@@ -62,7 +62,7 @@ export async function blamed(
   }
   if (blame.on === "request") return { kind: "rejected", status, code, message };
   if (blame.on === "unclear") return outcome;
-  return { ...outcome, message: message === null ? blame.told : `${message}; ${blame.told}` };
+  return { ...outcome, message: message === null ? blame.trouble : `${message}; ${blame.trouble}` };
 }
 
 type Account = Awaited<ReturnType<typeof readAccount>>["me"];

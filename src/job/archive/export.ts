@@ -320,8 +320,8 @@ const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue
 /** The newest request if it is in doubt, and all earlier lost requests, decided or not. */
 function evidenceTexts({ state }: Item, attempts: readonly Attempt[]): string[] {
   const newest = attempts.at(-1);
-  const told = attempts.filter((one) => isLost(one) || (one === newest && inDoubt.includes(state)));
-  return told.map((attempt) => {
+  const doubtful = attempts.filter((one) => isLost(one) || (one === newest && inDoubt.includes(state)));
+  return doubtful.map((attempt) => {
     const evidence = evidenceIn(attempt);
     return evidenceText(evidence, evidence.bodySha256.length);
   });

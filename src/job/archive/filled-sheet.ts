@@ -77,7 +77,7 @@ export function filledSheet(columns: Sheet["columns"], lines: Lines<FilledLine>)
       item === null || item.files.length === 0 ? null : item.files.join(between),
       pickedCell(item?.picked ?? false),
       item?.state ?? notMade,
-      told(item === null ? reason : item.reason),
+      shownReason(item === null ? reason : item.reason),
       item === null || item.credits === null ? null : toNumber(item.credits),
       item?.taskId ?? null,
       item?.externalTaskId ?? null,
@@ -123,13 +123,13 @@ export async function failedManifest(
     columns: [...kept, "reason"],
     lines: mappedLines(failed, ({ item, reason }) => {
       const cells = cellsOf(item, columns);
-      return [...[...kept].map((column) => cells.get(column) ?? null), told(reason)];
+      return [...[...kept].map((column) => cells.get(column) ?? null), shownReason(reason)];
     }),
   };
 }
 
 /** A reason for people; it may be the service's own text. */
-function told(reason: string | null): string | null {
+function shownReason(reason: string | null): string | null {
   return reason === null ? null : terminalText(reason);
 }
 
