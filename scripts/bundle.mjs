@@ -50,7 +50,7 @@ const main = join(folder, "cli", "main.js");
  */
 const bundles = [
   { name: "bin/parts/main", file: main, parts: "bin/parts", isCommonJs: true },
-  ...["archive/check/inspector-worker", "sandbox/media/worker"].map((name) => ({
+  ...["archive/check/inspector-worker", "sandbox/studio/worker"].map((name) => ({
     name,
     file: join(folder, `${name}.js`),
     parts: `bin/parts/${name}`,

@@ -31,7 +31,7 @@ export async function sections() {
       "core/item.js",
       "cli/command-list.js",
       "cli/help.js",
-      "cli/flags/definition.js",
+      "options/definition.js",
       "schemas/documents.js",
     ].map((path) => import(new URL(`../dist/${path}`, import.meta.url))),
   );

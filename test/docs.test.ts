@@ -6,11 +6,11 @@ import { pages, sections, sectionsIn, withSections } from "../scripts/readme-sec
 import { anchorOf } from "../scripts/site.mjs";
 import { errorTable } from "../src/api/errors.js";
 import { type CommandDefinition, commandList } from "../src/cli/command-list.js";
-import { nameOf } from "../src/cli/flags/definition.js";
 import { parseLine } from "../src/cli/parse.js";
 import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
 import { type StopKind, stopTable } from "../src/core/stop.js";
+import { nameOf } from "../src/options/definition.js";
 import { databaseAddress } from "../src/store/postgres/address.js";
 import { wordsOf } from "./e2e/shown.js";
 import { folders, ranks } from "./tidy/ranks.js";
@@ -245,16 +245,19 @@ describe("docs/architecture.md", () => {
   });
 
   test("has the rooms, their ranks and the order of their folders as the tidy test checks them", () => {
-    const rooms = [...text.matchAll(/^\| (\d) \| `([^`]+)` \| .* \| (.*)\|$/gm)].map(
+    const rooms = [...text.matchAll(/^\| (\d+) \| `([^`]+)` \| .* \| (.*)\|$/gm)].map(
       ([, rank, room = "", order = ""]) => ({ rank: Number(rank), room, order: codes(order) }),
     );
     const real = Object.entries(ranks)
       .filter(([room]) => existsSync(`src/${room}`))
       .map(([room, rank]) => ({ rank, room, order: folders[room] ?? [] }));
     expect(rooms).toEqual(real);
-    const aside = /`sandbox` stands aside: ([\s\S]*?)\. It/.exec(text)?.[1] ?? "";
-    expect(codes(aside)).toEqual(folders["sandbox"]);
-    const all = [...rooms.map(({ room }) => room), "sandbox"];
+    const aside = ["service", "sandbox"];
+    for (const room of aside) {
+      const order = new RegExp(`\\s\`${room}\` is [^:]*:([^.]*?(?:\`\\.\`)?)\\.\\s`).exec(text)?.[1] ?? "";
+      expect(codes(order), room).toEqual(folders[room]);
+    }
+    const all = [...rooms.map(({ room }) => room), ...aside];
     expect(readdirSync("src").toSorted()).toEqual(all.toSorted());
   });
 });

@@ -45,7 +45,7 @@ describe("the check of ranks", () => {
     ["src/core/next.ts", `const { loop } = require("../run/loop.js");`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(new URL("../run/worker.js", import.meta.url));`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(packageFile("dist/run/worker.js"));`, "core has rank 1"],
-    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 8"],
+    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 10"],
     [
       "src/store/open.ts",
       `import { fetchMe } from "../client/me.js";`,
@@ -56,7 +56,7 @@ describe("the check of ranks", () => {
       `import { me } from "./api/records.js";`,
       "clock.ts has rank 0 and imports only lower ranks; api has rank 0",
     ],
-    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 8"],
+    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 10"],
     ["src/core/next.ts", `import { readFile } from "node:fs/promises";`, "core decides and never acts"],
     ["src/plan/price.ts", `import { request } from "undici";`, "plan decides and never acts"],
     ["src/core/next.ts", `import { openSqlite } from "../sqlite.js";`, "core decides and never acts"],
@@ -69,7 +69,17 @@ describe("the check of ranks", () => {
     [
       "src/sandbox/world.ts",
       `import { follow } from "../core/item.js";`,
-      "the sandbox imports only api, sqlite.ts, clock.ts, package-file.ts",
+      "the sandbox imports only api, sqlite.ts, clock.ts, package-file.ts, service",
+    ],
+    [
+      "src/service/world/world.ts",
+      `import type { Fault } from "../../sandbox/faults/fault.js";`,
+      "the service imports only api, sqlite.ts, clock.ts, package-file.ts",
+    ],
+    [
+      "src/run/loop.ts",
+      `import { admit } from "../service/limiter/admit.js";`,
+      "only cli and library know the service",
     ],
     [
       "src/job/start.ts",
@@ -200,7 +210,7 @@ describe("the check of clock, chance and process", () => {
 
   test("leaves the one file with the real ones alone, and the entry of a worker thread", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
-    expectNone(checkBans([{ path: "src/sandbox/media/worker.ts", text: "process.exit(1);" }]));
+    expectNone(checkBans([{ path: "src/sandbox/studio/worker.ts", text: "process.exit(1);" }]));
   });
 
   test("allows one file to change the state of an item", () => {
@@ -238,7 +248,7 @@ describe("the check of clock, chance and process", () => {
     `const { openHttp } = await import("../../client/http.js");`,
     `import * as http from "../../client/http.js";`,
   ])("allows %s in one file only", (text) => {
-    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+    expect(messages(checkBans([{ path: "src/upkeep/doctor/service.ts", text }])).join()).toContain(
       "imports openHttp",
     );
     expectNone(checkBans([{ path: "src/client/service.ts", text }]));
@@ -252,7 +262,7 @@ describe("the check of connections", () => {
     `import { get } from "node:https";`,
     `import net from "net";`,
   ])("forbids %s", (text) => {
-    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+    expect(messages(checkBans([{ path: "src/upkeep/doctor/service.ts", text }])).join()).toContain(
       "requests to the service go through src/client/service.ts",
     );
     expectNone(checkBans([{ path: "src/notify/deliver.ts", text }]));
@@ -262,7 +272,7 @@ describe("the check of connections", () => {
     const types = `import { isIP, type LookupFunction } from "node:net";`;
     expectNone(checkBans([{ path: "src/archive/download/address.ts", text: types }]));
     const server = `import { createServer } from "node:http";`;
-    expectNone(checkBans([{ path: "src/sandbox/http/http.ts", text: server }]));
+    expectNone(checkBans([{ path: "src/service/http/http.ts", text: server }]));
   });
 });
 

@@ -194,6 +194,7 @@ function wordsIn(value: unknown, depth = 0): string | null {
       value.slice(0, piecesMax).map((piece) => wordsIn(piece, depth + 1)),
       "; ",
     );
+  if (typeof value !== "object" || value === null) return null;
   const fields = asRecord(value);
   const found = firstOf([...wordFields, ...nestedFields], (name) => wordsIn(fields[name], depth + 1));
   // Where it is, as in `[{"loc": ["body", "prompt"], "msg": "too long"}]`.

@@ -1,4 +1,3 @@
-import type { Handler } from "./commands/call.js";
 import {
   adoptFlags,
   exportFlags,
@@ -7,20 +6,20 @@ import {
   pickFlags,
   pruneFlags,
   verifyFlags,
-} from "./flags/archive.js";
-import { type FlagSet, option } from "./flags/definition.js";
-import { migrateFlags, workerFlags } from "./flags/fleet.js";
-import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "./flags/orders.js";
-import { resumeFlags, runFlags } from "./flags/run.js";
-import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
+} from "../options/archive.js";
+import { type FlagSet, option } from "../options/definition.js";
+import { migrateFlags, workerFlags } from "../options/fleet.js";
+import { approveFlags, redoFlags, rejectFlags, resolveFlags, retryFlags } from "../options/orders.js";
+import { resumeFlags, runFlags } from "../options/run.js";
+import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "../options/sandbox.js";
 import {
   scheduleAddFlags,
   scheduleEditFlags,
   scheduleFlags,
   scheduleRunFlags,
   scheduleStartFlags,
-} from "./flags/schedule.js";
-import { dashboardFlags, mcpFlags } from "./flags/serve.js";
+} from "../options/schedule.js";
+import { dashboardFlags, mcpFlags } from "../options/serve.js";
 import {
   accountFlags,
   doctorFlags,
@@ -30,9 +29,10 @@ import {
   reportFlags,
   statusFlags,
   trustFlags,
-} from "./flags/setup.js";
-import { workspaceFlags } from "./flags/shared.js";
-import { numberOfRun, percentOrZero } from "./flags/values.js";
+} from "../options/setup.js";
+import { workspaceFlags } from "../options/shared.js";
+import { numberOfRun, percentOrZero } from "../options/values.js";
+import type { Handler } from "./commands/call.js";
 
 /** The one definition of a command. Parsing, help, completion, settings and the tables of the docs all read it. */
 export interface CommandDefinition {

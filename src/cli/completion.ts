@@ -1,5 +1,5 @@
+import { nameOf } from "../options/definition.js";
 import type { CommandDefinition } from "./command-list.js";
-import { nameOf } from "./flags/definition.js";
 import { topics } from "./topics.js";
 
 /**

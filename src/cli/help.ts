@@ -1,5 +1,5 @@
+import { type FlagDefinition, nameOf } from "../options/definition.js";
 import { type CommandDefinition, type CommandGroup, commandGroups } from "./command-list.js";
-import { type FlagDefinition, nameOf } from "./flags/definition.js";
 import { topics } from "./topics.js";
 
 /** The help of commands, from their definitions. It needs neither yargs nor the commands themselves. */

@@ -1,10 +1,10 @@
 import yargs, { type Argv, type Options } from "yargs";
 import { EarlyExit } from "../core/exit.js";
+import { type FlagDefinition, type FlagSet, nameOf } from "../options/definition.js";
+import { FlagError } from "../options/values.js";
 import type { Flag } from "../store/schedules.js";
 import { nearest } from "../text/nearest.js";
 import { type CommandDefinition, leadingCommands, type Positional } from "./command-list.js";
-import { type FlagDefinition, type FlagSet, nameOf } from "./flags/definition.js";
-import { FlagError } from "./flags/values.js";
 import { checkLine, type LineWords } from "./settings/settings.js";
 
 /**

@@ -1,13 +1,13 @@
 import { hasKey } from "../api/key.js";
 import { EarlyExit, exitCode } from "../core/exit.js";
 import type { Machine, OutputStream } from "../machine.js";
+import { type FlagSet, nameOf } from "../options/definition.js";
 import { ownVersion } from "../package-file.js";
 import type { Flag } from "../store/schedules.js";
 import { fromHome } from "../text/home.js";
 import { nearest } from "../text/nearest.js";
 import { type CommandDefinition, commandList, leadingCommands } from "./command-list.js";
 import { completions } from "./completion.js";
-import { type FlagSet, nameOf } from "./flags/definition.js";
 import { commandHelp, programHelp } from "./help.js";
 import { reportError } from "./output/ending.js";
 import { asksForDocument, asksForJsonLines, withJsonLines } from "./output/json-stream.js";

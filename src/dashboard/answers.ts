@@ -3,11 +3,11 @@ import { jobFolder } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import { type Credits, toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
-import type { Evidence } from "../job/workspace/evidence.js";
-import { isUnfinished } from "../job/workspace/find-run.js";
-import { openNews } from "../job/workspace/state.js";
-import type { Workspace } from "../job/workspace/workspace.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/pages.js";
+import type { Evidence } from "../workspace/evidence.js";
+import { isUnfinished } from "../workspace/find-run.js";
+import { openNews } from "../workspace/state.js";
+import type { Workspace } from "../workspace/workspace.js";
 import type { Guard } from "./guard.js";
 import { Refused } from "./requests.js";
 import type {

@@ -5,13 +5,13 @@ import type { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
 import { dayMs } from "../core/quota/quota.js";
-import type { Workspace } from "../job/workspace/workspace.js";
 import { nextStart } from "../schedule/due.js";
 import { shownValue } from "../schedule/shown-value.js";
 import { type QuotaReader, spentStepMs } from "../store/accounts/quota-reader.js";
 import { readSchedules } from "../store/schedules.js";
 import type { Environment } from "../text/environment.js";
 import { shellWord } from "../text/shell.js";
+import type { Workspace } from "../workspace/workspace.js";
 import {
   filePage,
   itemPage,

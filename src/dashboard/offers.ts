@@ -7,10 +7,10 @@ import { decideItems } from "../job/orders/decide.js";
 import { redoItems, retryFailed } from "../job/orders/redo.js";
 import { agreedTo, type FindItems, type Offer, plannedRest } from "../job/orders/request.js";
 import { resolveHeld } from "../job/orders/resolve.js";
-import { lockOwnerOf } from "../job/workspace/lock.js";
-import { withStore } from "../job/workspace/state.js";
-import type { Workspace } from "../job/workspace/workspace.js";
 import { allRows } from "../plan/plan.js";
+import { lockOwnerOf } from "../workspace/lock.js";
+import { withStore } from "../workspace/state.js";
+import type { Workspace } from "../workspace/workspace.js";
 import { Refused } from "./requests.js";
 import type { Act, OfferedPrice } from "./shapes.js";
 

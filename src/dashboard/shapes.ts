@@ -4,10 +4,10 @@ import type { Reason } from "../core/reason.js";
 import type { SeenWorker } from "../fleet/job.js";
 import type { QueueLoad } from "../fleet/queue.js";
 import type { PlannedRest } from "../job/orders/request.js";
-import type { Evidence } from "../job/workspace/evidence.js";
 import type { SheetChoices } from "../launch.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, BrowsedStory } from "../store/browse/pages.js";
 import type { TroubleGroup } from "../store/workspace/news.js";
+import type { Evidence } from "../workspace/evidence.js";
 
 /**
  * What the server answers and the page reads, as JSON. Times are UTC ms, credits are plain numbers, unless a field says

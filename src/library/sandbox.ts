@@ -4,7 +4,7 @@ import type { PlanName } from "../api/plans.js";
 import type { Host } from "../machine.js";
 import type { FaultPlanSettings } from "../sandbox/faults/plan.js";
 import type { SandboxOptions } from "../sandbox/sandbox.js";
-import type { SwitchSettings } from "../sandbox/state/switches.js";
+import type { SwitchSettings } from "../service/state/switches.js";
 import type { ServiceAddress } from "./service.js";
 import { checkSandboxSettings } from "./settings.js";
 

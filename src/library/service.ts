@@ -1,9 +1,9 @@
 import { sandboxKey } from "../api/key.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/ports/send.js";
-import type { ServiceConnection } from "../job/workspace/account.js";
-import { checkedAddress, checkedKey, checkedProxies, isThisMachine } from "../job/workspace/connection.js";
 import type { Environment } from "../text/environment.js";
+import type { ServiceConnection } from "../workspace/account.js";
+import { checkedAddress, checkedKey, checkedProxies, isThisMachine } from "../workspace/connection.js";
 
 /** The service to use, with a key. The result of `createSandbox` is a ServiceAddress too. */
 export interface ServiceAddress {

@@ -1,6 +1,6 @@
-import type { Adoption } from "../job/archive/adopt-folder.js";
 import { count } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
+import type { Adoption } from "../upkeep/archive/adopt-folder.js";
 import { shownPath } from "./problem-text.js";
 
 const linesMax = 20;

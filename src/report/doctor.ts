@@ -1,8 +1,8 @@
 import type { ExitName } from "../core/exit.js";
-import type { Check } from "../job/doctor/machine.js";
-import type { Rebuilt } from "../job/rebuild/rebuild.js";
 import { count } from "../text/amounts.js";
 import { type Cell, labelled, plainStyle, type TerminalStyle, type Tone, table } from "../text/table.js";
+import type { Check } from "../upkeep/doctor/machine.js";
+import type { Rebuilt } from "../upkeep/rebuild/rebuild.js";
 
 /** The exit of all checks together: the key first, then the network, then everything else. */
 export function doctorExit(checks: readonly Check[]): ExitName {

@@ -1,5 +1,4 @@
 import { inCredits, showCredits, toNumber } from "../core/money.js";
-import type { FoundOutput, FoundOutputs } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
 import {
   type Cell,
@@ -12,6 +11,7 @@ import {
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { iso, localMinute } from "../text/times.js";
+import type { FoundOutput, FoundOutputs } from "../upkeep/archive/find.js";
 
 /** How many files are listed for people. */
 export const shownMax = 50;

@@ -1,7 +1,6 @@
 import { isAbsolute, join } from "node:path";
 import { wantedItems } from "../core/item.js";
 import type { Window } from "../core/quota/quota.js";
-import { statusCommand } from "../job/workspace/find-run.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
 import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
@@ -14,6 +13,7 @@ import {
   terminalText,
   textWidth,
 } from "../text/terminal.js";
+import { statusCommand } from "../workspace/find-run.js";
 import { shownPath } from "./problem-text.js";
 import { type ProgressNow, reasonNow, spentText, times } from "./progress.js";
 import { countedStates, orderedStates } from "./state-words.js";

@@ -2,13 +2,13 @@ import { mayPass } from "../core/failure.js";
 import { noCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import type { StopKind } from "../core/stop.js";
-import { afterText, heldAdvice } from "../job/workspace/evidence.js";
-import { isUnfinished, resumeCommand, statusCommand } from "../job/workspace/find-run.js";
-import type { LeftToDo } from "../job/workspace/left-to-do.js";
 import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
 import { shellWord } from "../text/shell.js";
 import { localMinute, localTime } from "../text/times.js";
+import { afterText, heldAdvice } from "../workspace/evidence.js";
+import { isUnfinished, resumeCommand, statusCommand } from "../workspace/find-run.js";
+import type { LeftToDo } from "../workspace/left-to-do.js";
 import { shownPath } from "./problem-text.js";
 import { changedFlags } from "./run-options.js";
 

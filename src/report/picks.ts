@@ -1,6 +1,6 @@
-import type { Picked, PickedItem } from "../job/archive/picks.js";
 import { type Cell, type Column, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
+import type { Picked, PickedItem } from "../upkeep/archive/picks.js";
 
 const columns: readonly Column[] = [
   { title: "item" },

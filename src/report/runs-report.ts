@@ -1,6 +1,5 @@
 import { exitCode, exitNameOf } from "../core/exit.js";
 import { type Credits, showCredits, sumOf, toNumber } from "../core/money.js";
-import type { RunLine } from "../job/workspace/status.js";
 import type { ScheduledRun } from "../store/schedules.js";
 import { count } from "../text/amounts.js";
 import { groupedReasons } from "../text/reasons.js";
@@ -15,6 +14,7 @@ import {
 } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { iso, localMinute, localTime } from "../text/times.js";
+import type { RunLine } from "../workspace/status.js";
 import { creditsText, hintsOf, runJson, starterText, stateText } from "./status.js";
 
 /** What happened in a workspace since a given time, for the morning after scheduled runs. */

@@ -1,7 +1,7 @@
-import type { FilledSheet } from "../job/archive/filled-sheet.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { quotedCells, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { jsonText, textWidth } from "../text/terminal.js";
+import type { FilledSheet } from "../upkeep/archive/filled-sheet.js";
 
 const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
 export type SheetFormat = (typeof sheetFormats)[number];

@@ -2,16 +2,6 @@ import { exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
 import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
-import {
-  afterText,
-  evidenceJson,
-  evidenceText,
-  reasonLines,
-  waitingJson,
-} from "../job/workspace/evidence.js";
-import { statusCommand } from "../job/workspace/find-run.js";
-import type { SpentIn } from "../job/workspace/spent.js";
-import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
 import { reasonCharactersMax } from "../text/reasons.js";
 import {
@@ -25,6 +15,10 @@ import {
 } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
+import { afterText, evidenceJson, evidenceText, reasonLines, waitingJson } from "../workspace/evidence.js";
+import { statusCommand } from "../workspace/find-run.js";
+import type { SpentIn } from "../workspace/spent.js";
+import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../workspace/status.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { nextStep, nextStepFrom } from "./next-step.js";
 import { shownPath } from "./problem-text.js";

@@ -5,19 +5,6 @@ import { showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import type { RunSummary } from "../job/run/closing.js";
 import type { Outcome } from "../job/run/run-job.js";
-import { blockedIn } from "../job/workspace/blocked.js";
-import {
-  evidenceLines,
-  tasksKnown,
-  type WaitingItem,
-  waitingIn,
-  waitingJson,
-} from "../job/workspace/evidence.js";
-import { statusCommand } from "../job/workspace/find-run.js";
-import { type LeftToDo, leftToDo } from "../job/workspace/left-to-do.js";
-import { outputsPlace } from "../job/workspace/outputs-place.js";
-import { spentIn } from "../job/workspace/spent.js";
-import { failuresOf } from "../job/workspace/status.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { groupedReasons, type ItemReason, someOf } from "../text/reasons.js";
 import {
@@ -32,6 +19,19 @@ import {
 } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
 import { isoOrNull } from "../text/times.js";
+import { blockedIn } from "../workspace/blocked.js";
+import {
+  evidenceLines,
+  tasksKnown,
+  type WaitingItem,
+  waitingIn,
+  waitingJson,
+} from "../workspace/evidence.js";
+import { statusCommand } from "../workspace/find-run.js";
+import { type LeftToDo, leftToDo } from "../workspace/left-to-do.js";
+import { outputsPlace } from "../workspace/outputs-place.js";
+import { spentIn } from "../workspace/spent.js";
+import { failuresOf } from "../workspace/status.js";
 import { comparedText } from "./forecast.js";
 import { nextStep as nextStepOf } from "./next-step.js";
 import { shownPath } from "./problem-text.js";

@@ -2,23 +2,28 @@ import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
 import type { PlanName } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
-import { errorAnswer, SandboxRefusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
-import type { FileAnswer } from "./answers/reply.js";
+import {
+  errorAnswer,
+  ServiceRefusal,
+  type WorldRequest,
+  type WorldResponse,
+} from "../service/answers/answers.js";
+import type { FileAnswer } from "../service/answers/reply.js";
+import { isLoopback } from "../service/inputs/fetch.js";
+import { ensureDefaultAccount } from "../service/state/default-account.js";
+import { GroupCommit } from "../service/state/group-commit.js";
+import { SqliteState } from "../service/state/sqlite-state.js";
+import type { TaskRecord } from "../service/state/state.js";
+import { allSwitches, type SwitchSettings } from "../service/state/switches.js";
+import { withOutputs } from "../service/world/generate.js";
+import { World } from "../service/world/world.js";
 import { catalogue } from "./catalogue/catalogue.js";
 import type { SandboxModel } from "./catalogue/model.js";
+import type { Behind } from "./faults/gateway.js";
 import type { FaultPlanSettings } from "./faults/plan.js";
-import type { Behind } from "./http/gateway.js";
-import { isLoopback } from "./inputs/fetch.js";
-import { sha256 } from "./media/job.js";
-import { MediaPool, PoolFull } from "./media/pool.js";
-import { type MadeMedia, madeHere, Studio } from "./media/studio.js";
-import { ensureDefaultAccount } from "./state/default-account.js";
-import { GroupCommit } from "./state/group-commit.js";
-import { SqliteState } from "./state/sqlite-state.js";
-import type { TaskRecord } from "./state/state.js";
-import { allSwitches, type SwitchSettings } from "./state/switches.js";
-import { withOutputs } from "./world/generate.js";
-import { World } from "./world/world.js";
+import { sha256 } from "./studio/job.js";
+import { MediaPool, PoolFull } from "./studio/pool.js";
+import { type MadeMedia, madeHere, Studio } from "./studio/studio.js";
 
 const jobsWaitingMax = 256;
 /** How many tasks have their inputs fetched at a time: far below what the pool lets wait. */
@@ -153,7 +158,7 @@ export class Sandbox implements Behind {
       throw error;
     }
     return errorAnswer(
-      new SandboxRefusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
+      new ServiceRefusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
     );
   }
 

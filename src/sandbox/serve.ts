@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { sandboxKey } from "../api/key.js";
+import { answerClientErrors, headerBytesMax, httpApp, unreadable } from "../service/http/http.js";
+import { referenceApp } from "../service/reference/app.js";
+import { Gateway } from "./faults/gateway.js";
 import { type FaultPlan, type FaultPlanSettings, FaultScript } from "./faults/plan.js";
-import { Gateway } from "./http/gateway.js";
-import { answerClientErrors, headerBytesMax, httpApp, unreadable } from "./http/http.js";
-import { referenceApp } from "./reference/app.js";
 import { Sandbox, type SandboxOptions } from "./sandbox.js";
 
 export interface RunningSandbox {
@@ -33,7 +33,7 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
   const token = `${random.uuid()}${random.uuid()}`.replaceAll("-", "");
   const settle = (accountId: string) => sandbox.settle(accountId);
   const dashboard = loadedOnce(async () => {
-    const { dashboardApp } = await import("./dashboard/app.js");
+    const { dashboardApp } = await import("../service/page/app.js");
     return new Hono().route(
       "/dashboard",
       dashboardApp({ state: sandbox.state, clock, random, token, settle }),

@@ -1,6 +1,6 @@
 import { exitCode } from "../core/exit.js";
-import type { RunLine } from "../job/workspace/status.js";
 import { byHand, type ScheduledRun } from "../store/schedules.js";
+import type { RunLine } from "../workspace/status.js";
 
 /** Names a due time of a schedule. */
 export function dueKey(schedule: string, dueAt: number): string {

@@ -2,8 +2,8 @@ import { Gauge, Registry } from "prom-client";
 import { exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { toNumber } from "../core/money.js";
-import type { RunFigures } from "../job/workspace/figures.js";
 import type { ScheduledRun, Schedules } from "../store/schedules.js";
+import type { RunFigures } from "../workspace/figures.js";
 import { nextStart } from "./due.js";
 
 /** What the metrics of a daemon are made of, read anew for each scrape. */

@@ -5,12 +5,12 @@ import { pathToFileURL } from "node:url";
 import axe from "axe-core";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type GalleryCard, type GalleryPage, writeGallery } from "../../src/job/archive/gallery.js";
 import { galleryPage } from "../../src/report/gallery/document.js";
+import { type GalleryCard, type GalleryPage, writeGallery } from "../../src/upkeep/archive/gallery.js";
 import { media } from "../archive/media.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 import { unzip } from "../e2e/unzip.js";
-import { archivedPlace } from "../job/archived-place.js";
+import { archivedPlace } from "../upkeep/archived-place.js";
 import { startChromium } from "./chromium.js";
 
 let browser: Browser;

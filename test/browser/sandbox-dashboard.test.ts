@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { madeHere } from "../../src/sandbox/media/studio.js";
+import { madeHere } from "../../src/sandbox/studio/studio.js";
 import { Caller } from "../sandbox/caller.js";
 import { startChromium } from "./chromium.js";
 

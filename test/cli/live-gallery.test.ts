@@ -5,8 +5,8 @@ import type { LiveGallery } from "../../src/cli/output/live-gallery.js";
 import { openLiveGallery } from "../../src/cli/output/live-gallery.js";
 import type { ItemState } from "../../src/core/item.js";
 import { media } from "../archive/media.js";
-import { type ArchivedPlace, archivedPlace } from "../job/archived-place.js";
 import { galleryData } from "../report/gallery-data.js";
+import { type ArchivedPlace, archivedPlace } from "../upkeep/archived-place.js";
 
 let place: ArchivedPlace;
 let gallery: LiveGallery;

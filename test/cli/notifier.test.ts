@@ -2,8 +2,8 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { openNotifier } from "../../src/cli/output/notifier.js";
 import type { Reason } from "../../src/core/reason.js";
-import type { Workspace } from "../../src/job/workspace/workspace.js";
 import type { Machine } from "../../src/machine.js";
+import type { Workspace } from "../../src/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { startHook } from "../notify/receivers.js";
 

@@ -2,11 +2,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { commandList } from "../../src/cli/command-list.js";
-import { exportFlags, verifyFlags } from "../../src/cli/flags/archive.js";
-import { approveFlags } from "../../src/cli/flags/orders.js";
-import { runFlags } from "../../src/cli/flags/run.js";
 import { configFiles, effectiveSettings, flagValues, runFlagsOf } from "../../src/cli/settings/settings.js";
 import { commandVariables } from "../../src/notify/command-variables.js";
+import { exportFlags, verifyFlags } from "../../src/options/archive.js";
+import { approveFlags } from "../../src/options/orders.js";
+import { runFlags } from "../../src/options/run.js";
 import { ownVariables } from "../../src/shell.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { since } from "../../src/cli/flags/values.js";
+import { since } from "../../src/options/values.js";
 
 // Tests run in UTC.
 const now = Date.UTC(2026, 10, 23, 7, 30);

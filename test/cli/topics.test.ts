@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { commandList } from "../../src/cli/command-list.js";
-import { nameOf } from "../../src/cli/flags/definition.js";
 import { manPages } from "../../src/cli/man.js";
 import { topics } from "../../src/cli/topics.js";
+import { nameOf } from "../../src/options/definition.js";
 import { newPlace, run } from "../e2e/command.js";
 import { allCommands } from "./all-commands.js";
 

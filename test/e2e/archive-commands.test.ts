@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import type { GalleryCard } from "../../src/job/archive/gallery.js";
+import type { GalleryCard } from "../../src/upkeep/archive/gallery.js";
 import { ManualClock } from "../manual-clock.js";
 import { newPlace, type Place, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";

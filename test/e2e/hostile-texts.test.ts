@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { showCarried } from "../../src/cli/commands/pause.js";
 import type { Carried } from "../../src/job/orders/give.js";
 import type { Machine } from "../../src/machine.js";
-import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
+import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import { Screen } from "../cli/screen.js";
 import { Caller } from "../sandbox/caller.js";
 import { ManualClock } from "../sandbox/manual-clock.js";

@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type FlagSet, nameOf } from "../../src/cli/flags/definition.js";
-import { runFlags } from "../../src/cli/flags/run.js";
+import { type FlagSet, nameOf } from "../../src/options/definition.js";
+import { runFlags } from "../../src/options/run.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { type Hook, startHook } from "../notify/receivers.js";
 import { canaryKey } from "./canary.js";

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migrateToFiles, migrateToServer } from "../../src/job/state-folder/migrate.js";
-import { findWorkspace } from "../../src/job/workspace/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { takeLock } from "../../src/store/lock.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { systemRandom } from "../../src/system.js";
+import { migrateToFiles, migrateToServer } from "../../src/workspace/state-folder/migrate.js";
+import { findWorkspace } from "../../src/workspace/workspace.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 import { type ScriptedService, startService } from "../e2e/service.js";
 import { sheet } from "../e2e/sheet.js";

@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: [
       "test/fuzz/parsers.test.ts",
-      "test/job/archive/verify.test.ts",
+      "test/upkeep/archive/verify.test.ts",
       "test/manifest/formats/workbook.test.ts",
       "test/manifest/fuzz.test.ts",
       "test/plan/large.test.ts",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fine, problem, unchecked, warning } from "../../src/job/doctor/machine.js";
 import { doctorExit, doctorText } from "../../src/report/doctor.js";
+import { fine, problem, unchecked, warning } from "../../src/upkeep/doctor/machine.js";
 
 const trouble = { expected: "a key", got: "none", todo: "set one" };
 

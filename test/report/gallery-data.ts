@@ -1,4 +1,4 @@
-import type { GalleryPage } from "../../src/job/archive/gallery.js";
+import type { GalleryPage } from "../../src/upkeep/archive/gallery.js";
 
 /** What a page of the gallery holds. */
 export function galleryData(page: string): GalleryPage {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { GalleryCard, GalleryPage } from "../../src/job/archive/gallery.js";
 import { galleryPage } from "../../src/report/gallery/document.js";
+import type { GalleryCard, GalleryPage } from "../../src/upkeep/archive/gallery.js";
 import { galleryData } from "./gallery-data.js";
 
 const card: GalleryCard = {

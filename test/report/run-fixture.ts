@@ -1,8 +1,8 @@
 import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { Run } from "../../src/core/ports/store.js";
-import type { LeftToDo } from "../../src/job/workspace/left-to-do.js";
-import type { RunLine, RunStatus } from "../../src/job/workspace/status.js";
+import type { LeftToDo } from "../../src/workspace/left-to-do.js";
+import type { RunLine, RunStatus } from "../../src/workspace/status.js";
 import { runStart } from "../store/item-fixture.js";
 
 /** A run that anna began and that ended at its cap, as `status` shows it. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { FailureKind } from "../../src/core/failure.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import type { RunStatus } from "../../src/job/workspace/status.js";
 import { nextStep } from "../../src/report/next-step.js";
 import { changedFlags } from "../../src/report/run-options.js";
 import { statusJson, statusText } from "../../src/report/status.js";
+import type { RunStatus } from "../../src/workspace/status.js";
 import { runStart } from "../store/item-fixture.js";
 import { endedRun, finishedRun, leftOf, noItems, spentNow } from "./run-fixture.js";
 

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { variantKey } from "../../src/core/identity.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { NewItem, Run } from "../../src/core/ports/store.js";
-import { blockedIn } from "../../src/job/workspace/blocked.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
+import { blockedIn } from "../../src/workspace/blocked.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;

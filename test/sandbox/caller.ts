@@ -1,6 +1,6 @@
-import { MadeMedia } from "../../src/sandbox/media/studio.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { type RunningSandbox, serveSandbox } from "../../src/sandbox/serve.js";
+import { MadeMedia } from "../../src/sandbox/studio/studio.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
 
 export interface Answer {

@@ -3,8 +3,8 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bodyBytesMax } from "../../src/sandbox/answers/request-body.js";
-import { headerBytesMax } from "../../src/sandbox/http/http.js";
+import { bodyBytesMax } from "../../src/service/answers/request-body.js";
+import { headerBytesMax } from "../../src/service/http/http.js";
 import { Caller } from "./caller.js";
 
 let caller: Caller;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { shorten } from "../../src/sandbox/media/lettering.js";
+import { shorten } from "../../src/sandbox/studio/lettering.js";
 import { Caller } from "./caller.js";
 
 describe("an image", () => {

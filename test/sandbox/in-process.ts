@@ -1,11 +1,11 @@
-import type { WorldFault, WorldRequest, WorldResponse } from "../../src/sandbox/answers/answers.js";
 import { catalogue } from "../../src/sandbox/catalogue/catalogue.js";
-import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
-import type { AccountRecord, Change } from "../../src/sandbox/state/state.js";
-import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
-import { allSwitches, type SwitchSettings } from "../../src/sandbox/state/switches.js";
-import { withOutputs } from "../../src/sandbox/world/generate.js";
-import { World } from "../../src/sandbox/world/world.js";
+import type { WorldFault, WorldRequest, WorldResponse } from "../../src/service/answers/answers.js";
+import { SqliteState } from "../../src/service/state/sqlite-state.js";
+import type { AccountRecord, Change } from "../../src/service/state/state.js";
+import { keyHash, toMicro } from "../../src/service/state/state.js";
+import { allSwitches, type SwitchSettings } from "../../src/service/state/switches.js";
+import { withOutputs } from "../../src/service/world/generate.js";
+import { World } from "../../src/service/world/world.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
 
 export interface InProcessOptions {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MadeMedia } from "../../src/sandbox/media/studio.js";
+import { MadeMedia } from "../../src/sandbox/studio/studio.js";
 
 test("media are kept up to a number of bytes, and what was wanted last is forgotten last", () => {
   const made = new MadeMedia(10);

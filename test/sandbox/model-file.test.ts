@@ -1,8 +1,8 @@
 import sharp from "sharp";
 import { afterEach, describe, expect, it } from "vitest";
 import { modelList } from "../../src/api/records.js";
-import { familiarParams } from "../../src/sandbox/catalogue/familiar-params.js";
 import { readModelFile } from "../../src/sandbox/catalogue/model-file.js";
+import { familiarParams } from "../../src/service/models/familiar-params.js";
 import { Caller } from "./caller.js";
 import { filmFacts } from "./film-facts.js";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as records from "../../src/api/records.js";
-import { readSound } from "../../src/sandbox/media/sound.js";
+import { readSound } from "../../src/sandbox/studio/sound.js";
 import { Caller } from "./caller.js";
 import { filmFacts } from "./film-facts.js";
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
+import type { SwitchSettings } from "../../src/service/state/switches.js";
 import { profileOf, saveProfile } from "./suite/profile.js";
 import { onASocket, realService, worldInProcess } from "./suite/subjects.js";
 import { takeTour } from "./suite/tour.js";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allSwitches } from "../../src/sandbox/state/switches.js";
+import { allSwitches } from "../../src/service/state/switches.js";
 import { inOurHands } from "./suite/in-our-hands.js";
 import { type Profile, profileOf } from "./suite/profile.js";
 import type { Subject } from "./suite/subject.js";

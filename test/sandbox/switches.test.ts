@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { allSwitches, type SwitchSettings } from "../../src/sandbox/state/switches.js";
+import { allSwitches, type SwitchSettings } from "../../src/service/state/switches.js";
 import { InProcess, type InProcessOptions, picture } from "./in-process.js";
 
 const open = (switches: SwitchSettings, options: InProcessOptions = {}) =>

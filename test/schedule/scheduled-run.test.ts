@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { type FlagDefinition, nameOf } from "../../src/cli/flags/definition.js";
-import { resumeFlags } from "../../src/cli/flags/run.js";
-import { carryFlags, serviceFlags } from "../../src/cli/flags/shared.js";
+import { type FlagDefinition, nameOf } from "../../src/options/definition.js";
+import { resumeFlags } from "../../src/options/run.js";
+import { carryFlags, serviceFlags } from "../../src/options/shared.js";
 import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 
 /** Set by the daemon itself, by the person who looks on, or by the one who adds the schedule. */

@@ -6,8 +6,6 @@ import type { IndexLine } from "../../src/archive/index-file.js";
 import { commandList } from "../../src/cli/command-list.js";
 import type { Run } from "../../src/core/ports/store.js";
 import { openEvents, type RunEvent } from "../../src/job/run/events.js";
-import { withStore } from "../../src/job/workspace/state.js";
-import { findWorkspace } from "../../src/job/workspace/workspace.js";
 import type { Notification } from "../../src/notify/facts.js";
 import type { PlanDocument } from "../../src/plan/plan-json.js";
 import { accountJson } from "../../src/report/account.js";
@@ -24,6 +22,8 @@ import {
 import type { SameType } from "../../src/schemas/same-type.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openSchedules } from "../../src/store/schedules.js";
+import { withStore } from "../../src/workspace/state.js";
+import { findWorkspace } from "../../src/workspace/workspace.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { allCommands } from "../cli/all-commands.js";
 import { type Ended, newPlace, type Place, run, started } from "../e2e/command.js";

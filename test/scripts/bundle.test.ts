@@ -41,7 +41,7 @@ describe("the bundled command", () => {
           (name) => readFileSync(join("dist/bin", name), "utf8").match(/^\/\/ (archive|sandbox)\//gm) ?? [],
         );
     expect(new Set(roomsOf("inspector-worker"))).toEqual(new Set());
-    expect(new Set(roomsOf("media/worker"))).toEqual(new Set(["// sandbox/"]));
+    expect(new Set(roomsOf("studio/worker"))).toEqual(new Set(["// sandbox/"]));
   });
 
   test("starts without an HTTP client, which few commands need", () => {
@@ -141,7 +141,7 @@ describe("bundling", () => {
     root = mkdtempSync(join(tmpdir(), "bulkgen-bundle-"));
     write("node_modules/.cache/build/package.json", `{"type":"module"}`);
     write("node_modules/.cache/build/cli/main.d.ts", "");
-    for (const thread of ["archive/check/inspector-worker.js", "sandbox/media/worker.js"])
+    for (const thread of ["archive/check/inspector-worker.js", "sandbox/studio/worker.js"])
       write(`node_modules/.cache/build/${thread}`, `import { greeting } from "kind"; console.log(greeting);`);
     write(`node_modules/.cache/build/${page}`, `import { word } from "./word.js"; console.log(word);`);
     write("node_modules/.cache/build/report/gallery/page/word.js", `export const word = "hello";`);
@@ -181,7 +181,7 @@ describe("bundling", () => {
     main(`console.log("main");`);
     expect(bundle()).toEqual({ status: 0, stderr: "" });
     rmSync(join(root, "node_modules/kind"), { recursive: true });
-    for (const thread of ["archive/check/inspector-worker.js", "sandbox/media/worker.js"]) {
+    for (const thread of ["archive/check/inspector-worker.js", "sandbox/studio/worker.js"]) {
       const { stdout } = spawnSync(process.execPath, [join(out(), thread)], { encoding: "utf8" });
       expect(stdout).toBe("good day\n");
     }

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
-import type { TaskRecord } from "../../src/sandbox/state/state.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { madeOf, sha256 } from "./files.js";
 import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";

@@ -1,9 +1,10 @@
 import { hash } from "node:crypto";
 import type { Download, DownloadOptions, DownloadReply } from "../../src/core/ports/send.js";
-import { fileReply, written } from "../../src/sandbox/answers/reply.js";
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
-import { keptOf, spoiledFile } from "../../src/sandbox/faults/fault.js";
-import type { TaskRecord } from "../../src/sandbox/state/state.js";
+import { spoiledFile } from "../../src/sandbox/faults/fault.js";
+import { fileReply, written } from "../../src/service/answers/reply.js";
+import { shareOf } from "../../src/service/http/http.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { chance } from "./chance.js";
 import type { FaultDesk } from "./fault-desk.js";
 import type { Kernel } from "./kernel.js";
@@ -52,7 +53,7 @@ export class FileServer {
     pieces: number,
   ): AsyncGenerator<Uint8Array> {
     const cut = cutOf(bytes, fault);
-    const stall = fault?.kind === "download-stalled" ? keptOf(bytes, fault.keep) : null;
+    const stall = fault?.kind === "download-stalled" ? shareOf(bytes, fault.keep) : null;
     const end = cut ?? bytes.length;
     const size = Math.max(1, Math.ceil(bytes.length / pieces));
     for (let at = 0; at < end; at += size) {
@@ -82,8 +83,8 @@ export class FileServer {
 
 /** How much comes before the connection breaks; null when it does not. */
 function cutOf(bytes: Uint8Array, fault: DownloadFault | null): number | null {
-  if (fault?.kind === "download-new-etag") return keptOf(bytes, 0.5);
-  return fault?.kind === "download-truncated" && !fault.pretends ? keptOf(bytes, fault.keep) : null;
+  if (fault?.kind === "download-new-etag") return shareOf(bytes, 0.5);
+  return fault?.kind === "download-truncated" && !fault.pretends ? shareOf(bytes, fault.keep) : null;
 }
 
 /** What lies at an address: the file, a spoiled one, or the half of another version that was replaced meanwhile. */

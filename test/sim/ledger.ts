@@ -5,7 +5,7 @@ import type {
   TaskRecord,
   TokenBucket,
   WorldState,
-} from "../../src/sandbox/state/state.js";
+} from "../../src/service/state/state.js";
 
 /** The service's own books, in memory: what the auditor believes, and nothing of the runner's. */
 export class Ledger implements WorldState {

@@ -18,7 +18,7 @@ import { loadRegressions, saveRegression } from "./regressions.js";
  *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --regressions       everything that once broke a promise
- *   --short             for each check of a change: 30 seeds and 10 of fleets, one crash in eight of the six-item run, some of the others,
+ *   --short             for each check of a change: 15 seeds and 5 of fleets, one crash in sixteen of the six-item run, some of the others,
  *                       all regressions and a mutant of each
  */
 const { values } = parseArgs({
@@ -39,13 +39,13 @@ const { values } = parseArgs({
 
 const regressions = join("test", "sim", "regressions");
 /** In the short form the run of six items and the longer ones are crashed at each effect of these numbers and their multiples. */
-const calmEvery = 8;
-const crashedEvery = 120;
+const calmEvery = 16;
+const crashedEvery = 240;
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Seeds of the short form: the same on every machine, however fast. */
-const shortSeeds = 30;
-const shortFleets = 10;
+const shortSeeds = 15;
+const shortFleets = 5;
 
 async function seeds(count: number, isFleet: boolean): Promise<boolean> {
   const first = Number(values.seed);

@@ -4,7 +4,7 @@ import { EarlyExit } from "../../src/core/exit.js";
 import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Item } from "../../src/core/ports/store.js";
 import { adopt, refetch } from "../../src/job/orders/resolve.js";
-import { isFinal, taskView } from "../../src/sandbox/world/present.js";
+import { isFinal, taskView } from "../../src/service/world/present.js";
 import { skippedNote } from "./auditor.js";
 import type { Machine } from "./machine.js";
 import type { Scenario } from "./scenario.js";

@@ -1,6 +1,6 @@
 import type { Attempt } from "../../src/core/ports/attempt.js";
 import { dayOf, minuteMs } from "../../src/core/quota/quota.js";
-import type { TaskRecord } from "../../src/sandbox/state/state.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { isOfRun, jobOf, rowOf } from "./jobs.js";
 import type { Ledger } from "./ledger.js";
 import { lowestPriceOf } from "./other-price.js";

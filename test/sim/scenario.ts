@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { PlanName } from "../../src/api/plans.js";
 import type { DownloadFault, RequestFault } from "../../src/sandbox/faults/fault.js";
-import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
+import type { SwitchSettings } from "../../src/service/state/switches.js";
 import type { Cancel } from "./cancelling.js";
 import type { Take } from "./chains.js";
 import type { OtherPrice } from "./other-price.js";

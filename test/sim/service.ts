@@ -1,13 +1,13 @@
 import { mediaFields } from "../../src/api/inputs.js";
-import type { WorldFault, WorldRequest } from "../../src/sandbox/answers/answers.js";
-import { type SandboxReply, written } from "../../src/sandbox/answers/reply.js";
 import type { SandboxModel } from "../../src/sandbox/catalogue/model.js";
-import type { Change, TaskRecord } from "../../src/sandbox/state/state.js";
-import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
-import { allSwitches } from "../../src/sandbox/state/switches.js";
-import { withOutputs } from "../../src/sandbox/world/generate.js";
-import { checkSignature, parseFilePath } from "../../src/sandbox/world/signing.js";
-import { World } from "../../src/sandbox/world/world.js";
+import type { WorldFault, WorldRequest } from "../../src/service/answers/answers.js";
+import { type ServiceReply, written } from "../../src/service/answers/reply.js";
+import type { Change, TaskRecord } from "../../src/service/state/state.js";
+import { keyHash, toMicro } from "../../src/service/state/state.js";
+import { allSwitches } from "../../src/service/state/switches.js";
+import { withOutputs } from "../../src/service/world/generate.js";
+import { checkSignature, parseFilePath } from "../../src/service/world/signing.js";
+import { World } from "../../src/service/world/world.js";
 import type { SimulatedBucket } from "./bucket.js";
 import { chance } from "./chance.js";
 import { madeOf } from "./files.js";
@@ -80,7 +80,7 @@ export class SimulatedService {
   }
 
   /** One request, as it arrives, with the task that it led to. */
-  api(request: WorldRequest): { answer: SandboxReply; made: TaskRecord | null } {
+  api(request: WorldRequest): { answer: ServiceReply; made: TaskRecord | null } {
     const isRead = request.body === null || !request.body.includes('_url":') || this.reads(request.body);
     const given = isRead || !this.refusesInputs ? request : { ...request, body: withoutInputs(request.body) };
     const { response, changes } = this.world.apply(this.now(), given);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import { plus, toNumber } from "../../src/core/money.js";
-import { toMicro } from "../../src/sandbox/state/state.js";
+import { toMicro } from "../../src/service/state/state.js";
 import { ApprovalRules } from "./approval-rules.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit } from "./auditor.js";

@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import { type MediaField, mediaFields } from "../../src/api/inputs.js";
 import type { ApiRequest, Reply } from "../../src/core/ports/send.js";
-import type { SandboxReply as Written } from "../../src/sandbox/answers/reply.js";
-import type { TaskRecord } from "../../src/sandbox/state/state.js";
+import type { ServiceReply as Written } from "../../src/service/answers/reply.js";
+import type { TaskRecord } from "../../src/service/state/state.js";
 import { itemOf } from "./jobs.js";
 
 /** Who sends: one process of one workspace, working on one of its jobs. */

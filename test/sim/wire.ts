@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { ApiRequest, Reply, Send } from "../../src/core/ports/send.js";
-import type { SandboxReply as Written } from "../../src/sandbox/answers/reply.js";
 import { type Course, courseOf } from "../../src/sandbox/faults/course.js";
+import type { ServiceReply as Written } from "../../src/service/answers/reply.js";
 import { type Chance, chance } from "./chance.js";
 import type { FaultDesk } from "./fault-desk.js";
 import type { Kernel } from "./kernel.js";

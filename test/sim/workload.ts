@@ -1,5 +1,5 @@
 import type { PlanName } from "../../src/api/plans.js";
-import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
+import type { SwitchSettings } from "../../src/service/state/switches.js";
 import { cancelOf } from "./cancelling.js";
 import { chainsOf } from "./chains.js";
 import { type Chance, chance, denseChance } from "./chance.js";

@@ -2,10 +2,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import { openNews, openSteps } from "../../src/job/workspace/state.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
+import { openNews, openSteps } from "../../src/workspace/state.js";
 import { amount } from "../fuzz/amount.js";
 import { storeSuites } from "./suites/all.js";
 

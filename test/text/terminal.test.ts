@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { reasonLines } from "../../src/job/workspace/evidence.js";
-import type { RunStatus } from "../../src/job/workspace/status.js";
 import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";
 import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
 import { cutStartToWidth, cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
+import { reasonLines } from "../../src/workspace/evidence.js";
+import type { RunStatus } from "../../src/workspace/status.js";
 import { anyCharacter } from "../any-character.js";
 import { noCounts, progressOf, runFacts } from "../report/facts.js";
 import { finishedRun, lineFacts } from "../report/run-fixture.js";

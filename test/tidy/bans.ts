@@ -21,7 +21,7 @@ const exempt = "src/system.ts";
 const exemptInBrowser = "src/dashboard/page/system.ts";
 
 /** Worker threads have a process of their own to talk to. */
-const threads = ["src/archive/check/inspector-worker.ts", "src/sandbox/media/worker.ts"];
+const threads = ["src/archive/check/inspector-worker.ts", "src/sandbox/studio/worker.ts"];
 
 /** What a file may use all the same. */
 const allowances: Readonly<Record<string, string>> = {
@@ -79,7 +79,7 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
       .filter(({ path }) => path !== exempt && path !== exemptInBrowser && !threads.includes(path))
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
-    ...sources.filter((file) => !file.path.startsWith("src/sandbox/")).flatMap(otherConnections),
+    ...sources.filter((file) => !/^src\/(service|sandbox)\//.test(file.path)).flatMap(otherConnections),
     ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
     ...sources.filter((file) => importsOf(file).some(({ from }) => from === "../script.js")).flatMap(unasked),
   ];

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { statusOf } from "../../src/job/workspace/status.js";
-import { findWorkspace, workspaceExists } from "../../src/job/workspace/workspace.js";
 import { statusJson } from "../../src/report/status.js";
 import { systemClock } from "../../src/system.js";
+import { statusOf } from "../../src/workspace/status.js";
+import { findWorkspace, workspaceExists } from "../../src/workspace/workspace.js";
 import { type Ended, main, type Place, type Running, startProcess } from "../e2e/process.js";
 import { type Archive, readArchive } from "./archive.js";
 import type { Told } from "./auditor.js";

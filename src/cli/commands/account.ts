@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { OpenAccount } from "../../job/workspace/account.js";
-import { checkedAddress } from "../../job/workspace/connection.js";
+import type { AccountFlags, ModelsFlags } from "../../options/setup.js";
 import { accountJson, accountText, modelsTable } from "../../report/account.js";
 import { count } from "../../text/amounts.js";
 import { localTime } from "../../text/times.js";
 import { writeWhole } from "../../whole-file.js";
-import type { AccountFlags, ModelsFlags } from "../flags/setup.js";
+import type { OpenAccount } from "../../workspace/account.js";
+import { checkedAddress } from "../../workspace/connection.js";
 import { openLog } from "../output/log.js";
 import { print } from "../output/print.js";
 import { withAccount } from "../settings/connect.js";

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
-import { adoptFolder } from "../../job/archive/adopt-folder.js";
+import type { AdoptFlags } from "../../options/archive.js";
+import { manifestPath, sheetOptions } from "../../options/manifest.js";
 import { adoptionText } from "../../report/adoption.js";
-import type { AdoptFlags } from "../flags/archive.js";
-import { manifestPath, sheetOptions } from "../flags/manifest.js";
+import { adoptFolder } from "../../upkeep/archive/adopt-folder.js";
 import { jobOptions } from "../output/job-options.js";
 import { print } from "../output/print.js";
 import { workspaceFor } from "../settings/workspace.js";

@@ -1,8 +1,8 @@
 import { defined } from "../../core/defined.js";
-import { findOutputs } from "../../job/archive/find.js";
+import type { FindFlags } from "../../options/archive.js";
 import { foundJson, foundTable, shownMax } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
-import type { FindFlags } from "../flags/archive.js";
+import { findOutputs } from "../../upkeep/archive/find.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";

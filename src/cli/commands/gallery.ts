@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import { writeGallery } from "../../job/archive/gallery.js";
+import type { GalleryFlags } from "../../options/archive.js";
 import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
-import type { GalleryFlags } from "../flags/archive.js";
+import { writeGallery } from "../../upkeep/archive/gallery.js";
 import { openDisplay } from "../output/open-display.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";

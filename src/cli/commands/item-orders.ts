@@ -11,10 +11,8 @@ import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
 import { type ReviewDecision, reviewedNames } from "../../job/orders/review.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
-import { lockOwnerOf } from "../../job/workspace/lock.js";
-import { lockWorkspace } from "../../job/workspace/open.js";
 import type { Machine } from "../../machine.js";
-import { selectionOf } from "../flags/manifest.js";
+import { selectionOf } from "../../options/manifest.js";
 import type {
   ApproveFlags,
   ItemOrderFlags,
@@ -22,7 +20,9 @@ import type {
   RejectFlags,
   ResolveFlags,
   RetryFlags,
-} from "../flags/orders.js";
+} from "../../options/orders.js";
+import { lockOwnerOf } from "../../workspace/lock.js";
+import { lockWorkspace } from "../../workspace/open.js";
 import { askPrice } from "../output/consent.js";
 import { followed } from "../output/follow.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";

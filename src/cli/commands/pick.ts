@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
-import { listPicks, pickItems } from "../../job/archive/picks.js";
 import { reviewedNames } from "../../job/orders/review.js";
+import type { PickFlags } from "../../options/archive.js";
 import { pickedText, picksTable } from "../../report/picks.js";
 import { shownPath } from "../../report/problem-text.js";
-import type { PickFlags } from "../flags/archive.js";
+import { listPicks, pickItems } from "../../upkeep/archive/picks.js";
 import { print } from "../output/print.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../settings/workspace.js";
 import type { Call } from "./call.js";

@@ -1,8 +1,10 @@
 import type { ExitName } from "../../core/exit.js";
 import { planJob } from "../../job/run/plan-job.js";
-import { refuseUnusable } from "../../job/state-folder/state-folder.js";
-import { forReading } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { manifestPath, sheetOptions } from "../../options/manifest.js";
+import { runOptions } from "../../options/run.js";
+import type { PlanFlags } from "../../options/setup.js";
+import { publishSettings } from "../../options/shared.js";
 import {
   exitOfRefusal,
   type Finding,
@@ -21,10 +23,8 @@ import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
 import type { FolderValue } from "../../trust/trust.js";
-import { manifestPath, sheetOptions } from "../flags/manifest.js";
-import { runOptions } from "../flags/run.js";
-import type { PlanFlags } from "../flags/setup.js";
-import { publishSettings } from "../flags/shared.js";
+import { refuseUnusable } from "../../workspace/state-folder/state-folder.js";
+import { forReading } from "../../workspace/workspace.js";
 import { agreeToValues } from "../output/agreement.js";
 import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
@@ -62,7 +62,7 @@ export async function plan({
     onWait: waitPrinter(machine),
   };
   if (options.run.archive !== undefined) {
-    const { checkCopies } = await import("../../job/workspace/outputs-place.js");
+    const { checkCopies } = await import("../../workspace/outputs-place.js");
     await checkCopies(options.run, machine.env);
   }
   let exit: ExitName = "done";

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { noRunsText, refuseLost } from "../../job/workspace/history.js";
-import { historyOf } from "../../job/workspace/status.js";
-import { workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import type { ReportFlags } from "../../options/setup.js";
 import { runsReportJson, runsReportText } from "../../report/runs-report.js";
 import { dueKey, dueOf } from "../../schedule/due-runs.js";
 import { flagOf } from "../../schedule/scheduled-run.js";
 import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
-import type { ReportFlags } from "../flags/setup.js";
+import { noRunsText, refuseLost } from "../../workspace/history.js";
+import { historyOf } from "../../workspace/status.js";
+import { workspaceExists } from "../../workspace/workspace.js";
 import { print } from "../output/print.js";
 import { schedulesFile } from "../settings/brought.js";
 import { elsewhere, workspaceOf } from "../settings/workspace.js";

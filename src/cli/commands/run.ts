@@ -1,11 +1,11 @@
 import { dirname, resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
-import { sharedFolderOf } from "../../job/workspace/workspace.js";
+import { manifestPath, sheetFlagsOf, sheetOptions } from "../../options/manifest.js";
+import { type RunFlags, runOptions } from "../../options/run.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
 import { shellWord } from "../../text/shell.js";
-import { manifestPath, sheetFlagsOf, sheetOptions } from "../flags/manifest.js";
-import { type RunFlags, runOptions } from "../flags/run.js";
+import { sharedFolderOf } from "../../workspace/workspace.js";
 import { agreeToValues } from "../output/agreement.js";
 import { askConsent } from "../output/consent.js";
 import { followed } from "../output/follow.js";

@@ -1,10 +1,10 @@
 import { EarlyExit } from "../../core/exit.js";
-import { noRunsText, refuseLost } from "../../job/workspace/history.js";
-import { historyOf, statusOf } from "../../job/workspace/status.js";
-import { type Workspace, workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import type { StatusFlags } from "../../options/setup.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
-import type { StatusFlags } from "../flags/setup.js";
+import { noRunsText, refuseLost } from "../../workspace/history.js";
+import { historyOf, statusOf } from "../../workspace/status.js";
+import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
 import { print } from "../output/print.js";
 import { elsewhere, flagsTo, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";

@@ -1,12 +1,12 @@
 import type { ExitName } from "../../core/exit.js";
-import { repair } from "../../job/archive/repair.js";
-import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../job/archive/verify.js";
-import { lockOwnerOf } from "../../job/workspace/lock.js";
 import type { Machine } from "../../machine.js";
+import type { VerifyFlags } from "../../options/archive.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
 import { shellWord } from "../../text/shell.js";
-import type { VerifyFlags } from "../flags/archive.js";
+import { repair } from "../../upkeep/archive/repair.js";
+import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../upkeep/archive/verify.js";
+import { lockOwnerOf } from "../../workspace/lock.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";

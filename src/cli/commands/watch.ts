@@ -1,9 +1,9 @@
 import { EarlyExit } from "../../core/exit.js";
-import { outputsPlace } from "../../job/workspace/outputs-place.js";
-import { openNews } from "../../job/workspace/state.js";
-import { watchRun } from "../../job/workspace/watched-run.js";
-import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { outputsPlace } from "../../workspace/outputs-place.js";
+import { openNews } from "../../workspace/state.js";
+import { watchRun } from "../../workspace/watched-run.js";
+import type { Workspace } from "../../workspace/workspace.js";
 import { openDisplay } from "../output/open-display.js";
 
 const watchMs = 1_000;

@@ -1,9 +1,9 @@
 import { fingerprint } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { terminalText } from "../../text/terminal.js";
 import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed, useKey } from "../../trust/trust.js";
+import type { Workspace } from "../../workspace/workspace.js";
 import { addressToAgree, type ServiceSettings, serviceSettings } from "../settings/env.js";
 import { confirmed } from "./question.js";
 

@@ -1,8 +1,8 @@
 import type { Reason } from "../../core/reason.js";
-import type { Opened } from "../../job/workspace/state.js";
 import type { OutputStream } from "../../machine.js";
 import type { Progress } from "../../run/loop.js";
 import type { NewsReader } from "../../store/workspace/news.js";
+import type { Opened } from "../../workspace/state.js";
 
 /**
  * Progress on stderr: on a terminal a view that is redrawn, elsewhere a line when something has changed. Updates may come

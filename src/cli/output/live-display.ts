@@ -1,5 +1,4 @@
 import { Writable } from "node:stream";
-import type { Opened } from "../../job/workspace/state.js";
 import type { Machine, OutputStream } from "../../machine.js";
 import { liveView } from "../../report/live-view.js";
 import { reasonText } from "../../report/progress.js";
@@ -7,6 +6,7 @@ import type { Progress } from "../../run/loop.js";
 import type { News, NewsReader } from "../../store/workspace/news.js";
 import { terminalStyle } from "../../text/table.js";
 import { cutToWidth, terminalText } from "../../text/terminal.js";
+import type { Opened } from "../../workspace/state.js";
 import type { Display, DisplayedRun } from "./display.js";
 import type { LiveRegion } from "./live-region.js";
 

@@ -1,9 +1,9 @@
-import { writeGallery } from "../../job/archive/gallery.js";
-import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { galleryPage } from "../../report/gallery/document.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { Progress } from "../../run/loop.js";
+import { writeGallery } from "../../upkeep/archive/gallery.js";
+import type { Workspace } from "../../workspace/workspace.js";
 
 /** Writes the gallery of a run's job during the run and at its end. Never throws, because the run matters more. */
 export interface LiveGallery {

@@ -2,13 +2,13 @@ import { hostname } from "node:os";
 import type { ExitName } from "../../core/exit.js";
 import type { Reason, ReasonKind } from "../../core/reason.js";
 import type { RunSummary } from "../../job/run/closing.js";
-import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import type { Notification, Origin } from "../../notify/facts.js";
 import type { Target } from "../../notify/target.js";
+import type { CarryFlags } from "../../options/shared.js";
 import { reasonText } from "../../report/progress.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
-import type { CarryFlags } from "../flags/shared.js";
+import type { Workspace } from "../../workspace/workspace.js";
 
 /** Sends the notifications of a run to every `--notify` and `--notify-command`. Never throws. */
 export interface Notifier {

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runValues } from "../../job/run/run-values.js";
-import { withStore } from "../../job/workspace/state.js";
-import { type Workspace, workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { runFlags } from "../../options/run.js";
 import { readSchedules, type Schedule } from "../../store/schedules.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, scheduleSetting } from "../../trust/trust.js";
-import { runFlags } from "../flags/run.js";
+import { withStore } from "../../workspace/state.js";
+import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
 import { configFiles, folderValues } from "./settings.js";
 
 /** Everything of a workspace's own files that does something outward, whether or not the user has agreed to it. */

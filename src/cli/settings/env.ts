@@ -3,13 +3,13 @@ import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { fingerprint, isKeyForm, sandboxKey } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import { checkedAddress } from "../../job/workspace/connection.js";
-import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import type { Configured, ServiceSetting } from "../../options/shared.js";
 import { shellWord } from "../../text/shell.js";
 import { leaves } from "../../text/within.js";
 import { type FolderValue, isUsedAt, notAgreed, otherAddresses } from "../../trust/trust.js";
-import type { Configured, ServiceSetting } from "../flags/shared.js";
+import { checkedAddress } from "../../workspace/connection.js";
+import type { Workspace } from "../../workspace/workspace.js";
 import { settingsText, workspaceConfig } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
 

@@ -2,6 +2,10 @@ import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
+import type { FlagSet } from "../../options/definition.js";
+import { manifestFlags } from "../../options/manifest.js";
+import { type RunFlags, runFlags } from "../../options/run.js";
+import { serviceFlags } from "../../options/shared.js";
 import type { Plan } from "../../plan/plan.js";
 import { DamagedPlan, driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../plan/saved-plan.js";
 import { SavedItems } from "../../store/saved-items.js";
@@ -11,10 +15,6 @@ import { jsonPieces } from "../../text/pieces.js";
 import { terminalText } from "../../text/terminal.js";
 import { agree, type FolderValue } from "../../trust/trust.js";
 import { writeWhole } from "../../whole-file.js";
-import type { FlagSet } from "../flags/definition.js";
-import { manifestFlags } from "../flags/manifest.js";
-import { type RunFlags, runFlags } from "../flags/run.js";
-import { serviceFlags } from "../flags/shared.js";
 import type { ConfigFile } from "./config-file.js";
 import { fileTrouble } from "./file-trouble.js";
 import {

@@ -1,6 +1,10 @@
 import { dirname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { commandVariables } from "../../notify/command-variables.js";
+import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../../options/definition.js";
+import { type RunFlags, runFlags } from "../../options/run.js";
+import type { Configured } from "../../options/shared.js";
+import { FlagError } from "../../options/values.js";
 import { shownValue } from "../../schedule/shown-value.js";
 import { ownVariables } from "../../shell.js";
 import type { Flag } from "../../store/schedules.js";
@@ -9,10 +13,6 @@ import { fromHome } from "../../text/home.js";
 import { leavesReally } from "../../text/inside.js";
 import { nearest } from "../../text/nearest.js";
 import type { FolderValue } from "../../trust/trust.js";
-import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../flags/definition.js";
-import { type RunFlags, runFlags } from "../flags/run.js";
-import type { Configured } from "../flags/shared.js";
-import { FlagError } from "../flags/values.js";
 import { type ConfigFile, readConfig, userConfig, workspaceConfig } from "./config-file.js";
 
 /**

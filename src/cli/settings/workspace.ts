@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { defined } from "../../core/defined.js";
 import { EarlyExit } from "../../core/exit.js";
-import { placeWorkspace } from "../../job/state-folder/state-folder.js";
-import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { whyNoManifest } from "../../manifest/formats/bytes.js";
+import { manifestPath } from "../../options/manifest.js";
 import { shownPath } from "../../report/problem-text.js";
 import { shellWord } from "../../text/shell.js";
-import { manifestPath } from "../flags/manifest.js";
+import { placeWorkspace } from "../../workspace/state-folder/state-folder.js";
+import { findWorkspace, type Workspace } from "../../workspace/workspace.js";
 
 /** Flags that say where the workspace is. */
 export interface PlaceFlags {

@@ -10,7 +10,7 @@ import type { RecordedDecision } from "../../run/receipts/receipt-lines.js";
 import { count } from "../../text/amounts.js";
 import { someOf } from "../../text/reasons.js";
 import { terminalText } from "../../text/terminal.js";
-import { resumeCommand } from "../workspace/find-run.js";
+import { resumeCommand } from "../../workspace/find-run.js";
 import { mustBeAsked } from "./decide.js";
 import type { Facts } from "./facts.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";

@@ -10,7 +10,7 @@ import {
 import type { Changes, Run, Store, TransactionPart } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
-import { resumeCommand } from "../workspace/find-run.js";
+import { resumeCommand } from "../../workspace/find-run.js";
 import { type AppliedOrder, applyRunOrder, checkedOrder, leaveOpen } from "./apply.js";
 import { type Facts, OrderFacts, type ServiceLookup } from "./facts.js";
 

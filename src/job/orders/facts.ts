@@ -5,7 +5,7 @@ import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/or
 import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import type { Session } from "../../run/ports.js";
 import { claimantOf } from "../../run/waiting.js";
-import type { OpenAccount } from "../workspace/account.js";
+import type { OpenAccount } from "../../workspace/account.js";
 
 /** Whether the service must be asked before an order can be applied. */
 export function needsFacts(order: ItemOrder): boolean {

@@ -7,7 +7,7 @@ import { normalText, priceGroup, shortId } from "../../core/identity.js";
 import { inCredits } from "../../core/money.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
-import { indexFiles } from "../workspace/history.js";
+import { indexFiles } from "../../workspace/history.js";
 import { paidStates } from "./other-jobs.js";
 import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";

@@ -7,9 +7,9 @@ import { dayMs } from "../../core/quota/quota.js";
 import { beginningOf } from "../../run/conclude.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
-import type { OpenAccount } from "../workspace/account.js";
-import { hasId } from "../workspace/identity.js";
-import { markerName } from "../workspace/workspace.js";
+import type { OpenAccount } from "../../workspace/account.js";
+import { hasId } from "../../workspace/identity.js";
+import { markerName } from "../../workspace/workspace.js";
 import type { KnownItems, PaymentSource, Question } from "./question.js";
 import { restKeys } from "./rest-keys.js";
 

@@ -2,7 +2,7 @@ import type { ReconcileSettings } from "../../core/charges/readings.js";
 import { inCredits } from "../../core/money.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { localTime } from "../../text/times.js";
-import type { OpenAccount } from "../workspace/account.js";
+import type { OpenAccount } from "../../workspace/account.js";
 import type { EditionChoice } from "./job-of.js";
 
 /**

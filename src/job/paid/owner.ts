@@ -3,7 +3,7 @@ import type { Run } from "../../core/ports/store.js";
 import type { Finding } from "../../plan/plan.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
-import { resumeCommand } from "../workspace/find-run.js";
+import { resumeCommand } from "../../workspace/find-run.js";
 import { paidStates } from "./other-jobs.js";
 import type { Who } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";

@@ -1,7 +1,7 @@
 import { itemKeys } from "../../core/identity.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { contentsOf } from "../../plan/items.js";
-import type { OpenAccount } from "../workspace/account.js";
+import type { OpenAccount } from "../../workspace/account.js";
 
 /**
  * The keys that the items that a run has still to buy would have under another catalogue. A run that is continued reads no

@@ -12,11 +12,11 @@ import { type Stop, stopTable } from "../../core/stop.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import type { Gate } from "../../run/gate/gate.js";
 import { count } from "../../text/amounts.js";
-import type { BlockedReason } from "../workspace/blocked.js";
-import type { WaitingItem } from "../workspace/evidence.js";
-import type { WorkspaceSession } from "../workspace/open.js";
-import type { SpentIn } from "../workspace/spent.js";
-import type { ItemFailure } from "../workspace/status.js";
+import type { BlockedReason } from "../../workspace/blocked.js";
+import type { WaitingItem } from "../../workspace/evidence.js";
+import type { WorkspaceSession } from "../../workspace/open.js";
+import type { SpentIn } from "../../workspace/spent.js";
+import type { ItemFailure } from "../../workspace/status.js";
 
 export interface Execution {
   run: Run;

@@ -10,8 +10,8 @@ import type { Stop, StopKind } from "../../core/stop.js";
 import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
 import { isoOrNull } from "../../text/times.js";
-import { outputsPlace } from "../workspace/outputs-place.js";
-import { type Opened, openSteps, type StatePlace } from "../workspace/state.js";
+import { outputsPlace } from "../../workspace/outputs-place.js";
+import { type Opened, openSteps, type StatePlace } from "../../workspace/state.js";
 import type { RunSummary } from "./closing.js";
 
 /**

@@ -19,11 +19,11 @@ import { openSession, type RunPorts, type RunSettings, type Session } from "../.
 import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { wayOut } from "../../store/open.js";
+import type { WorkspaceLock } from "../../workspace/lock.js";
+import { endRefused } from "../../workspace/open.js";
+import { bucketNamed } from "../../workspace/outputs-place.js";
+import { loggedWorkspace } from "../../workspace/state.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
-import type { WorkspaceLock } from "../workspace/lock.js";
-import { endRefused } from "../workspace/open.js";
-import { bucketNamed } from "../workspace/outputs-place.js";
-import { loggedWorkspace } from "../workspace/state.js";
 import { closeRun, type Execution } from "./closing.js";
 import { type Outputs, type OutputsOptions, openOutputs } from "./outputs.js";
 import { agreeToRun } from "./run-values.js";

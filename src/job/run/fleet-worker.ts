@@ -14,11 +14,11 @@ import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { DatabaseAddress } from "../../store/postgres/address.js";
 import type { Environment } from "../../text/environment.js";
-import { checkedProxies } from "../workspace/connection.js";
-import { lockOwnerOf } from "../workspace/lock.js";
-import { bucketNamed } from "../workspace/outputs-place.js";
-import { withStore } from "../workspace/state.js";
-import type { Workspace } from "../workspace/workspace.js";
+import { checkedProxies } from "../../workspace/connection.js";
+import { lockOwnerOf } from "../../workspace/lock.js";
+import { bucketNamed } from "../../workspace/outputs-place.js";
+import { withStore } from "../../workspace/state.js";
+import type { Workspace } from "../../workspace/workspace.js";
 
 export interface WorkerJob {
   workspace: Workspace;

@@ -19,9 +19,9 @@ import { openQueue, queueMissing } from "../../fleet/queue.js";
 import { Worker } from "../../fleet/worker.js";
 import { ownVersion } from "../../package-file.js";
 import type { Environment } from "../../text/environment.js";
-import type { WorkspaceSession } from "../workspace/open.js";
-import { asUsage, openCopies } from "../workspace/outputs-place.js";
-import type { Workspace } from "../workspace/workspace.js";
+import type { WorkspaceSession } from "../../workspace/open.js";
+import { asUsage, openCopies } from "../../workspace/outputs-place.js";
+import type { Workspace } from "../../workspace/workspace.js";
 
 export interface OutputsOptions {
   opened: WorkspaceSession;

@@ -9,11 +9,11 @@ import type { Plan } from "../../plan/plan.js";
 import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
 import type { Environment } from "../../text/environment.js";
+import { openAccount, type ServiceConnection } from "../../workspace/account.js";
+import { refuseForgotten, refuseOutdated } from "../../workspace/history.js";
+import { openStore } from "../../workspace/state.js";
+import { type Workspace, workspaceExists } from "../../workspace/workspace.js";
 import type { AgreeToForeignUse } from "../paid/foreign-use.js";
-import { openAccount, type ServiceConnection } from "../workspace/account.js";
-import { refuseForgotten, refuseOutdated } from "../workspace/history.js";
-import { openStore } from "../workspace/state.js";
-import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { type PrepareOptions, prepare, publishProblem, type SheetOptions } from "./prepare.js";
 
 export interface PlanJobOptions extends SheetOptions {

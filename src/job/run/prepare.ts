@@ -32,15 +32,15 @@ import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";
 import { shellWord } from "../../text/shell.js";
 import { type FolderValue, notAgreed, unagreed } from "../../trust/trust.js";
+import type { OpenAccount } from "../../workspace/account.js";
+import { lostPicksText, picksToReplace } from "../../workspace/lost-picks.js";
+import type { Workspace } from "../../workspace/workspace.js";
 import { paidAlready } from "../paid/already.js";
 import { type AgreeToForeignUse, foreignUse, mayBeBoughtByCopy } from "../paid/foreign-use.js";
 import { type EditionChoice, editionOf, guessJob, knownJob } from "../paid/job-of.js";
 import { isOwn, unfinishedOf } from "../paid/owner.js";
 import { PlannedKeys } from "../paid/planned-keys.js";
 import type { Question } from "../paid/question.js";
-import type { OpenAccount } from "../workspace/account.js";
-import { lostPicksText, picksToReplace } from "../workspace/lost-picks.js";
-import type { Workspace } from "../workspace/workspace.js";
 import { checkPublish } from "./publish-check.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 

@@ -3,7 +3,7 @@ import { BucketError, bucketTarget } from "../../bucket/bucket.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { PublishPlace } from "../../publish/publisher.js";
 import type { Environment } from "../../text/environment.js";
-import { bucketNamed } from "../workspace/outputs-place.js";
+import { bucketNamed } from "../../workspace/outputs-place.js";
 
 /**
  * Checks that the bucket for local inputs can be reached, before anything is spent on a run that needs it. An address is read

@@ -26,19 +26,19 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
-import { submitAgain } from "../orders/apply.js";
-import type { AgreeToForeignUse } from "../paid/foreign-use.js";
-import type { ServiceConnection } from "../workspace/account.js";
-import { whoIsHere } from "../workspace/lock.js";
-import { lostPicksText } from "../workspace/lost-picks.js";
+import type { ServiceConnection } from "../../workspace/account.js";
+import { whoIsHere } from "../../workspace/lock.js";
+import { lostPicksText } from "../../workspace/lost-picks.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
   type WorkspaceSession,
   type WorkspaceSessionOptions,
-} from "../workspace/open.js";
-import { checkCopies } from "../workspace/outputs-place.js";
-import type { Workspace } from "../workspace/workspace.js";
+} from "../../workspace/open.js";
+import { checkCopies } from "../../workspace/outputs-place.js";
+import type { Workspace } from "../../workspace/workspace.js";
+import { submitAgain } from "../orders/apply.js";
+import type { AgreeToForeignUse } from "../paid/foreign-use.js";
 import type { Execution } from "./closing.js";
 import { execute } from "./execute.js";
 import { mustHaveWorkers } from "./outputs.js";

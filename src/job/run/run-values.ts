@@ -2,8 +2,8 @@ import { resolve } from "node:path";
 import type { Run } from "../../core/ports/store.js";
 import { leavesReally } from "../../text/inside.js";
 import { agree, type FolderValue, notAgreed, shownFolderValue, unagreed } from "../../trust/trust.js";
-import { readIdentity } from "../workspace/identity.js";
-import type { Workspace } from "../workspace/workspace.js";
+import { readIdentity } from "../../workspace/identity.js";
+import type { Workspace } from "../../workspace/workspace.js";
 
 /**
  * What a run on record does outside of its workspace: a received state could send files to somebody's bucket, or read and

@@ -7,7 +7,7 @@ import type { Store } from "../../core/ports/store.js";
 import { dayOf } from "../../core/quota/quota.js";
 import type { SpendingCaps } from "../../plan/plan.js";
 import { nearest } from "../../text/nearest.js";
-import type { OpenAccount } from "../workspace/account.js";
+import type { OpenAccount } from "../../workspace/account.js";
 
 /** What a run may spend, as its flags say. */
 export type SpendingOptions = Pick<RunOptions, "maxCredits" | "modelCaps" | "keepCredits" | "dailyCredits">;

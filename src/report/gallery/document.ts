@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { html, raw } from "hono/html";
-import type { GalleryPage } from "../../job/archive/gallery.js";
 import { packageFile } from "../../package-file.js";
+import type { GalleryPage } from "../../upkeep/archive/gallery.js";
 import { galleryStyle } from "./style.js";
 
 /**

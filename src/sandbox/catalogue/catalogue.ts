@@ -1,4 +1,4 @@
-import { familiarParam } from "./familiar-params.js";
+import { select } from "../../service/models/model.js";
 import {
   aspectRatio,
   audioFormat,
@@ -6,7 +6,6 @@ import {
   motion,
   type SandboxModel,
   seed,
-  select,
   soundtrack,
   style,
   videoRatio,
@@ -217,12 +216,3 @@ const audioModels: readonly SandboxModel[] = [
 
 /** Every model of the sandbox, in the order in which they are listed. */
 export const catalogue: readonly SandboxModel[] = [...imageModels, ...videoModels, ...audioModels];
-
-/** The extension of a model's output files for these (complete) params. */
-export function outputExtension(model: SandboxModel, params: Readonly<Record<string, string>>): string {
-  const format = familiarParam(params, "output_format");
-  if (model.category === "video") return "mp4";
-  if (model.category === "audio") return format === "wav" ? "wav" : "mp3";
-  if (format === "jpeg") return "jpg";
-  return format === "webp" ? "webp" : "png";
-}

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { type InputType, inputTypes } from "../../api/inputs.js";
 import { type Category, categories } from "../../api/records.js";
+import type { SelectParameter } from "../../service/models/model.js";
 import { readJson } from "./json-file.js";
-import type { Maker, SandboxModel, SelectParameter } from "./model.js";
+import type { Maker, SandboxModel } from "./model.js";
 
 /**
  * The models of a real service, saved as its model list, for the sandbox to play: their keys, inputs, parameters and

@@ -1,5 +1,4 @@
-import type { InputType } from "../../api/inputs.js";
-import type { Category } from "../../api/records.js";
+import { type ServiceModel, select } from "../../service/models/model.js";
 
 /** The maker of a model's outputs; media workers have one maker per name. */
 export type Maker =
@@ -14,52 +13,11 @@ export type Maker =
   | "extend"
   | "perform";
 
-export interface SandboxModel {
-  key: string;
-  name: string;
-  category: Category;
-  inputType: InputType;
-  /** Base cost of one generation in credits. */
-  credits: number;
-  parameters: readonly SelectParameter[];
-  /** How long a task takes: between these, evenly spread. */
-  taskMs: { min: number; max: number };
+/** A model of the sandbox: what the service lists of it, and who makes its outputs. */
+export interface SandboxModel extends ServiceModel {
   maker: Maker;
   /** The longer side (px) of the pictures and films that it makes, instead of the usual ones. */
   longSide?: number;
-}
-
-/**
- * A parameter of a model. Our own are all of the one type that the service's page shows; those of a model file may be
- * of others.
- */
-export interface SelectParameter {
-  key: string;
-  label: string;
-  type: string;
-  /** The allowed values; empty if every value is allowed. */
-  options: { value: string; label: string }[];
-  /** The default; empty if the model decides. */
-  default: string;
-}
-
-/** A select parameter. The first option is the default unless another is named; an option is its value, or its value and label. */
-export function select(
-  key: string,
-  label: string,
-  options: readonly (string | readonly [value: string, label: string])[],
-  preset?: string,
-): SelectParameter {
-  const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
-  const first = pairs[0];
-  if (!first) throw new Error(`parameter ${key} has no options`);
-  return {
-    key,
-    label,
-    type: "select",
-    options: pairs.map(([value, text]) => ({ value, label: text })),
-    default: preset ?? first[0],
-  };
 }
 
 export const aspectRatio = select("aspect_ratio", "Aspect ratio", [

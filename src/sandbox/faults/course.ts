@@ -1,5 +1,5 @@
-import type { WorldFault } from "../answers/answers.js";
-import type { SandboxReply } from "../answers/reply.js";
+import type { WorldFault } from "../../service/answers/answers.js";
+import type { ServiceReply } from "../../service/answers/reply.js";
 import type { RequestFault } from "./fault.js";
 
 /** What happens to one request under its fault. Times are milliseconds. */
@@ -11,9 +11,9 @@ export interface Course {
   /** How long the answer waits before it is sent; null when the caller gets none, because the connection breaks. */
   repliesMs: number | null;
   /** The answer sent instead of the service's, whether or not the request arrives. */
-  instead?: SandboxReply;
+  instead?: ServiceReply;
   /** What the service's answer has become when it is sent. */
-  spoil: (reply: SandboxReply) => SandboxReply;
+  spoil: (reply: ServiceReply) => ServiceReply;
   /** Whether the connection breaks in the middle of the body. */
   cut: boolean;
   /** How fast the body comes; null is at once. */
@@ -62,7 +62,7 @@ const statusTexts: Readonly<Record<number, string>> = {
   504: "Gateway Time-out",
 };
 
-function errorPage(status: number, body: "html" | "empty"): SandboxReply {
+function errorPage(status: number, body: "html" | "empty"): ServiceReply {
   if (body === "empty") return { status, headers: {}, body: "" };
   const title = `${status} ${statusTexts[status] ?? "Server Error"}`;
   return {

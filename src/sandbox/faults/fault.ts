@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { FileAnswer } from "../answers/reply.js";
+import type { FileAnswer } from "../../service/answers/reply.js";
+import { type FileSending, shareOf } from "../../service/http/http.js";
 
 /**
  * Everything that can be made to go wrong. A fault says what happens, never how it is done: a socket and a
@@ -93,22 +94,31 @@ export function spoiledFile(file: FileAnswer, fault: DownloadFault | null): File
       return { ...file, etag: `"${file.etag.replaceAll('"', "")}-again"` };
     case "download-truncated":
       return fault.pretends
-        ? { ...file, bytes: file.bytes.subarray(0, keptOf(file.bytes, fault.keep)) }
+        ? { ...file, bytes: file.bytes.subarray(0, shareOf(file.bytes, fault.keep)) }
         : file;
     default:
       return file;
   }
 }
 
-/** How many bytes a share of a body is; never all of it. */
-export function keptOf(bytes: Uint8Array, share: number): number {
-  return Math.min(Math.floor(bytes.byteLength * share), Math.max(0, bytes.byteLength - 1));
+/** How a file is sent under a download's fault. */
+export function sendingUnder(fault: DownloadFault | null): FileSending {
+  switch (fault?.kind) {
+    case "download-ignores-range":
+      return { ignoresRange: true };
+    case "download-truncated":
+      return fault.pretends ? {} : { breaksAt: fault.keep };
+    case "download-stalled":
+      return { stalls: { at: fault.keep, ms: fault.forMs } };
+    default:
+      return {};
+  }
 }
 
 /** A copy with sixteen bytes turned over. */
 function corrupted(bytes: Uint8Array, at: number): Uint8Array {
   const copy = new Uint8Array(bytes);
-  const first = Math.min(keptOf(bytes, at), Math.max(0, bytes.byteLength - 16));
+  const first = Math.min(shareOf(bytes, at), Math.max(0, bytes.byteLength - 16));
   for (let index = first; index < Math.min(first + 16, copy.length); index++)
     copy[index] = ~(copy[index] ?? 0);
   return copy;

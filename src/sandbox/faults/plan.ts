@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { switches } from "../../service/state/switches.js";
 import { readJson } from "../catalogue/json-file.js";
-import { switches } from "../state/switches.js";
 import { type Fault, fault } from "./fault.js";
 
 /** What a fault can happen to: a request of one endpoint, or the download of an output. */

@@ -1,7 +1,7 @@
 import type { PlanName } from "../../../src/api/plans.js";
-import { admit } from "../../../src/sandbox/limiter/admit.js";
-import type { AccountRecord, Change, RequestWindow, TokenBucket } from "../../../src/sandbox/state/state.js";
-import { allSwitches, type Switches, type SwitchSettings } from "../../../src/sandbox/state/switches.js";
+import { admit } from "../../../src/service/limiter/admit.js";
+import type { AccountRecord, Change, RequestWindow, TokenBucket } from "../../../src/service/state/state.js";
+import { allSwitches, type Switches, type SwitchSettings } from "../../../src/service/state/switches.js";
 import { Ledger } from "../../sim/ledger.js";
 
 /** The sandbox's limiters, each as a service may have it. */

@@ -10,11 +10,11 @@ import { answerText, generateOutcome, servedAt, taskOutcome } from "../../../src
 import { retryAfterMs } from "../../../src/core/again.js";
 import { EarlyExit } from "../../../src/core/exit.js";
 import type { Reply } from "../../../src/core/ports/send.js";
-import { usableModels } from "../../../src/job/workspace/account.js";
-import { checkedAddress } from "../../../src/job/workspace/connection.js";
 import { silentLog } from "../../../src/library/service.js";
 import { conclusionOf } from "../../../src/run/conclude.js";
 import { answerLine, conclusionIn, lineIn } from "../../../src/run/receipts/receipt-lines.js";
+import { usableModels } from "../../../src/workspace/account.js";
+import { checkedAddress } from "../../../src/workspace/connection.js";
 import { me, models, planOf } from "../../plan/account.js";
 import type { Outcome, Parser } from "../cases.js";
 

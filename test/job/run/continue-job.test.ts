@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { continueJob } from "../../../src/job/run/continue-job.js";
 import type { JobOptions } from "../../../src/job/run/run-job.js";
 import { agreeToRun } from "../../../src/job/run/run-values.js";
-import { unfinishedRun } from "../../../src/job/workspace/find-run.js";
 import { takeLock } from "../../../src/store/lock.js";
+import { unfinishedRun } from "../../../src/workspace/find-run.js";
 import { newItem, runStart } from "../../store/item-fixture.js";
-import { type ArchivedPlace, archivedPlace, quietJob } from "../archived-place.js";
+import { type ArchivedPlace, archivedPlace, quietJob } from "../../upkeep/archived-place.js";
 
 let place: ArchivedPlace;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { allRows, type Plan } from "../../../src/plan/plan.js";
 import { openSqlite, type Sqlite } from "../../../src/sqlite.js";
 import { media } from "../../archive/media.js";
 import { newItem } from "../../store/item-fixture.js";
-import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
+import { type ArchivedPlace, archivedPlace } from "../../upkeep/archived-place.js";
 
 let place: ArchivedPlace;
 let db: Sqlite;

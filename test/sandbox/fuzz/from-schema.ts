@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Schema } from "../../../src/sandbox/reference/schemas.js";
+import type { Schema } from "../../../src/service/reference/schemas.js";
 import { anyCharacter } from "../../any-character.js";
 
 /**

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { endpoints } from "../../../src/api/endpoints.js";
 import { catalogue } from "../../../src/sandbox/catalogue/catalogue.js";
-import { operations } from "../../../src/sandbox/reference/openapi.js";
-import { componentSchemas } from "../../../src/sandbox/reference/schemas.js";
+import { operations } from "../../../src/service/reference/openapi.js";
+import { componentSchemas } from "../../../src/service/reference/schemas.js";
 import type { Call } from "../suite/subject.js";
 import { fromSchema, text } from "./from-schema.js";
 

@@ -1,4 +1,4 @@
-import type { SqliteState } from "../../../src/sandbox/state/sqlite-state.js";
+import type { SqliteState } from "../../../src/service/state/sqlite-state.js";
 
 /** One request of the suite. The body is sent as it is. */
 export interface Call {

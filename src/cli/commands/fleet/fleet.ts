@@ -1,6 +1,6 @@
 import { fleetOf, rebuildQueue } from "../../../job/run/fleet-worker.js";
+import type { WorkspaceFlags } from "../../../options/shared.js";
 import { fleetJson, fleetText } from "../../../report/fleet.js";
-import type { WorkspaceFlags } from "../../flags/shared.js";
 import { print } from "../../output/print.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";

@@ -1,10 +1,10 @@
 import { basename, dirname, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
-import { migrateToFiles, migrateToServer } from "../../../job/state-folder/migrate.js";
-import { findWorkspace, type Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
+import type { MigrateFlags } from "../../../options/fleet.js";
 import { count } from "../../../text/amounts.js";
-import type { MigrateFlags } from "../../flags/fleet.js";
+import { migrateToFiles, migrateToServer } from "../../../workspace/state-folder/migrate.js";
+import { findWorkspace, type Workspace } from "../../../workspace/workspace.js";
 import { print } from "../../output/print.js";
 import type { Call } from "../call.js";
 

@@ -1,11 +1,11 @@
 import { relative } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
-import { type Pruning, pruneWorkspace } from "../../../job/archive/prune.js";
+import type { PruneFlags } from "../../../options/archive.js";
 import { count, fileSize } from "../../../text/amounts.js";
 import { type Cell, type TerminalStyle, table } from "../../../text/table.js";
 import { terminalText } from "../../../text/terminal.js";
 import { localTime } from "../../../text/times.js";
-import type { PruneFlags } from "../../flags/archive.js";
+import { type Pruning, pruneWorkspace } from "../../../upkeep/archive/prune.js";
 import { agreeToValues } from "../../output/agreement.js";
 import { openDisplay } from "../../output/open-display.js";
 import { print } from "../../output/print.js";

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
+import type { SandboxAccountFlags, SandboxKeyFlags, StateFlags } from "../../../options/sandbox.js";
 import {
   type AccountChange,
   AdminProblem,
@@ -11,12 +12,11 @@ import {
   findAccount,
   listAccounts,
   openDesk,
-} from "../../../sandbox/admin/accounts.js";
-import { createKey, type KeyListing, listKeys, revokeKey } from "../../../sandbox/admin/keys.js";
-import type { AccountRecord } from "../../../sandbox/state/state.js";
-import { fromMicro } from "../../../sandbox/state/state.js";
+} from "../../../service/admin/accounts.js";
+import { createKey, type KeyListing, listKeys, revokeKey } from "../../../service/admin/keys.js";
+import type { AccountRecord } from "../../../service/state/state.js";
+import { fromMicro } from "../../../service/state/state.js";
 import { labelled, type TerminalStyle, table } from "../../../text/table.js";
-import type { SandboxAccountFlags, SandboxKeyFlags, StateFlags } from "../../flags/sandbox.js";
 import { print } from "../../output/print.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";

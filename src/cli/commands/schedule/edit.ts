@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
+import { nameOf } from "../../../options/definition.js";
+import type { RunFlags } from "../../../options/run.js";
+import type { ScheduleEditFlags, ScheduleFlags } from "../../../options/schedule.js";
 import { localText, nextDue } from "../../../schedule/due.js";
 import { flagOf } from "../../../schedule/scheduled-run.js";
 import { listedSchedule } from "../../../schedule/upcoming.js";
 import type { Flag, Schedule, ScheduleChange } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
 import { agree } from "../../../trust/trust.js";
-import { nameOf } from "../../flags/definition.js";
-import type { RunFlags } from "../../flags/run.js";
-import type { ScheduleEditFlags, ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { scheduleValue } from "../../settings/brought.js";
 import { configFiles, runAttribute, runFlagsOf } from "../../settings/settings.js";

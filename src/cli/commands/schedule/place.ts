@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
-import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
+import type { ScheduleFlags } from "../../../options/schedule.js";
 import { endNote, flagOf } from "../../../schedule/scheduled-run.js";
 import { takeLock } from "../../../store/lock.js";
 import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
 import { notAgreed } from "../../../trust/trust.js";
-import type { ScheduleFlags } from "../../flags/schedule.js";
+import type { Workspace } from "../../../workspace/workspace.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";

@@ -1,8 +1,8 @@
+import type { ScheduleRunFlags } from "../../../options/schedule.js";
 import { launchScheduledRun } from "../../../schedule/launch.js";
 import { endJson, endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
 import { byHand } from "../../../store/schedules.js";
 import { shellWord } from "../../../text/shell.js";
-import type { ScheduleRunFlags } from "../../flags/schedule.js";
 import { agreeToValues } from "../../output/agreement.js";
 import { print } from "../../output/print.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";

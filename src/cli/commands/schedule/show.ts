@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
-import { historyOf } from "../../../job/workspace/status.js";
-import { type Workspace, workspaceExists } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
+import type { ScheduleFlags } from "../../../options/schedule.js";
 import { localText } from "../../../schedule/due.js";
 import { withRunResults } from "../../../schedule/due-runs.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
@@ -17,7 +16,8 @@ import {
 import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
 import type { TerminalStyle } from "../../../text/table.js";
 import { disagree, scheduleSetting, shownFolderValue } from "../../../trust/trust.js";
-import type { ScheduleFlags } from "../../flags/schedule.js";
+import { historyOf } from "../../../workspace/status.js";
+import { type Workspace, workspaceExists } from "../../../workspace/workspace.js";
 import { print } from "../../output/print.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { workspaceConfig } from "../../settings/config-file.js";

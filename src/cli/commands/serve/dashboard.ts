@@ -1,6 +1,6 @@
 import { serveDashboard } from "../../../dashboard/serve.js";
 import { launchIn } from "../../../launch.js";
-import type { DashboardFlags } from "../../flags/serve.js";
+import type { DashboardFlags } from "../../../options/serve.js";
 import { print } from "../../output/print.js";
 import { schedulesFile } from "../../settings/brought.js";
 import { withDatabase, workspaceToChange, workspaceToServe } from "../../settings/workspace.js";

@@ -2,8 +2,8 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { launchIn } from "../../../launch.js";
 import { boundedLines, tooLongAnswer } from "../../../mcp/bounded-lines.js";
 import { agentServer } from "../../../mcp/server.js";
+import type { McpFlags } from "../../../options/serve.js";
 import { ownVersion } from "../../../package-file.js";
-import type { McpFlags } from "../../flags/serve.js";
 import { withDatabase, workspaceToServe } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 

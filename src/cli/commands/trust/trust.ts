@@ -1,9 +1,10 @@
 import { dirname, resolve } from "node:path";
 import { fingerprint } from "../../../api/key.js";
 import { EarlyExit } from "../../../core/exit.js";
-import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { openSource } from "../../../manifest/read.js";
+import { manifestPath } from "../../../options/manifest.js";
+import type { TrustFlags } from "../../../options/setup.js";
 import { count } from "../../../text/amounts.js";
 import { terminalText } from "../../../text/terminal.js";
 import {
@@ -15,8 +16,7 @@ import {
   shownFolderValue,
   useKey,
 } from "../../../trust/trust.js";
-import { manifestPath } from "../../flags/manifest.js";
-import type { TrustFlags } from "../../flags/setup.js";
+import type { Workspace } from "../../../workspace/workspace.js";
 import { askAbout } from "../../output/agreement.js";
 import { folderValuesOf } from "../../settings/brought.js";
 import { addressToAgree, serviceSettings } from "../../settings/env.js";

@@ -1,5 +1,5 @@
 import { rowIdOf } from "../../../core/variant.js";
-import type { GalleryCard } from "../../../job/archive/gallery.js";
+import type { GalleryCard } from "../../../upkeep/archive/gallery.js";
 import { labelOf } from "./card.js";
 import { el } from "./dom.js";
 import { preview, unload } from "./media.js";

@@ -1,4 +1,4 @@
-import type { GalleryCard } from "../../../job/archive/gallery.js";
+import type { GalleryCard } from "../../../upkeep/archive/gallery.js";
 import type { FileChoice } from "./choices.js";
 import { el, icon, iconButton } from "./dom.js";
 import { kindOf, preview, scrubbed, toggleSound, unload } from "./media.js";

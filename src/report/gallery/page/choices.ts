@@ -1,4 +1,4 @@
-import type { GalleryCard, GalleryPage } from "../../../job/archive/gallery.js";
+import type { GalleryCard, GalleryPage } from "../../../upkeep/archive/gallery.js";
 
 export type FileChoice = "pick" | "reject" | "redo";
 

@@ -1,4 +1,4 @@
-import type { GalleryCard } from "../../../job/archive/gallery.js";
+import type { GalleryCard } from "../../../upkeep/archive/gallery.js";
 import { choiceButtons } from "./card.js";
 import { Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";

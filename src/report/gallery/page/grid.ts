@@ -1,4 +1,4 @@
-import type { GalleryCard } from "../../../job/archive/gallery.js";
+import type { GalleryCard } from "../../../upkeep/archive/gallery.js";
 import { type CardActions, cardElement, type ShownCard } from "./card.js";
 import { el } from "./dom.js";
 import type { GalleryView } from "./view.js";

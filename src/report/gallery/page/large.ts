@@ -1,5 +1,5 @@
-import type { GalleryCard, GalleryFile } from "../../../job/archive/gallery.js";
 import { fileSize } from "../../../text/amounts.js";
+import type { GalleryCard, GalleryFile } from "../../../upkeep/archive/gallery.js";
 import { choiceButtons, marksOf } from "./card.js";
 import { commandLine, copy, copyButton, Dialog } from "./dialog.js";
 import { el, icon, iconButton } from "./dom.js";

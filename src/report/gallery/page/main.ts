@@ -1,5 +1,5 @@
-import type { GalleryCard, GalleryPage } from "../../../job/archive/gallery.js";
 import { count, fileSize } from "../../../text/amounts.js";
+import type { GalleryCard, GalleryPage } from "../../../upkeep/archive/gallery.js";
 import { AxesSheet } from "./axes.js";
 import { FilterBar } from "./bar.js";
 import { Compare } from "./compare.js";

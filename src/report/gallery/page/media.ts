@@ -1,4 +1,4 @@
-import type { GalleryCard, GalleryFile } from "../../../job/archive/gallery.js";
+import type { GalleryCard, GalleryFile } from "../../../upkeep/archive/gallery.js";
 import { el, icon, svg } from "./dom.js";
 import { address, visible } from "./text.js";
 

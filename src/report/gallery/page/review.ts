@@ -1,5 +1,5 @@
-import type { GalleryCard } from "../../../job/archive/gallery.js";
 import { count } from "../../../text/amounts.js";
+import type { GalleryCard } from "../../../upkeep/archive/gallery.js";
 import { commandLine, Dialog, toast } from "./dialog.js";
 import { el } from "./dom.js";
 import { brief } from "./text.js";

@@ -1,4 +1,4 @@
-import type { GalleryCard, GalleryPage } from "../../../job/archive/gallery.js";
+import type { GalleryCard, GalleryPage } from "../../../upkeep/archive/gallery.js";
 import { Choices } from "./choices.js";
 
 /** What cards can be filtered by, and put on an axis by. */

@@ -1,0 +1,115 @@
+import { type Category, categories } from "../../api/records.js";
+import { refuse } from "../answers/answers.js";
+import type { ServiceModel } from "../models/model.js";
+import { type AccountRecord, fromMicro, type TaskRecord } from "../state/state.js";
+import type { Switches } from "../state/switches.js";
+import type { AuthenticatedCaller } from "./authenticate.js";
+
+/** Converts the world's records to answers: the service's field names, decimal credits, ISO 8601 times. */
+
+/** Whether a task's final state can be seen at `now`. */
+export function isFinal(task: TaskRecord, now: number): boolean {
+  return task.outcome !== null && (task.seenFinal || now >= task.dueAt);
+}
+
+/** The answer of GET task. `urls` are the signed addresses of the outputs, used when it is completed. */
+export function taskView(task: TaskRecord, now: number, urls: () => string[]) {
+  const final = isFinal(task, now);
+  const failed = final && task.outcome === "failed";
+  return {
+    task_id: task.id,
+    model: task.model,
+    category: task.category,
+    status: final ? task.outcome : "processing",
+    input: task.input,
+    output_urls: final && !failed ? urls() : null,
+    error: failed ? task.error : null,
+    credits_consumed: failed ? 0 : fromMicro(task.costMicro),
+    created_at: stamp(task.createdAt),
+    completed_at: final ? stamp(task.dueAt) : null,
+  };
+}
+
+/** The answer of POST generate. */
+export function creationView(task: TaskRecord, remainingMicro: number) {
+  return {
+    task_id: task.id,
+    external_task_id: task.externalId,
+    status: "processing",
+    model: task.model,
+    category: task.category,
+    credits_consumed: fromMicro(task.costMicro),
+    credits_remaining: fromMicro(remainingMicro),
+  };
+}
+
+/** The answer of GET models; parameters are shown, or left out in one of two ways. */
+function modelListView(models: readonly ServiceModel[], parameters: "shown" | "empty" | "absent") {
+  const keysOf = (category: Category) =>
+    models.filter((model) => model.category === category).map((model) => model.key);
+  return {
+    models: models.map((model) => ({
+      model_key: model.key,
+      model_name: model.name,
+      category: model.category,
+      credits_cost: model.credits,
+      input_type: model.inputType,
+      ...(parameters === "absent" ? {} : { parameters: parameters === "shown" ? model.parameters : [] }),
+    })),
+    categories: Object.fromEntries(categories.map((category) => [category, keysOf(category)])),
+    total: models.length,
+  };
+}
+
+/** The answer of GET me. A hidden subscription is null. */
+export function meView({ key, account }: AuthenticatedCaller, shown: boolean) {
+  return {
+    user: { id: account.id, email: account.email, name: account.name },
+    credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },
+    subscription: shown ? subscriptionView(account) : null,
+    api_key: { id: key.id, name: key.name, requests_count: key.requestsCount },
+  };
+}
+
+function subscriptionView(account: AccountRecord) {
+  if (account.subscriptionStatus === null) return null;
+  return {
+    status: account.subscriptionStatus,
+    plan: account.plan,
+    credits_per_month: account.creditsPerMonth,
+    billing_interval: account.billingInterval,
+    current_period_end: stamp(account.periodEnd),
+    cancel_at_period_end: account.cancelAtPeriodEnd,
+  };
+}
+
+function stamp(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** The model list under the filters of the query. A filter value that means nothing throws 400, or is ignored. */
+export function listModels(
+  models: readonly ServiceModel[],
+  query: Readonly<Record<string, string>>,
+  switches: Switches,
+) {
+  const category = filter(query, "category", categories, switches.badFilter);
+  const include = filter(query, "include_parameters", ["true", "false"], switches.badFilter);
+  const chosen = models.filter((model) => category === undefined || model.category === category);
+  return modelListView(chosen, include === "false" ? switches.parametersLeftOut : "shown");
+}
+
+function filter(
+  query: Readonly<Record<string, string>>,
+  name: string,
+  values: readonly string[],
+  bad: Switches["badFilter"],
+): string | undefined {
+  const value = query[name];
+  if (value === undefined || values.includes(value)) return value;
+  if (bad === "ignored") return undefined;
+  throw refuse(
+    "INVALID_REQUEST",
+    `${name} is ${JSON.stringify(value)}, but may be one of ${values.join(", ")}.`,
+  );
+}

@@ -1,0 +1,210 @@
+import type { Clock } from "../clock.js";
+import type { FailureKind } from "../core/failure.js";
+import { type ItemState, itemStates } from "../core/item.js";
+import type { Forecast } from "../core/pace/forecast.js";
+import type { Item, Run, Store } from "../core/ports/store.js";
+import type { Reason } from "../core/reason.js";
+import type { ItemReason } from "../text/reasons.js";
+import { type BlockedReason, blockedIn } from "./blocked.js";
+import { type Evidence, evidenceOf, reasonOf, taskInReceipts } from "./evidence.js";
+import { isUnfinished, resumeCommand } from "./find-run.js";
+import { refuseOutdated } from "./history.js";
+import { type LeftToDo, leftToDo } from "./left-to-do.js";
+import { type LockOwner, lockOwnerOf } from "./lock.js";
+import { outputsPlace } from "./outputs-place.js";
+import { type SpentIn, spentIn } from "./spent.js";
+import { openSteps, openStore, withStore } from "./state.js";
+import type { Workspace } from "./workspace.js";
+
+const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as RunStatus["counts"];
+const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
+
+/** The status of a run, read from the workspace alone. Null if there is no such run. Throws EarlyExit if the history is lost. */
+export async function statusOf(
+  workspace: Workspace,
+  which: number | "newest",
+  clock: Clock,
+): Promise<RunStatus | null> {
+  return withStore(workspace, clock, async (store) => {
+    const run = await store.run(which);
+    if (!run) {
+      await refuseOutdated(workspace, store);
+      return null;
+    }
+    const items = await store.items(run.id, troubled);
+    const runs = await store.runs();
+    const overview = await overviewOf(store, run, {
+      runs,
+      current: await lockOwnerOf(workspace),
+      now: clock.now(),
+      workspace,
+    });
+    const isLatest = !runs.some(({ id, jobId }) => id > run.id && jobId === run.jobId);
+    // In a run in progress it is normal that items wait for others.
+    const blocked = overview.alive ? [] : await blockedIn(store, run.id);
+    return {
+      ...overview,
+      counts: await store.counts(run.id),
+      results: isLatest ? null : { ...noItems, ...(await outcomesOf(workspace, clock)).get(run.id) },
+      folder: outputsPlace(run),
+      forecast: run.options.forecast ?? null,
+      trouble: [...(await troubleOf(store, items, workspace)), ...blocked.map(blockedTrouble)],
+    };
+  });
+}
+
+/** An item that failed, and why. */
+export interface ItemFailure extends ItemReason {
+  kind: FailureKind;
+}
+
+/** Why items failed. */
+export function failuresOf(items: readonly Item[]): ItemFailure[] {
+  return items
+    .filter(({ state }) => state === "failed")
+    .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
+}
+
+/** The items in trouble. A failed item cost nothing and has an answer, so it needs no evidence. */
+async function troubleOf(store: Store, items: readonly Item[], workspace: Workspace): Promise<ItemTrouble[]> {
+  const trouble: ItemTrouble[] = [];
+  for (const item of items) {
+    const { rowNumber, rowId, state, nextAt } = item;
+    const evidence = state === "failed" ? null : await evidenceOf(store, item.id);
+    const due = state === "overdue" ? nextAt : null;
+    const taskId = await taskInReceipts(store, item, workspace);
+    const reason = taskId === null ? reasonOf(item) : answerIsHere;
+    const known = evidence === null || taskId === null ? evidence : { ...evidence, taskId };
+    trouble.push({ rowNumber, rowId, state, reason, evidence: known, nextAt: due });
+  }
+  return trouble;
+}
+
+const answerIsHere =
+  "its answer is in the receipts of this folder, not in the database: `bulkgen resume` takes it from there";
+
+function blockedTrouble({ rowNumber, rowId, reason }: BlockedReason): ItemTrouble {
+  return { rowNumber, rowId, state: "blocked", reason, evidence: null, nextAt: null };
+}
+
+/**
+ * The runs of the workspace, oldest first, with the results of their items: every one, or those that have not ended
+ * before `since` (UTC ms).
+ */
+export async function historyOf(workspace: Workspace, clock: Clock, since = 0): Promise<RunLine[]> {
+  const store = await openStore(workspace, clock);
+  try {
+    const outcomes = await outcomesOf(workspace, clock);
+    const runs: RunLine[] = [];
+    const all = await store.runs();
+    if (all.length === 0) await refuseOutdated(workspace, store);
+    const lockOwner = await lockOwnerOf(workspace);
+    for (const run of all.filter(({ endedAt }) => endedAt === null || endedAt >= since)) {
+      const { archived = 0, failed = 0, held = 0, unknown = 0 } = outcomes.get(run.id) ?? {};
+      const overview = await overviewOf(store, run, {
+        runs: all,
+        current: lockOwner,
+        now: clock.now(),
+        workspace,
+      });
+      const failures = failed === 0 ? [] : failuresOf(await store.items(run.id, ["failed"]));
+      runs.push({ ...overview, archived, failed, held, unknown, failures });
+    }
+    return runs;
+  } finally {
+    await store.close();
+  }
+}
+
+async function outcomesOf(workspace: Workspace, clock: Clock) {
+  const steps = await openSteps(workspace, clock);
+  try {
+    return await steps.outcomes();
+  } finally {
+    await steps.close();
+  }
+}
+
+/** A process executes one run; older runs keep their state. */
+async function overviewOf(
+  store: Store,
+  run: Run,
+  {
+    runs,
+    current,
+    now,
+    workspace,
+  }: { runs: readonly Run[]; current: LockOwner | null; now: number; workspace: Workspace },
+): Promise<RunOverview> {
+  const alive = current?.run === run.id;
+  const newest = runs.findLast(isUnfinished)?.id === run.id;
+  const canResume = isUnfinished(run) && !alive;
+  const isDone = run.exit === "done" && !canResume;
+  const spent = await spentIn(store, run.id);
+  const { submitting } = await store.counts(run.id);
+  return {
+    run,
+    now,
+    alive,
+    reason: alive ? (current.reason ?? null) : null,
+    lockOwner: alive || runs.at(-1)?.id === run.id ? current : null,
+    resume: canResume ? resumeCommand(run, newest) : null,
+    left: alive || isDone ? null : await leftToDo(store, run, workspace),
+    ...spent,
+    inFlight: alive ? Math.min(submitting, spent.inDoubt) : 0,
+  };
+}
+
+/** The status of every run. Times are UTC ms. */
+export interface RunOverview extends SpentIn {
+  run: Run;
+  /** When this was read (UTC ms). */
+  now: number;
+  /** A process is working on it now. */
+  alive: boolean;
+  /** Why the run in progress buys or sends nothing now; null if it does. */
+  reason: Reason | null;
+  /** The process that has the workspace's lock; shown with the run that it executes, and with the newest. */
+  lockOwner: LockOwner | null;
+  /** The command that continues it; null if it is finished or in progress. */
+  resume: string | null;
+  /** What may be left to do; null while it is in progress, and when all is done. */
+  left: LeftToDo | null;
+  /** The number of requests in doubt whose answers its process still waits for; none if it is not in progress. */
+  inFlight: number;
+}
+
+/** An item that did not go as it should. */
+export interface ItemTrouble {
+  rowNumber: number;
+  rowId: string;
+  state: ItemState;
+  reason: string;
+  /** The evidence of its request, if its task may have to be found. */
+  evidence: Evidence | null;
+  /** When its task is polled again (UTC ms); null if no poll is due. */
+  nextAt: number | null;
+}
+
+/** A run as `bulkgen status` shows it. */
+export interface RunStatus extends RunOverview {
+  counts: Readonly<Record<ItemState, number>>;
+  /**
+   * How it left its items, if a later run of its job has taken over some or all of them; null for the job's latest run.
+   */
+  results: Readonly<Record<ItemState, number>> | null;
+  folder: string;
+  /** The forecast from the start of the run; null if there was none. */
+  forecast: Forecast | null;
+  trouble: readonly ItemTrouble[];
+}
+
+/** A run as `bulkgen status --all` shows it, counting the items that changed in it by their last state. */
+export interface RunLine extends RunOverview {
+  archived: number;
+  failed: number;
+  held: number;
+  unknown: number;
+  /** Those of the failed items that no later run took over. */
+  failures: readonly ItemFailure[];
+}
