@@ -2,7 +2,7 @@ import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../a
 import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
 import { asRecord, type ErrorFacts, errorFacts, errorWords, parseJson } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
-import { asCredits, type Credits, chargeTold, noCredits } from "../core/money.js";
+import { asCharge, asCredits, type Credits, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
 import { shortText } from "../text/terminal.js";
 
@@ -59,7 +59,7 @@ function accepted(reply: Answer, fields: Record<string, unknown>): GenerateOutco
       status,
       taskId,
       externalTaskId: isShort(fields.external_task_id) ? fields.external_task_id : null,
-      charged: chargeTold(fields.credits_consumed),
+      charged: asCharge(fields.credits_consumed),
       remaining: asCredits(fields.credits_remaining),
     };
   const unreadable = fields.task_id;
@@ -169,7 +169,7 @@ function outcomeOf(
   baseUrl: string | undefined,
 ): TaskOutcome | null {
   const status = statusIn(record);
-  const charged = chargeTold(record["credits_consumed"]);
+  const charged = asCharge(record["credits_consumed"]);
   const completedAt = timeText(record["completed_at"]);
   if (status === "failed") {
     const message = errorWords(record["error"]) ?? "no reason was given";

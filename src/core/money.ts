@@ -26,7 +26,7 @@ export function asCredits(value: unknown): Credits | null {
 }
 
 /** A charge from the wire: a negative one is ignored, or it would raise a cap by credits that were never returned. */
-export function chargeTold(value: unknown): Credits | null {
+export function asCharge(value: unknown): Credits | null {
   const charge = asCredits(value);
   return charge === null || charge < 0 ? null : charge;
 }

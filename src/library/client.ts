@@ -8,7 +8,7 @@ import { type ModelFilter, ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { offeredPrice, priceGroup } from "../core/identity.js";
-import { type Credits, chargeTold, credits, noCredits, toNumber } from "../core/money.js";
+import { asCharge, type Credits, credits, noCredits, toNumber } from "../core/money.js";
 import type { Log, Ticket } from "../core/ports/send.js";
 import { dayMs, type Lane, type Lanes, lanesOf, NoRequestsUntil } from "../core/quota/quota.js";
 import type { Host } from "../machine.js";
@@ -16,9 +16,9 @@ import { blamed } from "../run/blame.js";
 import { conclusionOf, loggedAnswer, loggedEnd } from "../run/conclude.js";
 import { type OpenAccount, openAccount } from "../workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../workspace/workspace.js";
+import { rethrowAsPrinted } from "./printed-errors.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { checkClientSettings } from "./settings.js";
-import { toldErrors } from "./told-errors.js";
 
 /** A client of the service. Its requests wait for a slot in the account's quota, which all bulkgen processes share. */
 export interface Client {
@@ -98,7 +98,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     signal,
     onDailyLimit,
   });
-  const account = await opening.catch((error: unknown) => toldErrors(error, on.cwd));
+  const account = await opening.catch((error: unknown) => rethrowAsPrinted(error, on.cwd));
   return new AccountClient(on.clock, account, { signal, closing }, log);
 }
 
@@ -205,7 +205,7 @@ class AccountClient implements Client {
     if (ended === undefined) return task;
     const entry = this.open.get(taskId) ?? (await this.submittedByAnother(taskId));
     if (entry !== undefined) {
-      const facts = { charged: chargeTold(task.credits_consumed), completedAt: task.completed_at };
+      const facts = { charged: asCharge(task.credits_consumed), completedAt: task.completed_at };
       await this.account.spendLog.polled(entry, loggedEnd(ended, facts));
       this.open.delete(taskId);
     }

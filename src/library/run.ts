@@ -10,10 +10,10 @@ import { summaryOf } from "../report/summary.js";
 import { placeWorkspace } from "../workspace/state-folder/state-folder.js";
 import { findWorkspace } from "../workspace/workspace.js";
 import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf } from "./plan.js";
+import { rethrowAsPrinted } from "./printed-errors.js";
 import { connectionOf, silentLog } from "./service.js";
 import { checkManifestSettings } from "./settings.js";
 import { sheetOptionsOf } from "./sheet.js";
-import { toldErrors } from "./told-errors.js";
 
 /**
  * The settings of a run. A run spends credits, so it needs a limit from the caller: `maxCredits`, `agree`, or both.
@@ -58,7 +58,7 @@ export async function* runManifest(
   try {
     yield* eventsOf(on, manifest, settings);
   } catch (error) {
-    toldErrors(error, on.cwd);
+    rethrowAsPrinted(error, on.cwd);
   }
 }
 

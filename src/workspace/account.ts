@@ -7,7 +7,7 @@ import { connectService, type MeRead, type Service, ServiceError } from "../clie
 import type { Clock } from "../clock.js";
 import { asRequestCount } from "../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
-import { chargeTold, credits } from "../core/money.js";
+import { asCharge, credits } from "../core/money.js";
 import { type Accounts, OtherUser } from "../core/ports/accounts.js";
 import type { Log } from "../core/ports/send.js";
 import type { SpendLog } from "../core/ports/spend-log.js";
@@ -259,7 +259,7 @@ export function usableModels(list: ModelList, log: Log): UsableModels {
   for (const model of list.models) {
     const { model_key: key, credits_cost: price } = model;
     if (models.has(key)) repeated.push(key);
-    else if (chargeTold(price) === null)
+    else if (asCharge(price) === null)
       unpriced.set(key, Number.isNaN(price) ? key : `${key} (${price} credits)`);
     else models.set(key, model);
   }

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   asBalance,
+  asCharge,
   asCredits,
   type Credits,
-  chargeTold,
   credits,
   inCredits,
   minus,
@@ -63,7 +63,7 @@ test("a number that a service sends as text is that number", () => {
 });
 
 test("a negative charge counts as none, and a free one as 0", () => {
-  expect([4.5, 0, -1, Number.NaN].map(chargeTold)).toEqual([credits(4.5), noCredits, null, null]);
+  expect([4.5, 0, -1, Number.NaN].map(asCharge)).toEqual([credits(4.5), noCredits, null, null]);
 });
 
 test("a balance too large to calculate with counts as the largest, and may be negative", () => {
