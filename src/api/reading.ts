@@ -99,11 +99,11 @@ function bareList(body: unknown): unknown[] | null {
 
 /** The entries of a list, or of an object that has the models by their keys. Null for anything else. */
 function modelsIn(value: unknown): unknown[] | null {
-  const told = jsonIn(value);
-  if (Array.isArray(told)) return told;
-  const entries = Object.values(asRecord(told));
+  const list = jsonIn(value);
+  if (Array.isArray(list)) return list;
+  const entries = Object.values(asRecord(list));
   if (!entries.some((one) => "credits_cost" in asRecord(one))) return null;
-  return Object.entries(asRecord(told)).map(([key, one]) => ({ model_key: key, ...asRecord(one) }));
+  return Object.entries(asRecord(list)).map(([key, one]) => ({ model_key: key, ...asRecord(one) }));
 }
 
 function categoriesIn(value: unknown): Record<string, string[]> {
@@ -225,8 +225,8 @@ function optionsIn(value: unknown, odd: Odd): Options | null {
     : Object.entries(value).map(([one, label]) => ({ value: one, label }));
   const read = entries.flatMap((entry, index): Options => {
     const fields: Record<string, unknown> = typeof entry === "object" ? asRecord(entry) : { value: entry };
-    const told = asValue(fields["value"]);
-    if (told !== null) return [{ ...fields, value: told, label: words(fields["label"], told) }];
+    const option = asValue(fields["value"]);
+    if (option !== null) return [{ ...fields, value: option, label: words(fields["label"], option) }];
     odd.add(`options[${index}]`, entry, "left out");
     return [];
   });
@@ -308,9 +308,9 @@ export function readTask(body: unknown, taskId: string, baseUrl?: string): Recor
 }
 
 /** A documented word however it is written; any other as it came. */
-function asDocumented(told: string, words: readonly string[]): string {
-  const word = told.trim().toLowerCase();
-  return words.find((one) => one.toLowerCase() === word) ?? told;
+function asDocumented(received: string, words: readonly string[]): string {
+  const word = received.trim().toLowerCase();
+  return words.find((one) => one.toLowerCase() === word) ?? received;
 }
 
 /** The addresses of a task's outputs, as its record has them. */
@@ -323,8 +323,8 @@ export function outputsIn(record: Readonly<Record<string, unknown>>): unknown {
  * at `baseUrl`. `isPartial`: others cannot be used.
  */
 export function addressesIn(value: unknown, baseUrl?: string): { usable: string[]; isPartial: boolean } {
-  const told = jsonIn(value);
-  const list = Array.isArray(told) ? told : told == null ? [] : [told];
+  const found = jsonIn(value);
+  const list = Array.isArray(found) ? found : found == null ? [] : [found];
   const all = list.map((one) => (typeof one === "string" ? one : asRecord(one)["url"]));
   const usable = all.flatMap((one) => addressIn(one, baseUrl) ?? []);
   return { usable, isPartial: usable.length < all.length };
