@@ -15,11 +15,11 @@ import { systemHost } from "./system.js";
  * durations are milliseconds.
  *
  * Anything that cannot begin rejects with an EarlyExit, whose `exit` is the name of the command's exit code and whose
- * `problems` are those of the manifest, if they are the reason. A ServiceError says what came of a single request.
+ * `problems` are those of the manifest, if they are the reason. A ServiceError says what came of a client's request.
  */
 
 export type { ErrorCode } from "./api/errors.js";
-export type { GenerateRequest, Me, Model, ModelList, ModelParameter, Task } from "./api/records.js";
+export type { Me, Model, ModelList, ModelParameter, Task } from "./api/records.js";
 export type { IndexLine } from "./archive/index-file.js";
 export { type ModelFilter, ServiceError } from "./client/service.js";
 export { EarlyExit, type ExitName } from "./core/exit.js";
@@ -27,7 +27,7 @@ export type { Log } from "./core/ports/send.js";
 export type { Digest, Place, Problem, ProblemGroup } from "./core/problem.js";
 export { NoRequestsUntil } from "./core/quota/quota.js";
 export type { RunEvent } from "./job/run/events.js";
-export { ChargeUnknown, type Client, type ClientOptions, type Generation } from "./library/client.js";
+export type { Client, ClientOptions } from "./library/client.js";
 export type { PlannedJob, PlanSettings } from "./library/plan.js";
 export type { RunRequirements } from "./library/run.js";
 export type { LocalSandbox, SandboxSettings } from "./library/sandbox.js";
@@ -43,9 +43,9 @@ export type {
 export type { ReportDocument, StatusDocument } from "./schemas/run.js";
 
 /**
- * Opens a client for the four endpoints of the service: GET models, GET me, POST generate, GET task. Its requests share
- * the account's quota with runs. A paid request is sent once and never repeated. Opening the client sends nothing. Throws
- * EarlyExit if the address or the key is not valid, and RangeError if a setting is unknown or has no valid value.
+ * Opens a client that reads from the service: GET models, GET me, GET task. It never pays; `run` does. Its requests share
+ * the account's quota with runs. Opening the client sends nothing. Throws EarlyExit if the address or the key is not valid,
+ * and RangeError if a setting is unknown or has no valid value.
  */
 export function createClient(options: ClientOptions): Promise<Client> {
   return openClient(systemHost(), options);

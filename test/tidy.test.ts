@@ -229,6 +229,18 @@ describe("the check of clock, chance and process", () => {
     );
   });
 
+  test.each([
+    "const answer = await account.service.generate(body, ticket);",
+    "const { generate } = account.service;",
+    "const { service: { generate: pay } } = account;",
+    `const pay = service["generate"];`,
+  ])("P1: only one file sends paid requests: %s", (text) => {
+    expect(messages(checkBans([{ path: "src/library/client.ts", text }])).join()).toContain(
+      "only src/run/submit.ts sends a paid request",
+    );
+    expectNone(checkBans([{ path: "src/run/submit.ts", text }]));
+  });
+
   test("finds a query that is never asked", () => {
     const script = (text: string) => [
       {

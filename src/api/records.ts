@@ -129,7 +129,7 @@ export const generateRequest = z.looseObject({
   video_url: z.string().optional().describe("needed by models whose input type is video"),
   audio_url: z.string().optional(),
 });
-/** As bulkgen sends it: a request with a misspelled field would be paid for without it. */
+/** As bulkgen sends it. */
 export const exactRequest = z.strictObject(generateRequest.shape);
 /** The body of POST generate. */
 export type GenerateRequest = z.infer<typeof exactRequest>;

@@ -21,14 +21,12 @@ import {
 } from "./answer.js";
 import { openHttp } from "./http.js";
 import { ServiceClock, timed, type Wait } from "./service-clock.js";
-import { announced, logged, type PacingOptions, paced, waitForSlot, withoutKey } from "./wrappers.js";
+import { announced, logged, type PacingOptions, paced, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {
   /** A paid request: sent once, whatever happens. */
   generate(body: string, ticket: Ticket): Promise<GenerateOutcome>;
-  /** Waits for the slot of a paid request; null when interrupted. Throws NoRequestsUntil. */
-  slot(): Promise<Ticket | null>;
   task(taskId: string, ticket: Ticket): Promise<TaskOutcome>;
   /** The whole record of a task. Throws ServiceError. */
   taskRecord(taskId: string): Promise<Task>;
@@ -61,23 +59,15 @@ export interface MeRead extends Past {
  * came.
  */
 export class ServiceError extends Error {
-  override readonly name: string = "ServiceError";
+  override readonly name = "ServiceError";
   readonly status: number | null;
   readonly code: ErrorCode | (string & {}) | null;
   constructor(
     /**
-     * What it means: the key or the subscription was refused, or the credits do not suffice; the request is wrong
-     * (`request`); no answer, a 5xx or a 429 (`unreachable`); an answer that is not the service's (`unreadable`); or the
-     * caller interrupted it.
+     * What it means: the key or the subscription was refused; the request is wrong (`request`); no answer, a 5xx or a 429
+     * (`unreachable`); an answer that is not the service's (`unreadable`); or the caller interrupted it.
      */
-    readonly kind:
-      | "key"
-      | "subscription"
-      | "credits"
-      | "request"
-      | "unreachable"
-      | "unreadable"
-      | "interrupted",
+    readonly kind: "key" | "subscription" | "request" | "unreachable" | "unreadable" | "interrupted",
     message: string,
     { status = null, code = null }: { status?: number | null; code?: string | null } = {},
   ) {
@@ -147,7 +137,6 @@ export function openService(send: Send, options: ServiceOptions): Service {
           ticket,
         }),
       ),
-    slot: () => waitForSlot(options, { endpoint: "generate" }, options.signal),
     task: async (taskId, ticket) =>
       taskOutcome(
         await request({

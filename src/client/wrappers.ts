@@ -114,7 +114,7 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
 }
 
 /** Waits for a slot in the quota; null when interrupted. Throws NoRequestsUntil where the wait is longer than allowed. */
-export async function waitForSlot(
+async function waitForSlot(
   pacing: PacingOptions,
   request: Pick<ApiRequest, "endpoint">,
   signal: AbortSignal | undefined,

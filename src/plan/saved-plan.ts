@@ -49,6 +49,8 @@ const savedPlan = z.object({
   user: z.string(),
   edition: z.string(),
   balance: amount.nullable(),
+  /** What the variants cost that are made too; plans of before had no such field. */
+  ordered: amount.default(0),
   limits: z.object({ minute: z.number().nullable(), day: z.number().nullable() }),
   items: z.array(savedItem),
 });
@@ -166,6 +168,7 @@ export function savePlan(
     user: plan.user,
     edition: plan.edition,
     balance: plan.money.balance === null ? null : toNumber(plan.money.balance),
+    ordered: toNumber(plan.ordered.credits),
     limits: { minute: plan.requests.perMinute, day: plan.requests.perDay },
     items: mapped(plan.items, (item) => ({
       key: item.key,
@@ -205,6 +208,7 @@ export function driftOf(saved: SavedPlan, plan: Plan, tolerance: number): Drift[
     ...rows,
     ...again,
     ...prices,
+    ...orderedDrift(saved, plan, tolerance),
     ...limitDrift(saved.limits.day, plan.requests, tolerance),
     ...balanceDrift(saved, plan, { spent, due }, tolerance),
   ];
@@ -317,6 +321,14 @@ function fields(old: SavedItem, item: PlannedItem): string {
   const names = [...new Set([...Object.keys(was), ...Object.keys(now)])];
   const changed = names.filter((name) => was[name] !== (now as Record<string, string>)[name]);
   return changed.length === 0 ? "its file or its order among identical rows" : changed.join(", ");
+}
+
+/** Variants that were ordered after the plan was saved are made by its run too. */
+function orderedDrift(saved: SavedPlan, { ordered }: Plan, tolerance: number): Drift[] {
+  const more = minus(ordered.credits, credits(saved.ordered));
+  if (more <= noCredits) return [];
+  const message = `orders: ${count(ordered.items, "variant")} ordered by now, for ${inCredits(more)} more than when planned`;
+  return [{ message, refused: over(more, saved.items.planned, tolerance) }];
 }
 
 /** A smaller limit only takes longer, unless the plan fitted into a day and does not any more. */

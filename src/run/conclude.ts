@@ -175,7 +175,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
 }
 
 /** The outcome of an attempt as the account's spend log records it. */
-export function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
+function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
   if (event === "accepted") {
     const { charged = null, taskId } = outcome;
     return { outcome: "accepted", charged, ...(taskId === undefined ? {} : { taskId }) };

@@ -61,6 +61,29 @@ describe.concurrent("a variant that was agreed to and could not be made", () => 
     expect(service.made).toHaveLength(4);
   });
 
+  test("is more than a plan of before the order agreed to", async () => {
+    const service = await startService();
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    const command = (...args: string[]) => run(place, args, service);
+    expect((await command("run", "set.csv", "--yes", "--first", "1")).code).toBe(0);
+    expect((await command("plan", "set.csv", "-o", "saved.json")).code).toBe(0);
+    service.script(({ what }): Scripted => (what === "POST generate" ? broke : "serve"));
+    expect((await command("redo", "a01", "--yes")).code).toBe(7);
+    service.script(() => "serve");
+    const refused = await command("run", "saved.json", "--yes");
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        "orders: 1 variant ordered by now, for 2 credits more than when planned",
+      ),
+    });
+    expect(service.made).toHaveLength(1);
+    expect((await command("plan", "set.csv", "-o", "saved.json")).code).toBe(0);
+    expect((await command("run", "saved.json", "--yes")).code).toBe(0);
+    expect(service.made).toHaveLength(3);
+  });
+
   test("is not made unasked by a copy of the workspace", async () => {
     const { service, place, command } = await ordered("redo", "a01");
     const other = newPlace();

@@ -2,12 +2,13 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test, vi } from "vitest";
 import { listArchive } from "../../examples/archive.js";
-import { makeOne } from "../../examples/client.js";
+import { cheapestModel } from "../../examples/client.js";
+import { makeOne } from "../../examples/one.js";
 import { priceOf } from "../../examples/plan.js";
 import { reportSince } from "../../examples/report.js";
 import { makeSheet } from "../../examples/run.js";
 import { testLostAnswer } from "../../examples/sandbox.js";
-import { createSandbox, type LocalSandbox } from "../../src/index.js";
+import { createSandbox, type LocalSandbox, openWorkspace } from "../../src/index.js";
 import { afterThisFile } from "../after-file.js";
 import { newPlace, type Place } from "../e2e/command.js";
 
@@ -28,9 +29,17 @@ beforeAll(async () => {
   place.write("cups.csv", "id,model,prompt\ncup,aurora-image-mini,a cup\n");
 });
 
-test("client.ts makes one picture", async () => {
-  const [address] = await makeOne(sandbox, "a red fox");
-  expect(address).toContain(sandbox.baseUrl);
+test("client.ts finds the cheapest model, and one.ts makes one picture with it, once", async () => {
+  const { model_key: model, credits_cost: price } = await cheapestModel(sandbox);
+  const picture = { id: "fox", model, prompt: "a red fox" };
+  const folder = newPlace().folder;
+  const make = () => makeOne(folder, picture, sandbox, price);
+  const file = await make();
+  expect(existsSync(file)).toBe(true);
+  expect(await make()).toBe(file);
+  const reader = await openWorkspace(folder, { sandbox: true });
+  expect((await reader.runs()).map(({ charged }) => charged)).toEqual([0, price]);
+  await reader.close();
 });
 
 test("plan.ts prices a sheet, run.ts makes it, archive.ts lists what was made, and report.ts sums it up", async () => {

@@ -8,7 +8,6 @@ test("what programs can import has not changed; `vitest -u` takes a change over 
 
 test("whatever has a value is a function or an error, and has a docstring", () => {
   expect(Object.keys(library).toSorted()).toEqual([
-    "ChargeUnknown",
     "EarlyExit",
     "NoRequestsUntil",
     "ServiceError",

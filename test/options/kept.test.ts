@@ -39,22 +39,10 @@ const values: Readonly<Record<string, string | true>> = {
 const ofJob = ["publish", "publishFor"];
 
 /** Flags of one call: what they say ends with it, or `resume` has them itself. */
-const ofCall = [
-  ...[
-    "yes",
-    "maxPrice",
-    "out",
-    "workspace",
-    "databaseUrl",
-    "json",
-    "quiet",
-    "baseUrl",
-    "apiKeyFile",
-    "trustAddress",
-  ],
-  ...["logLevel", "logFormat", "acceptForeignUse", "skipInvalid", "gallery", "publishCommand"],
-  ...["unreachableWait", "work", "ifLocked", "events", "notify", "notifyCommand", "smtpUrl", "smtpFrom"],
-];
+const ofCall =
+  "yes maxPrice out workspace databaseUrl json quiet baseUrl apiKeyFile trustAddress logLevel logFormat acceptForeignUse skipInvalid gallery publishCommand unreachableWait work ifLocked events notify notifyCommand smtpUrl smtpFrom".split(
+    " ",
+  );
 
 const definitions: Readonly<Record<string, FlagDefinition>> = runFlags as never;
 
@@ -62,7 +50,7 @@ const definitions: Readonly<Record<string, FlagDefinition>> = runFlags as never;
 function flags(given: Readonly<Record<string, string | true>>): never {
   const defaults = Object.entries(definitions).map(([name, { default: usual }]) => [name, usual]);
   const read = Object.entries(given).map(([name, text]) => [name, definitions[name]?.parse(String(text))]);
-  return Object.fromEntries([...defaults, ...read].filter(([, value]) => value !== undefined)) as never;
+  return Object.fromEntries(defaults.concat(read).filter(([, value]) => value !== undefined)) as never;
 }
 
 function line(given: Readonly<Record<string, string | true>>): string[] {
@@ -85,7 +73,7 @@ describe("what a run keeps of its flags", () => {
   test("is decided for every flag: it is kept, the job sets it, it belongs to one call, or it reads the manifest", async () => {
     const { manifestFlags } = await import("../../src/options/manifest.js");
     const undecided = Object.keys(definitions).filter(
-      (name) => ![...ofJob, ...ofCall, ...Object.keys(manifestFlags)].includes(name) && !(name in values),
+      (name) => ![ofJob, ofCall, Object.keys(manifestFlags)].flat().includes(name) && !(name in values),
     );
     expect(undecided).toEqual([]);
     for (const [name, { kept }] of Object.entries(definitions))

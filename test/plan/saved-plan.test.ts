@@ -1,6 +1,6 @@
 import { constants } from "node:buffer";
 import { describe, expect, test } from "vitest";
-import { credits } from "../../src/core/money.js";
+import { credits, noCredits } from "../../src/core/money.js";
 import type { PlannedItem } from "../../src/core/ports/draft.js";
 import type { Plan } from "../../src/plan/plan.js";
 import { driftOf, readSavedPlan, type SavedPlan, savePlan } from "../../src/plan/saved-plan.js";
@@ -45,6 +45,7 @@ function plan(change: Partial<Plan> & { balance?: number } = {}): Plan {
     items: four,
     unselected: [],
     money: { balance: credits(balance) } as Plan["money"],
+    ordered: { items: 0, credits: noCredits },
     requests: { atLeast: 8, plan: "Pro", perMinute: 60, perDay: 10_000 },
     ...rest,
   } as Plan;

@@ -72,6 +72,11 @@ const forbiddenModules = /^(node:)?(timers|timers\/promises|perf_hooks|process)$
 const sqlClock =
   /\bcurrent_(timestamp|date|time)\b|\b(datetime|date|time|strftime|julianday|unixepoch)\s*\(([^()]*,\s*)?'now'|\bunixepoch\s*\(\s*\)|\brandom\s*\(\s*\)|\brandomblob\s*\(/i;
 
+/** The service and the sandbox have the connections of a service. */
+function isAside(path: string): boolean {
+  return /^src\/(service|sandbox)\//.test(path);
+}
+
 export function checkBans(files: readonly SourceFile[]): Finding[] {
   const sources = files.filter((file) => file.path.startsWith("src/"));
   return [
@@ -79,7 +84,10 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
       .filter(({ path }) => path !== exempt && path !== exemptInBrowser && !threads.includes(path))
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
-    ...sources.filter((file) => !/^src\/(service|sandbox)\//.test(file.path)).flatMap(otherConnections),
+    ...sources.filter(({ path }) => !isAside(path)).flatMap(otherConnections),
+    ...sources
+      .filter(({ path }) => path !== payment && path !== client && !isAside(path))
+      .flatMap(otherPayments),
     ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
     ...sources.filter((file) => importsOf(file).some(({ from }) => from === "../script.js")).flatMap(unasked),
   ];
@@ -126,6 +134,25 @@ function secondClients(file: SourceFile): Finding[] {
         file,
         start,
         `imports openHttp: only ${client} opens HTTP to the service, so that the key is removed from every answer`,
+      ),
+    );
+}
+
+/** The one file that sends paid requests: there each is on record before it leaves (P1). */
+const payment = "src/run/submit.ts";
+
+function otherPayments(file: SourceFile): Finding[] {
+  return visit(parse(file), holdsValues)
+    .filter(({ node, parent }) =>
+      node.type === "MemberExpression"
+        ? propertyOf(node) === "generate"
+        : parent?.type === "ObjectPattern" && nameOf(node["key"]) === "generate",
+    )
+    .map(({ node }) =>
+      finding(
+        file,
+        node.start,
+        `uses generate: only ${payment} sends a paid request, so that each is on record before it leaves`,
       ),
     );
 }
