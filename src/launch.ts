@@ -21,7 +21,7 @@ export const word = z
   .min(1)
   .max(1_000)
   .regex(/^[^-\0][^\0]*$/, "expected text that does not begin with a dash");
-/** The same as the value of a flag, which may begin with a dash. */
+/** What a person or an agent may say as the value of a flag, which may begin with a dash. */
 export const text = z
   .string()
   .max(100_000)
@@ -38,7 +38,7 @@ export interface SheetChoices {
   skipHeadings?: boolean;
 }
 
-/** The same as agents give it: some write a seed as a number. */
+/** How a sheet is read, as agents say it: some write a seed as a number. */
 export type FlagChoices = Omit<SheetChoices, "params"> & {
   params?: Record<string, string | number | boolean>;
 };

@@ -157,7 +157,7 @@ export class Statement {
     try {
       return this.prepared.run(...values);
     } catch (error) {
-      throw this.told(error);
+      throw this.namingFile(error);
     }
   }
 
@@ -171,7 +171,7 @@ export class Statement {
     try {
       return (this.prepared.all(...values) as unknown[][]).map((row) => this.object(row));
     } catch (error) {
-      throw this.told(error);
+      throw this.namingFile(error);
     }
   }
 
@@ -184,11 +184,11 @@ export class Statement {
     try {
       return this.prepared.get(...values) as unknown[] | undefined;
     } catch (error) {
-      throw this.told(error);
+      throw this.namingFile(error);
     }
   }
 
-  private told(error: unknown): unknown {
+  private namingFile(error: unknown): unknown {
     return named(this.prepared.database.name, error);
   }
 

@@ -54,7 +54,7 @@ export async function writeWhole(
   }
 }
 
-/** The same at once. Throws the system's error. */
+/** Writes a file as a whole and synchronously. Throws the system's error. */
 export function writeWholeNow(path: string, text: string, mode = 0o666): void {
   for (let number = 1; ; number++) {
     const part = partName(path, number);

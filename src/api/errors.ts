@@ -37,7 +37,7 @@ export interface ErrorRow extends ErrorMeaning {
   status: number;
   endpoint: Endpoint | "all";
   condition: string;
-  /** The same in words, for docs/reference.md. */
+  /** What the runner does, in words, for docs/reference.md. */
   runner: RunnerAction;
   /** False for errors that the service does not document; the runner handles them anyway. */
   documented: boolean;

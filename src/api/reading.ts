@@ -1,5 +1,6 @@
 import { plans, subscriptionStatuses } from "./plans.js";
 import {
+  asNumber,
   asRecord,
   type Category,
   errorWords,
@@ -8,7 +9,6 @@ import {
   type Model,
   type ModelList,
   type ModelParameter,
-  numberTold,
   type Task,
   taskStatuses,
   unwrapped,
@@ -61,14 +61,14 @@ export function contentOf(body: unknown, marks: readonly string[]): Record<strin
 }
 
 /** A text; a number as its digits. Null for anything else, and for an empty text. */
-function textTold(value: unknown): string | null {
+function asText(value: unknown): string | null {
   if (typeof value === "number" && Number.isFinite(value)) return String(value);
   return typeof value === "string" && value !== "" ? value : null;
 }
 
 /** A text for people or one that nothing depends on. */
 function words(value: unknown, otherwise: string): string {
-  return textTold(value) ?? otherwise;
+  return asText(value) ?? otherwise;
 }
 
 /** The models; null without a list of them. */
@@ -79,7 +79,7 @@ export function readModels(body: unknown): RecordReading<ModelList> | null {
   const odd = new Odd();
   const byCategory = categoriesIn(fields["categories"]);
   const models = listed.flatMap((entry, index) => modelIn(entry, index, byCategory, odd) ?? []);
-  const total = numberTold(fields["total"]);
+  const total = asNumber(fields["total"]);
   const record = {
     ...fields,
     models,
@@ -99,11 +99,11 @@ function bareList(body: unknown): unknown[] | null {
 
 /** The entries of a list, or of an object that has the models by their keys. Null for anything else. */
 function modelsIn(value: unknown): unknown[] | null {
-  const told = jsonIn(value);
-  if (Array.isArray(told)) return told;
-  const entries = Object.values(asRecord(told));
+  const list = jsonIn(value);
+  if (Array.isArray(list)) return list;
+  const entries = Object.values(asRecord(list));
   if (!entries.some((one) => "credits_cost" in asRecord(one))) return null;
-  return Object.entries(asRecord(told)).map(([key, one]) => ({ model_key: key, ...asRecord(one) }));
+  return Object.entries(asRecord(list)).map(([key, one]) => ({ model_key: key, ...asRecord(one) }));
 }
 
 function categoriesIn(value: unknown): Record<string, string[]> {
@@ -120,13 +120,13 @@ function modelIn(
   odd: Odd,
 ): Model | null {
   const fields = asRecord(entry);
-  const key = textTold(fields["model_key"]);
+  const key = asText(fields["model_key"]);
   if (key === null) {
     odd.at(`models[${index}]`).add("model_key", fields["model_key"], "the model is left out");
     return null;
   }
   const of = odd.at(`model ${key}`);
-  const category = textTold(fields["category"]) ?? categoryOfModel(key, byCategory);
+  const category = asText(fields["category"]) ?? categoryOfModel(key, byCategory);
   if (category === null) of.add("category", fields["category"], "read as unknown");
   const inputType = inputTypeIn(fields["input_type"]);
   if (inputType === null)
@@ -139,7 +139,7 @@ function modelIn(
     model_name: words(fields["model_name"], key),
     category: category ?? "unknown",
     // A price that is no amount makes one model unusable, and not the list.
-    credits_cost: numberTold(fields["credits_cost"]),
+    credits_cost: asNumber(fields["credits_cost"]),
     input_type: inputType ?? "unknown",
     ...(parameters === null ? {} : { parameters }),
   };
@@ -155,7 +155,7 @@ function categoryOfModel(
 /** `text+image`, or the same as a list. */
 function inputTypeIn(value: unknown): string | null {
   const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string");
-  return isList ? value.join("+") : textTold(value);
+  return isList ? value.join("+") : asText(value);
 }
 
 /** The parameters, as a list or by their keys; null if there is no list, and then the service checks them. */
@@ -175,7 +175,7 @@ function parametersIn(value: unknown, odd: Odd): ModelParameter[] | null {
 
 function parameterIn(entry: unknown, index: number, odd: Odd): ModelParameter | null {
   const fields = typeof entry === "string" ? { key: entry } : asRecord(entry);
-  const key = textTold(fields["key"]);
+  const key = asText(fields["key"]);
   if (key === null) {
     odd.add(
       `parameters[${index}].key`,
@@ -199,14 +199,14 @@ function parameterIn(entry: unknown, index: number, odd: Odd): ModelParameter | 
 }
 
 /** A value of a param, which is always sent as text. */
-function valueTold(value: unknown): string | null {
+function asValue(value: unknown): string | null {
   if (typeof value === "boolean" || typeof value === "number") return String(value);
   return typeof value === "string" ? value : null;
 }
 
 function defaultIn(value: unknown, odd: Odd): string | null {
   if (value === undefined || value === null) return null;
-  const read = valueTold(value);
+  const read = asValue(value);
   if (read === null) odd.add("default", value, "left out");
   return read;
 }
@@ -225,8 +225,8 @@ function optionsIn(value: unknown, odd: Odd): Options | null {
     : Object.entries(value).map(([one, label]) => ({ value: one, label }));
   const read = entries.flatMap((entry, index): Options => {
     const fields: Record<string, unknown> = typeof entry === "object" ? asRecord(entry) : { value: entry };
-    const told = valueTold(fields["value"]);
-    if (told !== null) return [{ ...fields, value: told, label: words(fields["label"], told) }];
+    const option = asValue(fields["value"]);
+    if (option !== null) return [{ ...fields, value: option, label: words(fields["label"], option) }];
     odd.add(`options[${index}]`, entry, "left out");
     return [];
   });
@@ -244,11 +244,11 @@ export function readMe(body: unknown): RecordReading<Me> | null {
     asRecord(fields["credits"]),
     asRecord(fields["api_key"]),
   ];
-  const id = textTold(user["id"]);
+  const id = asText(user["id"]);
   if (id === null) odd.add("user.id", user["id"], "the user is not known");
   const record: Me = {
     ...fields,
-    user: { ...user, id: id ?? "", email: words(user["email"], ""), name: textTold(user["name"]) },
+    user: { ...user, id: id ?? "", email: words(user["email"], ""), name: asText(user["name"]) },
     credits: { ...credits, balance: credits["balance"], used_this_key: credits["used_this_key"] },
     subscription: subscriptionIn(fields["subscription"], odd),
     api_key: {
@@ -265,7 +265,7 @@ export function readMe(body: unknown): RecordReading<Me> | null {
 function subscriptionIn(value: unknown, odd: Odd): Me["subscription"] {
   if (value === null || value === undefined) return null;
   const fields = typeof value === "string" ? { status: value } : asRecord(value);
-  const [status, plan] = [textTold(fields["status"]), textTold(fields["plan"])];
+  const [status, plan] = [asText(fields["status"]), asText(fields["plan"])];
   if (status === null) odd.add("subscription.status", fields["status"], "read as unknown");
   if (plan === null) odd.add("subscription.plan", fields["plan"], "the smallest limits apply");
   return {
@@ -282,18 +282,18 @@ function subscriptionIn(value: unknown, odd: Odd): Me["subscription"] {
 /** A task's whole record; null if it is none. `taskId` is the one that was asked for. */
 export function readTask(body: unknown, taskId: string, baseUrl?: string): RecordReading<Task> | null {
   const fields = contentOf(body, ["status"]);
-  const status = textTold(fields?.["status"]);
+  const status = asText(fields?.["status"]);
   if (fields === null || status === null) return null;
   const odd = new Odd();
   const urls = outputsIn(fields);
   const input = fields["input"];
   if (input !== undefined && (typeof input !== "object" || input === null || Array.isArray(input)))
     odd.add("input", input, "left out");
-  const charged = numberTold(fields["credits_consumed"]);
+  const charged = asNumber(fields["credits_consumed"]);
   if (Number.isNaN(charged)) odd.add("credits_consumed", fields["credits_consumed"], "not known");
   const record: Task = {
     ...fields,
-    task_id: textTold(fields["task_id"]) ?? taskId,
+    task_id: asText(fields["task_id"]) ?? taskId,
     model: words(fields["model"], ""),
     category: words(fields["category"], "unknown") as Category,
     status: asDocumented(status, taskStatuses),
@@ -302,15 +302,15 @@ export function readTask(body: unknown, taskId: string, baseUrl?: string): Recor
     error: errorWords(fields["error"]),
     credits_consumed: charged,
     created_at: words(fields["created_at"], ""),
-    completed_at: textTold(fields["completed_at"]),
+    completed_at: asText(fields["completed_at"]),
   };
   return { record, odd: odd.lines };
 }
 
 /** A documented word however it is written; any other as it came. */
-function asDocumented(told: string, words: readonly string[]): string {
-  const word = told.trim().toLowerCase();
-  return words.find((one) => one.toLowerCase() === word) ?? told;
+function asDocumented(received: string, words: readonly string[]): string {
+  const word = received.trim().toLowerCase();
+  return words.find((one) => one.toLowerCase() === word) ?? received;
 }
 
 /** The addresses of a task's outputs, as its record has them. */
@@ -323,8 +323,8 @@ export function outputsIn(record: Readonly<Record<string, unknown>>): unknown {
  * at `baseUrl`. `isPartial`: others cannot be used.
  */
 export function addressesIn(value: unknown, baseUrl?: string): { usable: string[]; isPartial: boolean } {
-  const told = jsonIn(value);
-  const list = Array.isArray(told) ? told : told == null ? [] : [told];
+  const found = jsonIn(value);
+  const list = Array.isArray(found) ? found : found == null ? [] : [found];
   const all = list.map((one) => (typeof one === "string" ? one : asRecord(one)["url"]));
   const usable = all.flatMap((one) => addressIn(one, baseUrl) ?? []);
   return { usable, isPartial: usable.length < all.length };

@@ -99,7 +99,7 @@ export const me = z.looseObject({
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-/** The same with amounts and counts as received, so that a malformed one does not make the account unusable. */
+/** The answer of GET me with amounts and counts as received: a malformed one does not make the account unusable. */
 export const meReceived = me.extend({
   credits: z.looseObject({
     balance: asReceived("credits that are left"),
@@ -249,7 +249,7 @@ function parsed(text: string): unknown {
 }
 
 /** A number on the wire, which some services send as text; NaN for anything else. */
-export function numberTold(value: unknown): number {
+export function asNumber(value: unknown): number {
   if (typeof value === "number") return value;
   return typeof value === "string" && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : Number.NaN;
 }

@@ -1,7 +1,6 @@
 import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { sha256Of } from "../text/pieces.js";
-import { bucketFilesAtOnce, mapAtOnce } from "./at-once.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
 import {
@@ -13,6 +12,7 @@ import {
   lengthUnknown,
   sidecarOf,
 } from "./index-file.js";
+import { bucketFilesAtOnce, mapAtOnce } from "./map-at-once.js";
 import { quarantineName } from "./quarantine.js";
 
 /**

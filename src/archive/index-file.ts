@@ -222,7 +222,7 @@ export class JobIndex {
     return [...this.latest()];
   }
 
-  /** The same, one after the other. */
+  /** The latest line of each output, read page by page. */
   *latest(): Generator<IndexLine> {
     let last = 0;
     for (;;) {

@@ -105,7 +105,7 @@ export function openBucket(
     try {
       return await act(await client());
     } catch (error) {
-      throw told(error, name, what);
+      throw bucketError(error, name, what);
     }
   };
   const find = (key: string) =>
@@ -119,7 +119,7 @@ export function openBucket(
     try {
       for await (const piece of answer.body) yield piece;
     } catch (error) {
-      throw told(error, name, what);
+      throw bucketError(error, name, what);
     }
   }
   const confirm = async (key: string, expected: StoredObject) => {
@@ -347,7 +347,7 @@ function isCode(serviceCode: string | undefined): boolean {
 }
 
 /** The error in plain words. S3's own messages repeat addresses, which are signed. */
-function told(error: unknown, name: string, what: string): BucketError {
+function bucketError(error: unknown, name: string, what: string): BucketError {
   if (error instanceof BucketError) return error;
   const { status, serviceCode } = refusalIn(error);
   const code = isCode(serviceCode) ? ` (${serviceCode})` : "";

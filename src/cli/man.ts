@@ -113,7 +113,7 @@ function plain(text: string): string {
     .replace(/^(?=[.'])/, "\\&");
 }
 
-/** The same as one argument of a request. */
+/** Plain text in quotes: one argument of a roff request. */
 function quoted(text: string): string {
   return `"${plain(text).replaceAll('"', '""')}"`;
 }

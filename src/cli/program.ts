@@ -41,7 +41,7 @@ interface Streams {
   hasPrinted: boolean;
 }
 
-/** The same stream, which tells of the first text that is written to it. */
+/** A stream that calls `noticed` before each write. */
 function noticing(stream: OutputStream, noticed: () => void): OutputStream {
   return new Proxy(stream, {
     get(target, name) {
@@ -203,7 +203,7 @@ async function workspaceNamed(line: CommandLine["line"], args: CommandLine["args
   );
 }
 
-/** The same end of a command, if it is one in good order, with commands to type that find its workspace. */
+/** Makes the commands in the message of an EarlyExit find its workspace when typed here. Other errors stay as they are. */
 async function namingWorkspace(
   error: unknown,
   line: CommandLine["line"],

@@ -2,7 +2,7 @@ import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../a
 import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
 import { asRecord, type ErrorFacts, errorFacts, errorWords, parseJson } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
-import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
+import { asCharge, asCredits, type Credits, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
 import { shortText } from "../text/terminal.js";
 
@@ -59,11 +59,14 @@ function accepted(reply: Answer, fields: Record<string, unknown>): GenerateOutco
       status,
       taskId,
       externalTaskId: isShort(fields.external_task_id) ? fields.external_task_id : null,
-      charged: chargeTold(fields.credits_consumed),
-      remaining: creditsTold(fields.credits_remaining),
+      charged: asCharge(fields.credits_consumed),
+      remaining: asCredits(fields.credits_remaining),
     };
-  const told = fields.task_id;
-  const odd = typeof told === "string" && told !== "" ? `it has ${told.length} characters` : oddBody(reply);
+  const unreadable = fields.task_id;
+  const odd =
+    typeof unreadable === "string" && unreadable !== ""
+      ? `it has ${unreadable.length} characters`
+      : oddBody(reply);
   const said = odd ?? errorText(errorFacts(parseJson(reply.body)));
   return {
     kind: "unknown",
@@ -166,7 +169,7 @@ function outcomeOf(
   baseUrl: string | undefined,
 ): TaskOutcome | null {
   const status = statusIn(record);
-  const charged = chargeTold(record["credits_consumed"]);
+  const charged = asCharge(record["credits_consumed"]);
   const completedAt = timeText(record["completed_at"]);
   if (status === "failed") {
     const message = errorWords(record["error"]) ?? "no reason was given";

@@ -34,7 +34,7 @@ export class ServiceClock {
    * What to add to the wall clock, and to the monotonic one, to get the service's time by its last answer (ms). The time
    * may be `later` by so much: the answer was on its way for a while, and a clock that is believed may be slow.
    */
-  private told: { wall: number; monotonic: number; later: number } | null = null;
+  private offsets: { wall: number; monotonic: number; later: number } | null = null;
 
   constructor(private readonly clock: Clock) {}
 
@@ -46,17 +46,17 @@ export class ServiceClock {
     const parted = this.parting;
     const tookMs = this.stopwatch();
     return (at) => {
-      if (this.told === null || Math.abs(this.parting - parted) <= skewMs) this.tell(at, tookMs());
+      if (this.offsets === null || Math.abs(this.parting - parted) <= skewMs) this.tell(at, tookMs());
     };
   }
 
   /** The time at the service (UTC ms). */
   get now(): DaySpan {
     const now = this.clock.now();
-    if (this.told === null) return { earliest: now, latest: now };
-    const byWall = now + this.told.wall;
-    const steady = this.clock.monotonic() + this.told.monotonic;
-    const { later } = this.told;
+    if (this.offsets === null) return { earliest: now, latest: now };
+    const byWall = now + this.offsets.wall;
+    const steady = this.clock.monotonic() + this.offsets.monotonic;
+    const { later } = this.offsets;
     if (Math.abs(byWall - steady) <= skewMs) return { earliest: byWall, latest: byWall + later };
     return { earliest: Math.min(byWall, steady), latest: Math.max(byWall, steady) + later };
   }
@@ -75,19 +75,19 @@ export class ServiceClock {
   /**
    * The age of a task in ms, by this machine's clock. If the task is far younger by the service's clock, this machine's
    * clock was set meanwhile, and the service's counts. `at` is the start by this machine's clock, `sentAt` by the
-   * service's, both UTC ms; `toldMs` is the age that the service itself states, or null. A negative age from the service
+   * service's, both UTC ms; `statedMs` is the age that the service itself states, or null. A negative age from the service
    * cannot be right, and is ignored.
    */
-  taskAge({ at, sentAt }: { at: number; sentAt: number }, toldMs: number | null): number {
+  taskAge({ at, sentAt }: { at: number; sentAt: number }, statedMs: number | null): number {
     const own = this.clock.now() - at;
-    const told = toldMs ?? this.now.earliest - sentAt;
-    return told >= -skewMs && told < Math.abs(own) - skewMs ? Math.max(0, told) : own;
+    const stated = statedMs ?? this.now.earliest - sentAt;
+    return stated >= -skewMs && stated < Math.abs(own) - skewMs ? Math.max(0, stated) : own;
   }
 
   private tell(at: number, tookMs: number): void {
     const now = this.clock.now();
     const wall = Math.abs(at - now) > skewMs ? at - now : 0;
-    this.told = { wall, monotonic: this.parting + wall, later: Math.max(0, at + tookMs - now - wall) };
+    this.offsets = { wall, monotonic: this.parting + wall, later: Math.max(0, at + tookMs - now - wall) };
   }
 
   /** How far the wall clock is from the monotonic one. */

@@ -224,13 +224,13 @@ const oddShown = 5;
 
 /** Names what of the service's records was not understood, in one warning each time that it is something else. */
 function tellOnce({ log, onOdd }: ServiceOptions): ReadOptions["tell"] {
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   return (path, odd) => {
     onOdd?.(odd);
     const text = odd.slice(0, oddShown).join("; ");
     const more = odd.length > oddShown ? `; and ${odd.length - oddShown} more` : "";
-    if (odd.length === 0 || told.get(path) === text) return;
-    told.set(path, text);
+    if (odd.length === 0 || reported.get(path) === text) return;
+    reported.set(path, text);
     log.warn({}, `GET ${path}: not understood: ${text}${more}. Everything else is used`);
   };
 }

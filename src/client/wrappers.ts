@@ -1,7 +1,7 @@
 import { meaningOf } from "../api/errors.js";
 import { keyPattern, redaction } from "../api/key.js";
 import type { Clock } from "../clock.js";
-import { retryAfterMs, retryAfterMsMax, retryAfterTold } from "../core/again.js";
+import { retryAfterMs, retryAfterMsMax, statedRetryAfterMs } from "../core/again.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
@@ -104,7 +104,7 @@ async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply):
   await accounts.answered(ticket, isRefused);
   if (!isRefused) return;
   const ms = retryAfterMs(reply.headers, clock.now());
-  if ((retryAfterTold(reply.headers, clock.now()) ?? 0) > retryAfterMsMax)
+  if ((statedRetryAfterMs(reply.headers, clock.now()) ?? 0) > retryAfterMsMax)
     pacing.log?.warn(
       { retryAfter: reply.headers["retry-after"] },
       "the service asks for a pause of more than a day: it is asked again once a day; `bulkgen account --forget-pause` asks it again now",

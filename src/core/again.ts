@@ -36,7 +36,7 @@ export function askedPauseMs(
   return statedPauseMs(headers, now);
 }
 
-/** The same for a file's server, whose 429 says nothing of the account. */
+/** The pause (ms) that `Retry-After` asks for, at most a day; null if there is none. For a file's server, 429 included. */
 export function statedPauseMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const ms = retryAfterMs(headers, now);
   return ms === null ? null : Math.min(dayMs, ms);
@@ -67,12 +67,12 @@ export const retryAfterMsMax = 24 * 60 * 60_000;
  * negative number is unreadable, although `Date.parse` takes it for a year; so is a date without a zone (asctime).
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
-  const told = retryAfterTold(headers, now);
-  return told === null ? null : Math.min(retryAfterMsMax, told);
+  const ms = statedRetryAfterMs(headers, now);
+  return ms === null ? null : Math.min(retryAfterMsMax, ms);
 }
 
-/** The same as the service says it, however long. */
-export function retryAfterTold(headers: Readonly<Record<string, string>>, now: number): number | null {
+/** The wait (ms) that a `Retry-After` header asks for, however long. Null if it is unreadable. */
+export function statedRetryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return null;
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1_000);

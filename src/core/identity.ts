@@ -135,11 +135,11 @@ export function groupText(group: string): string {
  */
 export function offeredPrice(
   item: { model: string; params: Readonly<Record<string, string>> },
-  told: Credits,
+  listed: Credits,
   charges: ReadonlyMap<string, Credits>,
 ): Credits {
-  const charge = charges.get(priceGroup(item)) ?? told;
-  return charge > told ? charge : told;
+  const charge = charges.get(priceGroup(item)) ?? listed;
+  return charge > listed ? charge : listed;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { numberTold } from "../api/records.js";
+import { asNumber } from "../api/records.js";
 
 /**
  * Credits are decimal numbers on the wire. Inside they are whole millionths of a credit, so that sums and
@@ -12,28 +12,28 @@ export const noCredits = 0 as Credits;
 
 /** From a number on the wire, in credits. Throws on what is not a finite number in the safe range. */
 export function credits(value: number): Credits {
-  const amount = creditsTold(value);
+  const amount = asCredits(value);
   if (amount === null) throw new RangeError(`not an amount of credits: ${value}`);
   return amount;
 }
 
 /** An amount from any value on the wire; null if it is not an amount, or cannot be represented exactly. */
-export function creditsTold(value: unknown): Credits | null {
-  const scaled = Math.round(numberTold(value) * scale);
+export function asCredits(value: unknown): Credits | null {
+  const scaled = Math.round(asNumber(value) * scale);
   if (!Number.isSafeInteger(scaled)) return null;
   // `-0` would print and compare as another number than 0.
   return (scaled === 0 ? 0 : scaled) as Credits;
 }
 
 /** A charge from the wire: a negative one is ignored, or it would raise a cap by credits that were never returned. */
-export function chargeTold(value: unknown): Credits | null {
-  const charge = creditsTold(value);
+export function asCharge(value: unknown): Credits | null {
+  const charge = asCredits(value);
   return charge === null || charge < 0 ? null : charge;
 }
 
 /** A balance from the wire: one too large to represent counts as the largest amount. */
-export function balanceTold(value: unknown): Credits | null {
-  return numberTold(value) > balanceMost ? credits(balanceMost) : creditsTold(value);
+export function asBalance(value: unknown): Credits | null {
+  return asNumber(value) > balanceMost ? credits(balanceMost) : asCredits(value);
 }
 
 const balanceMost = 9_000_000_000;

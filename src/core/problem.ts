@@ -36,7 +36,7 @@ export interface Digest {
   repairs: number;
 }
 
-/** The same mistake in one or more rows. */
+/** A mistake that one or more rows have. */
 export interface ProblemGroup {
   /** The first of them. */
   problem: Problem;

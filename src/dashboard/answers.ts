@@ -8,8 +8,8 @@ import type { Evidence } from "../workspace/evidence.js";
 import { isUnfinished } from "../workspace/find-run.js";
 import { openNews } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { Refused } from "./asked.js";
 import type { Guard } from "./guard.js";
+import { Refused } from "./requests.js";
 import type {
   FileEntry,
   FilePage,

@@ -23,7 +23,6 @@ import {
   runPage,
   waitingPage,
 } from "./answers.js";
-import { asked, Refused } from "./asked.js";
 import { check, modelsFor } from "./check.js";
 import { type Commands, wordsOf } from "./commands.js";
 import { fileAnswer, thumbnailAnswer } from "./files.js";
@@ -31,6 +30,7 @@ import type { FleetWatch } from "./fleet-watch.js";
 import { Guard, guarded } from "./guard.js";
 import { priceOf } from "./offers.js";
 import type { PageFiles } from "./page-files.js";
+import { Refused, requests } from "./requests.js";
 import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "./shapes.js";
 import { Sheets } from "./sheets.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
@@ -145,9 +145,9 @@ function events(context: Context, { watch, clock, signal }: DashboardAppOptions)
     let sentAt = Number.NEGATIVE_INFINITY;
     while (!until.aborted) {
       const { now, ...standing } = await watch.standing();
-      const told = JSON.stringify(standing);
-      if (told !== sent || clock.monotonic() - sentAt >= atLeastMs) {
-        sent = told;
+      const content = JSON.stringify(standing);
+      if (content !== sent || clock.monotonic() - sentAt >= atLeastMs) {
+        sent = content;
         sentAt = clock.monotonic();
         await stream.writeSSE({ event: "standing", data: JSON.stringify({ ...standing, now }) });
       }
@@ -255,10 +255,10 @@ function sheets(app: Hono, options: DashboardAppOptions): void {
   });
   app.post("/api/sheet/cells", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) => {
     const { version, ...sheet } = queryOf(context);
-    return context.json(await all.change(sheet, await bodyOf(context, asked.cellChanges), version));
+    return context.json(await all.change(sheet, await bodyOf(context, requests.cellChanges), version));
   });
   app.post("/api/check", bodyLimit({ maxSize: jsonBytesMax, onError: tooLarge }), async (context) => {
-    const choices = await bodyOf(context, asked.startChoices);
+    const choices = await bodyOf(context, requests.startChoices);
     all.pathOf(choices.file);
     return context.json(await check(choices, commands));
   });
@@ -282,10 +282,10 @@ function acts(app: Hono, { commands, clock, signal, workspace }: DashboardAppOpt
     onError: (context) => refusal(context, "refused", "This request is too large.", 422),
   });
   app.post("/api/offer", small, async (context) =>
-    context.json(await priceOf(await bodyOf(context, asked.act), workspace, clock)),
+    context.json(await priceOf(await bodyOf(context, requests.act), workspace, clock)),
   );
   app.post("/api/act", small, async (context) => {
-    const act = await bodyOf(context, asked.act);
+    const act = await bodyOf(context, requests.act);
     return context.json(await commands.start(wordsOf(act), clock.sleep(patienceMs, signal)));
   });
 }
@@ -297,7 +297,7 @@ function files(app: Hono, { watch, environment }: DashboardAppOptions, guard: Gu
     onError: (context) => refusal(context, "refused", "This request is too large.", 422),
   });
   app.post("/api/zip", small, async (context) => {
-    const { id, name } = await zips.prepare(await bodyOf(context, asked.zipped));
+    const { id, name } = await zips.prepare(await bodyOf(context, requests.zipped));
     return context.json({ src: guard.zipAddress(id), name });
   });
   app.get("/zips/:key/:id{[0-9]+}", async (context) =>
@@ -321,8 +321,8 @@ function idOf(context: Context): number {
   return Number(context.req.param("id"));
 }
 
-function queryOf(context: Context): z.infer<typeof asked.page> {
-  return parsed(asked.page, context.req.query());
+function queryOf(context: Context): z.infer<typeof requests.page> {
+  return parsed(requests.page, context.req.query());
 }
 
 async function bodyOf<Body>(context: Context, shape: z.ZodType<Body>): Promise<Body> {

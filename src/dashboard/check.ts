@@ -1,9 +1,9 @@
 import { isRefusal } from "../core/exit.js";
 import type { ItemStanding } from "../core/ports/draft.js";
 import { lineOf } from "../launch.js";
-import { Refused } from "./asked.js";
 import type { Commands } from "./commands.js";
 import { flagsOf } from "./commands.js";
+import { Refused } from "./requests.js";
 import type { JobQuestion, JobWay, ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
 
 const problemsMax = 2_000;

@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import { exitCode } from "../core/exit.js";
 import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
-import { Refused } from "./asked.js";
+import { Refused } from "./requests.js";
 import type { Act, StartChoices, StartedCommand } from "./shapes.js";
 
 /**
@@ -114,7 +114,7 @@ export class Commands {
       this.forget();
     });
     await Promise.race([ended, patience]);
-    return told(command);
+    return shownCommand(command);
   }
 
   /** Runs a command that only reads, and returns what it printed. */
@@ -135,7 +135,7 @@ export class Commands {
   }
 
   list(): StartedCommand[] {
-    return this.started.slice(0, shownMax).map(told);
+    return this.started.slice(0, shownMax).map(shownCommand);
   }
 
   /** Those that still run are kept, however many. */
@@ -144,7 +144,7 @@ export class Commands {
   }
 }
 
-function told({
+function shownCommand({
   id,
   line,
   startedAt,

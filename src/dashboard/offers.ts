@@ -11,7 +11,7 @@ import { allRows } from "../plan/plan.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { Refused } from "./asked.js";
+import { Refused } from "./requests.js";
 import type { Act, OfferedPrice } from "./shapes.js";
 
 /**
@@ -36,7 +36,7 @@ export async function priceOf(act: Act, workspace: Workspace, clock: Clock): Pro
         },
         rest,
       );
-      return told(offer);
+      return offeredPriceOf(offer);
     } catch (error) {
       if (error instanceof EarlyExit) throw new Refused(error.message);
       throw error;
@@ -49,7 +49,7 @@ const noOffer = 0 as Offer["credits"];
 async function restOf(store: Store, id: number): Promise<OfferedPrice> {
   const run = await store.run(id);
   if (!run) throw new Refused(`there is no run ${id} in this workspace`, "missing");
-  return told({ items: [], credits: noOffer, rest: await plannedRest(store, run), note: null });
+  return offeredPriceOf({ items: [], credits: noOffer, rest: await plannedRest(store, run), note: null });
 }
 
 function orderOf(act: Act, cwd: string): FindItems {
@@ -72,7 +72,7 @@ function orderOf(act: Act, cwd: string): FindItems {
   }
 }
 
-function told({ items, credits, rest, note }: Offer): OfferedPrice {
+function offeredPriceOf({ items, credits, rest, note }: Offer): OfferedPrice {
   return {
     items: items.map(({ rowId, model, price }) => ({ rowId, model, price: toNumber(price) })),
     credits: toNumber(credits),

@@ -13,7 +13,7 @@ import { promptFile } from "../manifest/templates/prompt-file.js";
 import { leavesReally } from "../text/inside.js";
 import { fromSpreadsheetText, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { writeWhole } from "../whole-file.js";
-import { Refused } from "./asked.js";
+import { Refused } from "./requests.js";
 import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
 
 /**

@@ -12,8 +12,8 @@ import type { NewsReader } from "../store/workspace/news.js";
 import { fileLockOwner, type LockOwner } from "../workspace/lock.js";
 import { type Opened, openNews, openQuota } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { Refused } from "./asked.js";
 import type { Commands } from "./commands.js";
+import { Refused } from "./requests.js";
 import type { LiveRun, Standing } from "./shapes.js";
 
 export interface WatchOptions {

@@ -3,8 +3,8 @@ import { posix } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
 import type { BrowsedFile, Browser } from "../store/browse/pages.js";
-import { Refused, type Zipped } from "./asked.js";
 import { existing } from "./files.js";
+import { Refused, type Zipped } from "./requests.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
 
 /** Lists that can still be loaded; older ones are forgotten. */

@@ -8,9 +8,9 @@ import { NoRequestsUntil } from "../core/quota/quota.js";
 import type { Host } from "../machine.js";
 import { type OpenAccount, openAccount } from "../workspace/account.js";
 import { accountsIn, sharedFolderOf } from "../workspace/workspace.js";
+import { rethrowAsPrinted } from "./printed-errors.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { checkClientSettings } from "./settings.js";
-import { toldErrors } from "./told-errors.js";
 
 /**
  * A client that reads from the service and never pays; `run` does. Its requests wait for a slot in the account's quota,
@@ -61,7 +61,7 @@ export async function openClient(on: Host, options: ClientOptions): Promise<Clie
     signal,
     onDailyLimit,
   });
-  const account = await opening.catch((error: unknown) => toldErrors(error, on.cwd));
+  const account = await opening.catch((error: unknown) => rethrowAsPrinted(error, on.cwd));
   return new AccountClient(account, closing);
 }
 

@@ -10,10 +10,10 @@ import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
 import { refuseUnusable } from "../workspace/state-folder/state-folder.js";
 import { findWorkspace, forReading, type WorkspaceHints } from "../workspace/workspace.js";
+import { rethrowAsPrinted } from "./printed-errors.js";
 import { connectionOf, type ServiceAddress, silentLog } from "./service.js";
 import { checkManifestSettings } from "./settings.js";
 import { type SheetSettings, sheetOptionsOf } from "./sheet.js";
-import { toldErrors } from "./told-errors.js";
 
 /** Where the history and the files of a job are. */
 export interface Whereabouts {
@@ -55,7 +55,7 @@ export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
  * that has no meaning.
  */
 export function planManifest(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {
-  return planned(on, manifest, settings).catch((error: unknown) => toldErrors(error, on.cwd));
+  return planned(on, manifest, settings).catch((error: unknown) => rethrowAsPrinted(error, on.cwd));
 }
 
 async function planned(on: Host, manifest: string, settings: PlanSettings): Promise<PlannedJob> {

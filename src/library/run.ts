@@ -10,10 +10,10 @@ import { summaryOf } from "../report/summary.js";
 import { placeWorkspace } from "../workspace/state-folder/state-folder.js";
 import { findWorkspace } from "../workspace/workspace.js";
 import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf } from "./plan.js";
+import { rethrowAsPrinted } from "./printed-errors.js";
 import { connectionOf, silentLog } from "./service.js";
 import { checkManifestSettings } from "./settings.js";
 import { sheetOptionsOf } from "./sheet.js";
-import { toldErrors } from "./told-errors.js";
 
 /**
  * The settings of a run. A run spends credits, so it needs a limit from the caller: `maxCredits`, `agree`, or both.
@@ -58,7 +58,7 @@ export async function* runManifest(
   try {
     yield* eventsOf(on, manifest, settings);
   } catch (error) {
-    toldErrors(error, on.cwd);
+    rethrowAsPrinted(error, on.cwd);
   }
 }
 
@@ -89,11 +89,11 @@ async function* eventsOf(
   const interrupt = settings.signal ? AbortSignal.any([left.signal, settings.signal]) : left.signal;
   // Every request in flight listens to it.
   setMaxListeners(0, interrupt);
-  const told: RunEvent[] = [];
+  const queued: RunEvent[] = [];
   let isOver = false;
   let wake = () => {};
   const events = openEvents(workspace, clock, (event) => {
-    told.push(event);
+    queued.push(event);
     wake();
   });
   const work = runJob(
@@ -136,7 +136,7 @@ async function* eventsOf(
   work.catch(() => {});
   try {
     for (;;) {
-      for (let event = told.shift(); event !== undefined; event = told.shift()) yield event;
+      for (let event = queued.shift(); event !== undefined; event = queued.shift()) yield event;
       if (isOver) break;
       await new Promise<void>((resolve) => {
         wake = resolve;

@@ -16,8 +16,8 @@ import { noRunsText, refuseLost } from "../workspace/history.js";
 import { type Opened, openPages } from "../workspace/state.js";
 import { historyOf, statusOf } from "../workspace/status.js";
 import { findWorkspace, type Workspace, workspaceExists } from "../workspace/workspace.js";
+import { rethrowAsPrinted } from "./printed-errors.js";
 import { checkReading, checkWorkspaceSettings } from "./settings.js";
-import { toldErrors } from "./told-errors.js";
 
 /**
  * Reads a workspace, even while other processes work in it. It changes nothing and takes no lock. Throws RangeError for
@@ -123,7 +123,9 @@ export async function openReader(
   });
   refuseLost(workspace);
   if (!workspaceExists(workspace)) throw new EarlyExit("usage", noRunsText(workspace));
-  const browser = await openPages(workspace, on.clock).catch((error: unknown) => toldErrors(error, on.cwd));
+  const browser = await openPages(workspace, on.clock).catch((error: unknown) =>
+    rethrowAsPrinted(error, on.cwd),
+  );
   return new BrowserReader(on.clock, workspace, sandbox, browser);
 }
 

@@ -22,7 +22,7 @@ export interface Combination {
   marks: Record<string, Mark>;
   /** Part of ids and names, such as `de-16x9`. */
   label: string;
-  /** The same without the step: all steps of one chain have it in common. */
+  /** The label without the step: all steps of one chain share it. */
   base: string;
   /** For messages, such as `lang=de, aspect_ratio=16:9`. */
   text: string;
@@ -187,7 +187,7 @@ export class Layers {
   private readonly ofJob: Record<string, Mark>;
   private readonly severalSteps: boolean;
   private readonly onlyRow: boolean;
-  /** The same with those of the defaults: of everything except the row. */
+  /** Places of what the defaults, the axes and the step set: of everything except the row. */
   private readonly jobMarks: Record<string, Mark>;
 
   constructor(

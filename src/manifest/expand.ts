@@ -40,7 +40,7 @@ export class Expander {
   rendering: Rendering | null = null;
   private problems: Problem[] = [];
   /** Problems of the job's own texts, which are reported once and not for each row. */
-  private told = new Set<string>();
+  private reported = new Set<string>();
   /** How many of the problems are about the job's own texts. */
   private ofJob = 0;
   private readonly asides: Record<Aside, number[]> = { heading: [], total: [] };
@@ -102,20 +102,20 @@ export class Expander {
   /** Whether a row has a problem, or lacks what the other rows have, also with its defaults. */
   private cannotBeMade(row: SourceRow, index: number): boolean {
     if (row.misfit !== undefined) return true;
-    const { problems, told } = this;
+    const { problems, reported } = this;
     this.problems = [];
-    this.told = new Set();
+    this.reported = new Set();
     this.ofJob = 0;
     const made = this.layers.map((layers) => this.made(row, index, layers));
     // What is wrong with a text of the job says nothing about the row.
     if (this.ofJob > 0) {
       this.problems = problems;
-      this.told = told;
+      this.reported = reported;
       return false;
     }
     const isWrong = this.problems.length > 0 || made.includes(null);
     this.problems = problems;
-    this.told = told;
+    this.reported = reported;
     const has = (column: string) => this.from.columns.includes(column);
     const lacks = ({ model, prompt, inputs }: Row) =>
       (model === "" && has("model")) ||
@@ -224,15 +224,15 @@ export class Expander {
   private problemOf(error: TemplateFault, column: string, row: SourceRow, layers: Layers): void {
     const problem = { ...placed(error, column, row, layers, this.from.file), ...error.fault };
     const key = JSON.stringify([problem.place, problem.message]);
-    if (this.told.has(key)) return;
+    if (this.reported.has(key)) return;
     // A fault of one rendering concerns one item; a fault of a text or a cell concerns every item that needs it.
-    if ((error.everywhere || error.cell !== null) && this.told.size < toldMax) this.told.add(key);
+    if ((error.everywhere || error.cell !== null) && this.reported.size < reportedMax) this.reported.add(key);
     this.problems.push(problem);
   }
 }
 
 /** The most remembered texts: a job has fewer, but rows may have more. */
-const toldMax = 10_000;
+const reportedMax = 10_000;
 
 function placed(
   { everywhere, cell }: TemplateFault,

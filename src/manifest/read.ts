@@ -76,8 +76,8 @@ export async function sourceOf(
   bytes: Bytes,
   options: SourceOptions,
 ): Promise<{ source: Source; rowsFile?: string }> {
-  const refused = (told: Omit<Problem, "place">) => ({
-    source: unreadSource({ place: { file, row: null }, ...told }),
+  const refused = (problem: Omit<Problem, "place">) => ({
+    source: unreadSource({ place: { file, row: null }, ...problem }),
   });
   const firstBytes = await startOf(bytes);
   if (isWorkbook(firstBytes))

@@ -111,7 +111,7 @@ export function missingWarning(
   const named = items.slice(0, namesMax).join(", ");
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
   const what = `${count(missing.length, "archived item has", "archived items have")} lost files (${named}${more})`;
-  const told = {
+  const consequence = {
     report: `--missing fetch downloads them again at no cost while the service has them, --missing pay makes them again${credits === noCredits ? "" : ` for ${inCredits(credits)}`}`,
     fetch: "they are downloaded again at no cost",
     pay:
@@ -119,7 +119,7 @@ export function missingWarning(
         ? "they are made again at no cost"
         : `they are made and paid for again: ${inCredits(credits)}`,
   }[way];
-  return [{ kind: "missing_files", message: `${what}: ${told}.`, items, credits }];
+  return [{ kind: "missing_files", message: `${what}: ${consequence}.`, items, credits }];
 }
 
 const namesMax = 5;

@@ -262,7 +262,7 @@ export class Items {
     for (const head of draft.groups()) this.keepOccurrencesOf(head);
   }
 
-  /** The same for items that `finish` has finished since the last call. */
+  /** Does what `keepOccurrences` does for items that `finish` has finished since the last call. */
   keepOccurrencesOfChildren(): void {
     for (const head of this.identicalChildren) this.keepOccurrencesOf(head);
     this.identicalChildren.clear();
@@ -291,10 +291,10 @@ export class Items {
       const own = ownOf(slot);
       if (own !== undefined && isPaid(own.known) && free.delete(own)) chosen.set(slot, own);
     }
-    const told = grouped([...free], ({ known }) => known?.cells && cellsText(known.cells));
-    const unnamed = slots.filter(({ id }) => told.size > 0 && id === null);
+    const byCells = grouped([...free], ({ known }) => known?.cells && cellsText(known.cells));
+    const unnamed = slots.filter(({ id }) => byCells.size > 0 && id === null);
     for (const [cells, same] of grouped(unnamed, slotCells)) {
-      for (const [index, each] of mostMade(told.get(cells) ?? [], same.length).entries()) {
+      for (const [index, each] of mostMade(byCells.get(cells) ?? [], same.length).entries()) {
         free.delete(each);
         chosen.set(same[index] as DraftSlot, each);
       }
@@ -326,9 +326,9 @@ export class Items {
       known.cost = plus(known.cost, times(price, copies));
       byRows.set(same, known);
     }
-    const told = [...byRows.values()].map((each) => identicalRows(each, duplicates));
+    const findings = [...byRows.values()].map((each) => identicalRows(each, duplicates));
     const { groups, credits: cost } = this.more;
-    if (groups === 0) return told;
+    if (groups === 0) return findings;
     const each =
       duplicates === "merge"
         ? "their rows share the same items"
@@ -337,7 +337,7 @@ export class Items {
           : `${inCredits(cost)} more than once`;
     const message = `${groups} more groups of identical rows; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
-    return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
+    return [...findings, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
   }
 
   private again(good: GoodRow, head: number): Making {
@@ -510,7 +510,7 @@ function slotCells({ cells }: DraftSlot): string {
   return cellsText(Object.entries(JSON.parse(cells ?? "{}") as Record<string, string>));
 }
 
-/** The same whatever the order of the columns. */
+/** The cells as text that does not depend on the order of the columns. */
 function cellsText(cells: NewItem["cells"]): string {
   return JSON.stringify(cells.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,7 +1,7 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import { normalText, shortId } from "../core/identity.js";
-import { balanceTold, type Credits, priceText, sumOf } from "../core/money.js";
+import { asBalance, type Credits, priceText, sumOf } from "../core/money.js";
 import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
 import type { OrderedVariant } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
@@ -96,8 +96,8 @@ class Planning {
   private row(checked: CheckedRow): void {
     const { row } = checked;
     this.learn(checked);
-    const told = this.toldOf(row);
-    const { problems, making } = this.making(checked, told !== undefined);
+    const reported = this.reportedFor(row);
+    const { problems, making } = this.making(checked, reported !== undefined);
     for (const problem of problems) this.draft.problem(problem);
     const { chosen, lot } = this.choosing.of(checked);
     const position = this.draft.add(
@@ -106,7 +106,7 @@ class Planning {
         id: row.id,
         repeat: row.repeat,
         cells: row.columns,
-        problem: told ?? problems[0]?.message ?? null,
+        problem: reported ?? problems[0]?.message ?? null,
         without: checked.without,
         shares: making.shares,
         chosen,
@@ -164,17 +164,17 @@ class Planning {
   }
 
   /** Problems found while reading the row. */
-  private toldOf(row: Row): string | undefined {
+  private reportedFor(row: Row): string | undefined {
     if (this.wrong.size === 0) return undefined;
     return this.wrong.get(partOf({ row: row.number })) ?? this.wrong.get(partOf(row.place));
   }
 
   /** The items of a row and all its problems. */
-  private making(checked: CheckedRow, told: boolean): { problems: Problem[]; making: Making } {
+  private making(checked: CheckedRow, reported: boolean): { problems: Problem[]; making: Making } {
     const { row, problems } = checked;
     const late = isGood(checked) ? this.nameLate(checked) : none;
     const wrong = [...problems, ...late, ...this.names.check(row)];
-    if (!isGood(checked) || told || wrong.length > 0) return { problems: wrong, making: nothing };
+    if (!isGood(checked) || reported || wrong.length > 0) return { problems: wrong, making: nothing };
     const isLinked = hasReference(row.inputs);
     if (isLinked) this.hasChains = true;
     const making = isLinked ? this.items.makeLinked(checked) : this.items.make(checked);
@@ -318,7 +318,7 @@ function concluded(
   const { manifest, draft, me, origin, edition } = input;
   const totals = draft.totals();
   const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
-  const budget = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
+  const budget = { caps: { ...noCaps, ...input.caps }, balance: asBalance(me.credits.balance) };
   const coverage = coverageByCap(draft, sums, budget);
   const { fit, last } = coverage.all;
   const { due, items, inDoubt } = totals;

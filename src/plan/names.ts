@@ -30,11 +30,11 @@ export class ItemNames {
       return this.small(row, id);
     const earlier = id === null ? null : this.idBefore(id, row.number * 2);
     const twin = id !== null && earlier !== null && earlier % 2 === 0;
-    const told = twin ? [twinProblem(row, id, earlier / 2)] : none;
+    const twins = twin ? [twinProblem(row, id, earlier / 2)] : none;
     const outside = row.output === null ? null : outsideProblem(row, row.output);
-    if (outside) return [...told, outside];
+    if (outside) return [...twins, outside];
     const clash = this.clash(row, twin, earlier);
-    return clash ? [...told, clash] : told;
+    return clash ? [...twins, clash] : twins;
   }
 
   /** A row whose id is also its file's name, as in nearly all sheets: one entry serves for both. */
@@ -60,18 +60,18 @@ export class ItemNames {
     return name !== null && name % 2 === 1 ? name - 1 : this.ids.put(id, own);
   }
 
-  private clash(row: Row, told: boolean, earlier: number | null): Problem | null {
+  private clash(row: Row, isTwin: boolean, earlier: number | null): Problem | null {
     let clash: Problem | null = null;
     for (let copy = 1; copy <= row.repeat; copy++) {
       const id = row.id === null ? null : copyName(row.id, copy);
       const name = row.output === null ? id : copyName(outputName(row.output), copy);
       const taken = id === null ? null : copy === 1 ? earlier : this.idBefore(id, row.number * 2 + 1);
-      if (id !== null && taken !== null && !told)
+      if (id !== null && taken !== null && !isTwin)
         clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);
       if (name === null) continue;
       const other = this.names.put(this.folded(name, row), row.number * 2);
       // The shared id was reported already, so the shared name is not.
-      if (other === null || (told && row.output === null)) continue;
+      if (other === null || (isTwin && row.output === null)) continue;
       clash ??= clashProblem(row, Math.floor(other / 2), row.output === null ? "id" : "output", name);
     }
     return clash;
@@ -90,7 +90,7 @@ export class ItemNames {
 /** Names that are clearly safe: they are longer than every reserved name, and contain no media extension. */
 const isPlain = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/i;
 
-/** The same without capitals: nothing about such a name is changed by folding it. */
+/** Clearly safe names without capitals, which folding does not change. */
 const isSmall = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/;
 
 const none: Problem[] = [];

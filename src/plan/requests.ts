@@ -90,11 +90,11 @@ function each(sizes: readonly ModelSize[]): { files: number; bytes: number } | n
 export function diskWarning({ files, bytes, unknown }: ExpectedFiles, roomBytes: number | null): Finding[] {
   if (files === 0 || roomBytes === null || (roomBytes > 0 && bytes <= roomBytes)) return [];
   const room = roomBytes > 0 ? `${fileSize(roomBytes)} is free` : "nothing is free";
-  const told =
+  const shortage =
     bytes === 0
       ? "The output disk is full"
       : `The files need ${unknown.length === 0 ? "about" : "more than"} ${fileSize(bytes)} and ${room} on the output disk`;
-  const message = `${told}${roomBytes > 0 ? "" : keptFree(roomBytes)}: free up space or choose another folder with --out.`;
+  const message = `${shortage}${roomBytes > 0 ? "" : keptFree(roomBytes)}: free up space or choose another folder with --out.`;
   return [{ kind: "disk_space", message, bytes, roomBytes }];
 }
 

@@ -1,9 +1,9 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import {
+  asCredits,
   type Credits,
   credits,
-  creditsTold,
   inCredits,
   minus,
   noCredits,
@@ -24,7 +24,7 @@ import type { Plan } from "./plan.js";
  * the same plan. What does not change what is made and paid, such as a balance that is smaller and large enough, is no
  * drift.
  */
-const amount = z.number().refine((value) => creditsTold(value) !== null);
+const amount = z.number().refine((value) => asCredits(value) !== null);
 
 const savedItem: z.ZodType<SavedItem> = z.object({
   key: z.string(),
@@ -309,8 +309,9 @@ class RowLines {
 
   drift(what: string, refused: boolean): Drift[] {
     const more = this.count - this.lines.length;
-    const told = more > 0 ? [...this.lines, count(more, "more row differs", "more rows differ")] : this.lines;
-    return told.map((line) => ({ message: `${what}: ${line}`, refused }));
+    const lines =
+      more > 0 ? [...this.lines, count(more, "more row differs", "more rows differ")] : this.lines;
+    return lines.map((line) => ({ message: `${what}: ${line}`, refused }));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Me, Model } from "../api/records.js";
-import { requestsTold } from "../core/charges/readings.js";
-import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
+import { asRequestCount } from "../core/charges/readings.js";
+import { asBalance, asCredits, type Credits, credits, inCredits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";
 import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
@@ -13,11 +13,11 @@ export function accountText(
 ): string {
   const { user, api_key: key } = me;
   const { balance, used_this_key: used } = me.credits;
-  const requests = requestsTold(key.requests_count);
+  const requests = asRequestCount(key.requests_count);
   const lines: [string, Cell][] = [
     ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
     ["user id", user.id],
-    ["credits", `${amount(balanceTold(balance))} left, ${amount(creditsTold(used))} used by this key`],
+    ["credits", `${amount(asBalance(balance))} left, ${amount(asCredits(used))} used by this key`],
     ["plan", subscription(me.subscription)],
     ["this minute", usage(quota.minute)],
     ["24 hours", usage(quota.day)],
@@ -30,14 +30,14 @@ export function accountText(
 }
 
 /** The service's own record, which may have more fields, and the quota. */
-interface AccountStanding extends Me {
-  quota: { minute: WindowStanding; day: WindowStanding; blockedUntil: string | null };
+interface AccountDocument extends Me {
+  quota: { minute: WindowDocument; day: WindowDocument; blockedUntil: string | null };
 }
 
-type WindowStanding = ReturnType<typeof windowJson>;
+type WindowDocument = ReturnType<typeof windowJson>;
 
-/** The same for programs: the service's own record, and the quota with times as ISO 8601. */
-export function accountJson({ me, quota }: { me: Me; quota: Quota }): AccountStanding {
+/** An account for programs: the service's own record, and the quota with times as ISO 8601. */
+export function accountJson({ me, quota }: { me: Me; quota: Quota }): AccountDocument {
   const { minute, day, blockedUntil } = quota;
   return {
     ...me,
@@ -58,7 +58,7 @@ function subscription(subscription: Me["subscription"]): Cell {
   const { plan, status, credits_per_month: monthly, billing_interval: interval } = subscription;
   const end = subscription.current_period_end.slice(0, 10);
   const until = subscription.cancel_at_period_end ? `ends ${end}` : `renews ${end}`;
-  const included = creditsTold(monthly);
+  const included = asCredits(monthly);
   const month = included === null ? "unknown credits" : inCredits(included);
   const text = `${plan}, ${status}, ${month} a month, billed by the ${interval}, ${until}`;
   return status === "active" ? text : { text, tone: "warning" };

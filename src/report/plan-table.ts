@@ -218,8 +218,8 @@ function requestsText({ requests: { forecast, plan, perMinute, perDay, lanes } }
 /** What has changed, as far as it is shown, and how many lines there are. */
 function changes({ changed = [], vanished = [], renamed = [], restored = [] }: ShownPlan): Listing<string> {
   const lines = shownChanges({ changed, vanished, renamed, restored });
-  const told = vanished.length === 0 ? 0 : countOf(vanished, isTold);
-  const length = changed.length + restored.length + renamed.length + told;
+  const shownVanished = vanished.length === 0 ? 0 : countOf(vanished, isShown);
+  const length = changed.length + restored.length + renamed.length + shownVanished;
   return { length, [Symbol.iterator]: () => lines };
 }
 
@@ -242,11 +242,11 @@ function* shownChanges({
     yield `row ${rowNumber} (${rowId}): made before; its file is restored at no cost`;
   for (const { rowNumber, from, to } of renamed)
     yield `row ${rowNumber}: ${from} becomes ${to}; its file is renamed at no cost`;
-  for (const item of vanished) if (isTold(item)) yield vanishedText(item);
+  for (const item of vanished) if (isShown(item)) yield vanishedText(item);
 }
 
 /** An item whose row went back to another version is shown only if something was made for it. */
-function isTold({ replacedBy, hasRow, state }: VanishedItem): boolean {
+function isShown({ replacedBy, hasRow, state }: VanishedItem): boolean {
   return replacedBy === null && (!hasRow || state === "archived");
 }
 

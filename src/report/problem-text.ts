@@ -16,7 +16,7 @@ export function problemLine(problem: Problem): string {
   return groupLine(problem, placeText(problem.place), "");
 }
 
-/** The same for a mistake in several rows. */
+/** A mistake on one line; it may be in several rows. */
 function groupLine({ message, expected, got, nearest }: Problem, where: string, ofRow: string): string {
   const meant = nearest === undefined ? "" : `; did you mean ${JSON.stringify(nearest)}?`;
   const found = `, got ${shortText(got, valueCharactersMax)}${ofRow}`;

@@ -178,7 +178,7 @@ function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
   return terminalText(`due ${localTime(dueAt)}: ${why}${note === null ? "" : `: ${note}`}`);
 }
 
-/** The same for programs: credits as numbers, times as ISO 8601. */
+/** The report for programs: credits as numbers, times as ISO 8601. */
 export function runsReportJson({ since, runs, notBegun }: RunsReport) {
   const { archived, failed, undecided, spent, pending, atService, lostCredits } = totalsOf(runs);
   return {

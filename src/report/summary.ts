@@ -51,7 +51,7 @@ const states: readonly [ItemState, Tone | null][] = [
   ["dropped", "dim"],
 ];
 
-const told: Readonly<Partial<Record<ItemState, string>>> = {
+const stateExplanations: Readonly<Partial<Record<ItemState, string>>> = {
   held: "possibly charged, waiting for your decision",
   unknown: "not yet known whether they were charged",
   overdue: "still at the service after 10 minutes; never submitted again",
@@ -123,7 +123,7 @@ export function summarise(
   for (const [state, tone] of states) {
     const number = facts.counts[state] ?? 0;
     if (number === 0) continue;
-    const said = state === "held" && tasksKnown(facts.held) === "all" ? heldPaid : told[state];
+    const said = state === "held" && tasksKnown(facts.held) === "all" ? heldPaid : stateExplanations[state];
     const text = said === undefined ? String(number) : `${number}, ${said}`;
     lines.push([stateWords[state], tone === null ? text : { text, tone }]);
     if (state === "failed") lines.push(...grouped(facts.failures));
@@ -157,7 +157,7 @@ export function summarise(
   return [title, labelled(lines, style), ...after.map((text) => wrapped(text, style))].join("\n");
 }
 
-/** The same for programs: credits as numbers, bytes, times in milliseconds. */
+/** The summary of a run for programs: credits as numbers, sizes in bytes, times in milliseconds. */
 export function summaryJson(facts: RunSummary) {
   const { run, job, exit, counts, skipped, before, failures, blocked, awaiting, stops, forecast } = facts;
   const { creditCheck, left, requests, elapsedMs, files, bytes, folder } = facts;

@@ -3,7 +3,7 @@ import { subscriptionStatuses } from "../api/plans.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
-import { balanceTold, type Credits, inCredits } from "../core/money.js";
+import { asBalance, type Credits, inCredits } from "../core/money.js";
 import type { Accounts } from "../core/ports/accounts.js";
 import { isLongWait, nextSendAt, waitsFor } from "../core/quota/quota.js";
 import { shortText } from "../text/terminal.js";
@@ -17,7 +17,7 @@ import { type ReadingPorts, readAccount } from "./gate/balance.js";
 export type Blame =
   | { on: "request" }
   /** What the service says of the account. */
-  | { on: "account"; told: string }
+  | { on: "account"; trouble: string }
   /** The account could not be read. */
   | { on: "unclear" };
 
@@ -33,12 +33,12 @@ export async function blameFor(ports: BlamePorts, stop: Refusal, price: Credits 
   if (isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now)) return { on: "unclear" };
   try {
     const { me } = await readAccount(ports, { waits: false });
-    const told = wrongWith(me, stop, price);
-    return told === null ? { on: "request" } : { on: "account", told };
+    const trouble = wrongWith(me, stop, price);
+    return trouble === null ? { on: "request" } : { on: "account", trouble };
   } catch (error) {
     const isOfAccount =
       error instanceof ServiceError && (error.kind === "key" || error.kind === "subscription");
-    return isOfAccount ? { on: "account", told: error.message } : { on: "unclear" };
+    return isOfAccount ? { on: "account", trouble: error.message } : { on: "unclear" };
   }
 }
 
@@ -62,7 +62,7 @@ export async function blamed(
   }
   if (blame.on === "request") return { kind: "rejected", status, code, message };
   if (blame.on === "unclear") return outcome;
-  return { ...outcome, message: message === null ? blame.told : `${message}; ${blame.told}` };
+  return { ...outcome, message: message === null ? blame.trouble : `${message}; ${blame.trouble}` };
 }
 
 type Account = Awaited<ReturnType<typeof readAccount>>["me"];
@@ -70,7 +70,7 @@ type Account = Awaited<ReturnType<typeof readAccount>>["me"];
 /** What is wrong with the account, in the service's words; null if nothing explains the refusal. */
 function wrongWith({ subscription, credits }: Account, stop: Refusal, price: Credits | null): string | null {
   if (stop === "credits") {
-    const balance = balanceTold(credits.balance);
+    const balance = asBalance(credits.balance);
     if (balance === null) return "the balance is not known";
     return balance < (price ?? 0) ? `${inCredits(balance)} left` : null;
   }

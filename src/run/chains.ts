@@ -14,7 +14,7 @@ import type { Publishing } from "./publishing.js";
  * the service states that it has no such task.
  */
 const renewalsMax = 4;
-/** The same for polls that say nothing about the task: the service may be in trouble for a moment. */
+/** The limit for polls that say nothing about the task: the service may be in trouble for a moment. */
 const unclearMax = 8;
 
 const tooShort = "its addresses expire before they can be used";

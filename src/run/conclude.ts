@@ -174,7 +174,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
   }
 }
 
-/** The same for the account's spend log. */
+/** The outcome of an attempt as the account's spend log records it. */
 function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
   if (event === "accepted") {
     const { charged = null, taskId } = outcome;

@@ -156,13 +156,13 @@ async function renew(
   item: Item,
   reason: string,
 ): Promise<void> {
-  const tries = item.looks + 1;
+  const tries = item.tries + 1;
   if (tries >= triesMax) {
     await store.apply(item.id, "unfetchable", { note: `${tries} addresses were of no use: ${reason}` });
     return;
   }
   await store.expire(item.id, reason);
-  await store.reschedule(item.id, clock.now() + backoffMs(tries), { looks: 1 });
+  await store.reschedule(item.id, clock.now() + backoffMs(tries), { tries: 1 });
 }
 
 async function tryAgain(
@@ -170,7 +170,7 @@ async function tryAgain(
   item: Item,
   { reason, pauseMs = 0 }: { reason: string; pauseMs?: number },
 ): Promise<void> {
-  const tries = item.looks + 1;
+  const tries = item.tries + 1;
   if (tries >= triesMax) {
     await store.apply(item.id, "unfetchable", {
       note: `could not be fetched in ${tries} tries: ${reason}`,
@@ -178,7 +178,7 @@ async function tryAgain(
     return;
   }
   const waitMs = Math.max(backoffMs(tries), pauseMs);
-  await store.reschedule(item.id, clock.now() + waitMs, { looks: 1, note: reason });
+  await store.reschedule(item.id, clock.now() + waitMs, { tries: 1, note: reason });
   if (tries === triesPerAddress) await store.expire(item.id, reason);
 }
 

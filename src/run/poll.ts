@@ -158,13 +158,13 @@ export class Polling {
   /** The service no longer knows a task that had completed, or its addresses: there will be no fresh ones. */
   private async taskLost(item: Item, reason: string): Promise<void> {
     const { store, clock } = this.session.ports;
-    if (item.looks + 1 >= triesMax) {
+    if (item.tries + 1 >= triesMax) {
       await store.apply(item.id, "unfetchable", { note: `no fresh address: ${reason}` });
       return;
     }
     // It is polled only a few times, so it need not share the day's polls with all overdue tasks.
     const wait = overdueInterval(0, { ...(await this.overdue()), tasks: 1 });
-    await store.reschedule(item.id, clock.now() + wait, { looks: 1, note: reason });
+    await store.reschedule(item.id, clock.now() + wait, { tries: 1, note: reason });
   }
 
   /** The number of overdue tasks including this one, and the daily limit that their polls use. */
@@ -205,8 +205,8 @@ export class Polling {
         ? now + overdueInterval(age, await this.overdue())
         : unfinished
           ? Math.max(now, sentAt + pollSpacing(age))
-          : now + pollInterval(item.looks + 1);
-    await store.reschedule(item.id, nextAt, { looks: 1, note, ...seen });
+          : now + pollInterval(item.tries + 1);
+    await store.reschedule(item.id, nextAt, { tries: 1, note, ...seen });
   }
 
   /**

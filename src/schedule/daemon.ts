@@ -9,6 +9,7 @@ import {
   type Schedules,
 } from "../store/schedules.js";
 import { dueBetween, localText, nextStart } from "./due.js";
+import { dueKey } from "./due-runs.js";
 import {
   againAt,
   endNote,
@@ -20,7 +21,6 @@ import {
   scheduledCommand,
   scheduledEnd,
 } from "./scheduled-run.js";
-import { dueKey } from "./standing.js";
 
 /**
  * The daemon starts a process for each scheduled run. It claims the run in the database first, so no crash makes a run
@@ -309,7 +309,7 @@ export class Daemon {
     const what = stuck ? `run ${known.run} cannot be continued: ${endText(end)}` : endText(end);
     const message = `${name}: the scheduled run of ${due}: ${what}${next}`;
     log[isLost(end) || stuck ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
-    // The same reason is told once.
+    // A reason is reported once, however often the run is tried again for it.
     if (stuck && scheduledRun.note !== end.note)
       notify(schedule, { event: "trouble", dueAt: scheduledRun.dueAt, message });
     // A process that exits normally sends its own notification; a killed one cannot.

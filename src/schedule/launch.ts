@@ -116,8 +116,8 @@ export function endOf({ exit, signal, text, said }: Ended, now: number): Schedul
   const document = readDocument(text);
   const summary = isSummary(document) ? document : null;
   if (summary === null) {
-    const told = isRefusal(document) ? shortText(document.message, noteCharactersMax) : lastMessage(said);
-    const note = told ?? exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
+    const reason = isRefusal(document) ? shortText(document.message, noteCharactersMax) : lastMessage(said);
+    const note = reason ?? exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
     const resumeAt = exit === exitCode("unfinished") ? now + againMs : null;
     return { ...nothing, exit, note, resumeAt };
   }

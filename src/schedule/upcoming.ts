@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import { exitNameOf } from "../core/exit.js";
-import { creditsTold, inCredits, toNumber } from "../core/money.js";
+import { asCredits, inCredits, toNumber } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
@@ -106,7 +106,7 @@ function whenItEnds(schedule: Schedule, dueAt: number, value: (name: string) => 
 
 /** The setting's own text where it is not an amount. */
 function creditsSet(value: string): string {
-  const amount = creditsTold(Number(value));
+  const amount = asCredits(Number(value));
   return amount === null ? `${value} credits` : inCredits(amount);
 }
 

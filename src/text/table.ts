@@ -3,7 +3,7 @@ import Table from "cli-table3";
 import pc from "picocolors";
 import type { Environment } from "./environment.js";
 import { charactersOf, terminalText, textWidth } from "./terminal.js";
-import { takesLinks } from "./terminal-kind.js";
+import { takesLinks } from "./terminal-links.js";
 
 /** How output may look where it goes. */
 export interface TerminalStyle {

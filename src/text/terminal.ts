@@ -17,7 +17,7 @@ export function terminalText(text: string): string {
     .trim();
 }
 
-/** The same for several lines, which keep their indentation. */
+/** Cleans text of several lines as `terminalText` does, and keeps the lines and their indentation. */
 export function terminalLines(text: string): string {
   return text
     .split("\n")
@@ -25,7 +25,7 @@ export function terminalLines(text: string): string {
     .join("\n");
 }
 
-/** The same, cut to that many characters. */
+/** One clean line (`terminalText`), cut to that many characters. */
 export function shortText(text: string, charactersMax: number): string {
   return cutText(terminalText(text), charactersMax);
 }

@@ -10,7 +10,7 @@ export function localMinute(at: number): string {
   return `${localDay(at)} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** The same with the zone that holds then: `2026-11-20 07:30 CET`. */
+/** A time as people read it, with the zone that holds at that time: `2026-11-20 07:30 CET`. */
 export function localTime(at: number): string {
   const parts = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(at);
   return `${localMinute(at)} ${parts.find(({ type }) => type === "timeZoneName")?.value}`;

@@ -11,7 +11,7 @@ import { writeWholeNow } from "../whole-file.js";
  * `trust.json` in the user's state folder, where no folder can bring them along; each belongs to a folder (its real path)
  * and to the exact value, of which only the hash is kept, because it may be a secret address.
  *
- * The same file knows at which addresses each API key was used, by the key's fingerprint.
+ * This file also records at which addresses each API key was used, by the key's fingerprint.
  */
 
 /** A value that came with a folder. */

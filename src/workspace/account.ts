@@ -5,9 +5,9 @@ import { limitsOf } from "../api/plans.js";
 import type { Model, ModelList } from "../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
-import { requestsTold } from "../core/charges/readings.js";
+import { asRequestCount } from "../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../core/exit.js";
-import { chargeTold, credits } from "../core/money.js";
+import { asCharge, credits } from "../core/money.js";
 import { type Accounts, OtherUser } from "../core/ports/accounts.js";
 import type { Log } from "../core/ports/send.js";
 import type { SpendLog } from "../core/ports/spend-log.js";
@@ -163,7 +163,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         "the service does not report the key's counters, so an unanswered request cannot be settled",
       );
     }
-    const requests = requestsTold(me.api_key.requests_count);
+    const requests = asRequestCount(me.api_key.requests_count);
     if (requests === null) return;
     // Requests from elsewhere use up the same quota.
     const foreign = await accounts.counted(caller(), { requests, over });
@@ -259,7 +259,7 @@ export function usableModels(list: ModelList, log: Log): UsableModels {
   for (const model of list.models) {
     const { model_key: key, credits_cost: price } = model;
     if (models.has(key)) repeated.push(key);
-    else if (chargeTold(price) === null)
+    else if (asCharge(price) === null)
       unpriced.set(key, Number.isNaN(price) ? key : `${key} (${price} credits)`);
     else models.set(key, model);
   }
@@ -299,7 +299,7 @@ function refuseOther(error: unknown, sandbox: boolean): never {
   );
 }
 
-/** The same failure as a message that says what to do next. */
+/** Throws a failure of the service as an EarlyExit whose message says what to do next; other errors as they are. */
 function explain(error: unknown, connection: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`, null, { cause: error });

@@ -8,7 +8,7 @@ export interface BlockedReason {
   rowNumber: number;
   /** With the name of the other item. */
   reason: string;
-  /** The same without names: many items may have one cause. */
+  /** The reason without the other item's name: many items may have one cause. */
   cause: string;
 }
 

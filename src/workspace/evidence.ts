@@ -111,12 +111,12 @@ export function waitingJson({ rowId, reason, evidence }: WaitingItem) {
 
 /** A line with the evidence of each of the first items. `status` is the command that shows their run. */
 export function evidenceLines(items: readonly WaitingItem[], status: string): string[] {
-  const told = items.flatMap(({ rowId, evidence }) =>
+  const lines = items.flatMap(({ rowId, evidence }) =>
     evidence === null ? [] : [`${terminalText(rowId)}: ${evidenceText(evidence)}`],
   );
-  const more = told.length - itemsMax;
+  const more = lines.length - itemsMax;
   const rest = more > 0 ? [`and ${more} more: \`${status} --json\` has every one`] : [];
-  return [...told.slice(0, itemsMax), ...rest];
+  return [...lines.slice(0, itemsMax), ...rest];
 }
 
 /** A line with the reason and evidence of each of the first items. `status` is the command that shows their run. */

@@ -1,17 +1,13 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Writable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openDisplay } from "../../src/cli/output/open-display.js";
 import { plainReason } from "../../src/core/reason.js";
 import "../../src/cli/output/live-region.js";
-import { picturesOf } from "../../src/cli/output/pictures.js";
 import { credits } from "../../src/core/money.js";
 import type { Machine } from "../../src/machine.js";
 import type { Progress } from "../../src/run/loop.js";
 import type { News } from "../../src/store/workspace/news.js";
-import { takesLinks } from "../../src/text/terminal-kind.js";
+import { takesLinks } from "../../src/text/terminal-links.js";
 import { ManualClock } from "../manual-clock.js";
 import { noCounts, progressOf } from "../report/facts.js";
 import { Screen } from "./screen.js";
@@ -204,57 +200,29 @@ test("a question is not overwritten by what was waited for before it", async () 
   expect(clock.asleep).toBe(0);
 });
 
-describe("pictures", () => {
-  const kittyPicture = (path: string) =>
-    `\u001b_Ga=T,t=f,f=100,r=5,C=1,q=2;${Buffer.from(path).toString("base64")}\u001b\\`;
+test("where the terminal takes links, the newest file is one, and nothing is drawn besides text", async () => {
+  const { display, begin, lines, pass, news, screen } = opened(small, { KITTY_WINDOW_ID: "1" });
+  begin();
+  news.newestFile = "cup.png";
+  display.progress(archived(1));
+  await settled();
+  await pass(500);
+  expect(lines()[0]).toContain("demo, run 3");
+  expect(lines()).toContainEqual(expect.stringContaining("outputs/demo/cup.png"));
+  expect(screen.links).toContain("file:///srv/outputs/demo/cup.png");
+  display.end();
+  expect(lines()).toEqual([]);
+});
 
-  test("where the terminal shows them, the newest one stands above the view, another after 30 seconds", async () => {
-    const { display, begin, lines, pass, screen, news } = opened(small, { KITTY_WINDOW_ID: "1" });
-    begin();
-    for (const [number, file] of ["cup.png", "jug.png", "say.mp3", "pot.png"].entries()) {
-      news.newestFile = file;
-      display.progress(archived(number));
-      await settled();
-      await pass(500);
-    }
-    expect(screen.pictures).toEqual([kittyPicture("/srv/outputs/demo/cup.png")]);
-    expect(lines().slice(0, 8)).toEqual([
-      "outputs/demo/cup.png",
-      "",
-      "",
-      "",
-      "",
-      "",
-      "",
-      "demo, run 3 · 0:02, ~0:54 left",
-    ]);
-    for (let seconds = 0; seconds < 60; seconds++) await pass(1_000);
-    expect(screen.pictures.slice(1)).toEqual([kittyPicture("/srv/outputs/demo/pot.png")]);
-    display.end();
-    expect(lines().filter((line) => line !== "")).toEqual(["outputs/demo/cup.png", "outputs/demo/pot.png"]);
-  });
-
-  test("iTerm2 is sent the file, and nothing for one that is gone", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "bulkgen-picture-"));
-    writeFileSync(join(folder, "cup.jpg"), "JPEG");
-    const draw = picturesOf({ TERM_PROGRAM: "iTerm.app" });
-    expect(await draw?.(join(folder, "cup.jpg"))).toContain(
-      "\u001b]1337;File=inline=1;size=4;height=5;preserveAspectRatio=1;doNotMoveCursor=1:SlBFRw==\u0007",
-    );
-    expect(await draw?.(join(folder, "jug.jpg"))).toBeNull();
-  });
-
-  test.each([
-    {},
-    { TERM: "xterm-256color" },
-    { KITTY_WINDOW_ID: "1", TMUX: "/tmp/tmux" },
-    { TERM: "screen-256color", TERM_PROGRAM: "iTerm.app" },
-    { TERM_PROGRAM: "iTerm.app", SSH_CONNECTION: "1" },
-    { TERM: "xterm-kitty", CI: "true" },
-  ])("with %j there are none, and no links", (env) => {
-    expect(picturesOf(env)).toBeNull();
-    expect(takesLinks(env)).toBe(false);
-  });
+test.each([
+  {},
+  { TERM: "xterm-256color" },
+  { KITTY_WINDOW_ID: "1", TMUX: "/tmp/tmux" },
+  { TERM: "screen-256color", TERM_PROGRAM: "iTerm.app" },
+  { TERM_PROGRAM: "iTerm.app", SSH_CONNECTION: "1" },
+  { TERM: "xterm-kitty", CI: "true" },
+])("with %j there are no links", (env) => {
+  expect(takesLinks(env)).toBe(false);
 });
 
 test("piped, a line is printed on change, at most every 5 seconds, and the last one always", async () => {

@@ -1,13 +1,11 @@
 import { cutToWidth, textWidth } from "../../src/text/terminal.js";
 
 const esc = "\u001b";
-/** Control sequences, links, pictures, ends of lines, and text. */
+/** Control sequences, links, ends of lines, and text. */
 const pieces = new RegExp(
   [
     `${esc}\\[(\\??[\\d;]*)([A-Za-z])`,
-    `${esc}\\]8;;[^${esc}]*${esc}\\\\`,
-    `${esc}_G[^${esc}]*${esc}\\\\`,
-    `${esc}\\]1337;[^\u0007]*\u0007`,
+    `${esc}\\]8;;([^${esc}]*)${esc}\\\\`,
     "\r",
     "\n",
     `[^${esc}\r\n]+`,
@@ -19,8 +17,8 @@ const pieces = new RegExp(
 /** What is on a terminal after all that was written to it: as much of one as the live view uses. Unknown sequences are errors. */
 export class Screen {
   private readonly page: string[] = [""];
-  /** What was drawn besides text. */
-  readonly pictures: string[] = [];
+  /** The addresses of all links that were written. */
+  readonly links = new Set<string>();
   private row = 0;
   private column = 0;
   private wraps = true;
@@ -31,11 +29,10 @@ export class Screen {
   ) {}
 
   write(text: string): void {
-    for (const [piece, number = "", letter] of text.matchAll(pieces)) {
+    for (const [piece, number = "", letter, link] of text.matchAll(pieces)) {
       if (piece === "\n") this.down();
       else if (piece === "\r") this.column = 0;
-      else if (piece.startsWith(`${esc}]8;;`)) continue;
-      else if (piece.startsWith(`${esc}_G`) || piece.startsWith(`${esc}]1337;`)) this.pictures.push(piece);
+      else if (link !== undefined) this.links.add(link);
       else if (!piece.startsWith(esc)) this.put(piece);
       else this.control(number, letter ?? "");
     }

@@ -59,7 +59,7 @@ test("an item follows the table of the design, and every other event is illegal 
   expect(followed.toSorted()).toEqual(design.map((row) => row.join(" ")).toSorted());
 });
 
-test("the list for the database and the diagram is the table of the design", () => {
+test("the list of legal transitions is the table of the design", () => {
   const listed = transitionList.map(({ from, event, to }) => `${from} ${event} ${to}`);
   expect(listed.toSorted()).toEqual(design.map((row) => row.join(" ")).toSorted());
 });

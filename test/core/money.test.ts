@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  balanceTold,
+  asBalance,
+  asCharge,
+  asCredits,
   type Credits,
-  chargeTold,
   credits,
-  creditsTold,
   inCredits,
   minus,
   noCredits,
@@ -47,13 +47,13 @@ test("what is not an amount is refused", () => {
 });
 
 test("a service's answer has a valid amount or none", () => {
-  expect(creditsTold(4.5)).toBe(credits(4.5));
+  expect(asCredits(4.5)).toBe(credits(4.5));
   for (const odd of [1e10, -1e300, Number.NaN, "four", "NaN", "0x4", "", " ", true, [4], null, undefined, {}])
-    expect(creditsTold(odd)).toBeNull();
+    expect(asCredits(odd)).toBeNull();
 });
 
 test("a number that a service sends as text is that number", () => {
-  expect(["4.5", " 4.5 ", "-0", "12", "1e3"].map(creditsTold)).toEqual([
+  expect(["4.5", " 4.5 ", "-0", "12", "1e3"].map(asCredits)).toEqual([
     credits(4.5),
     credits(4.5),
     noCredits,
@@ -63,13 +63,13 @@ test("a number that a service sends as text is that number", () => {
 });
 
 test("a negative charge counts as none, and a free one as 0", () => {
-  expect([4.5, 0, -1, Number.NaN].map(chargeTold)).toEqual([credits(4.5), noCredits, null, null]);
+  expect([4.5, 0, -1, Number.NaN].map(asCharge)).toEqual([credits(4.5), noCredits, null, null]);
 });
 
 test("a balance too large to calculate with counts as the largest, and may be negative", () => {
   const most = credits(9_000_000_000);
-  expect([9e9, 9e9 + 1, Number.POSITIVE_INFINITY].map(balanceTold)).toEqual([most, most, most]);
-  expect([4.5, -1, -1e300, Number.NaN, "1e300"].map(balanceTold)).toEqual([
+  expect([9e9, 9e9 + 1, Number.POSITIVE_INFINITY].map(asBalance)).toEqual([most, most, most]);
+  expect([4.5, -1, -1e300, Number.NaN, "1e300"].map(asBalance)).toEqual([
     credits(4.5),
     credits(-1),
     null,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pages } from "../../scripts/readme-sections.mjs";
 import { newPlace, type Place, run } from "./command.js";
-import { aNight } from "./night.js";
+import { endedScheduledRuns } from "./ended-scheduled-runs.js";
 import { startService } from "./service.js";
 import { timeless, wordsOf } from "./shown.js";
 
@@ -46,7 +46,10 @@ const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<str
   },
   "report --since 12h": async (words) =>
     printed(
-      await aNight({ BULKGEN_SCHEDULED_BY: "day", BULKGEN_SCHEDULED_FOR: "2026-11-23T06:00:00Z" }),
+      await endedScheduledRuns({
+        BULKGEN_SCHEDULED_BY: "day",
+        BULKGEN_SCHEDULED_FOR: "2026-11-23T06:00:00Z",
+      }),
       words,
     ),
   "verify --read-data": verified,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
-import { aNight } from "./night.js";
+import { endedScheduledRuns } from "./ended-scheduled-runs.js";
 
 test("a night operator reads in the morning what ran, what failed and what to type", async () => {
-  const place = await aNight();
+  const place = await endedScheduledRuns();
   const { stdout, code } = await run(place, ["report"]);
   expect(code).toBe(0);
   expect(stdout).toMatch(
@@ -18,7 +18,7 @@ test("a night operator reads in the morning what ran, what failed and what to ty
 });
 
 test("the same is one JSON document", async () => {
-  const place = await aNight();
+  const place = await endedScheduledRuns();
   expect(JSON.parse((await run(place, ["report", "--json"])).stdout)).toMatchObject({
     workspace: place.folder,
     sandbox: false,
@@ -38,7 +38,7 @@ test("the same is one JSON document", async () => {
 });
 
 test("a report is readable on 60 columns", async () => {
-  const place = await aNight();
+  const place = await endedScheduledRuns();
   const { stdout } = await run(place, ["report"], { columns: 60, env: { NO_COLOR: "1" } });
 
   for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
@@ -46,7 +46,7 @@ test("a report is readable on 60 columns", async () => {
 });
 
 test("runs that ended before are left out, and a workspace without runs says so", async () => {
-  const place = await aNight();
+  const place = await endedScheduledRuns();
   expect((await run(place, ["report", "--since", "2999-01-01"])).stdout).toBe(
     "since  2999-01-01 00:00 UTC\ntotal  no runs\n",
   );

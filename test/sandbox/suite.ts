@@ -3,8 +3,8 @@ import { allSwitches } from "../../src/service/state/switches.js";
 import { inOurHands } from "./suite/in-our-hands.js";
 import { type Profile, profileOf } from "./suite/profile.js";
 import type { Subject } from "./suite/subject.js";
-import { toldByTour } from "./suite/told-by-tour.js";
 import { type Tour, takeTour } from "./suite/tour.js";
+import { tourSentences } from "./suite/tour-sentences.js";
 
 /**
  * The service's page, sentence by sentence, held against a service. What a real one can be asked comes from one tour
@@ -27,7 +27,7 @@ export function serviceSuite(
       }, 700_000);
       afterAll(() => subject.close());
 
-      it.each(toldByTour)("%s", (_says, holds) => holds(tour));
+      it.each(tourSentences)("%s", (_says, holds) => holds(tour));
 
       it("Where the page is silent, what it does can be played by a sandbox", () => {
         const profile = profileOf(tour);

@@ -19,7 +19,7 @@ import {
   documents,
   jsonSchemaOf,
 } from "../../src/schemas/documents.js";
-import type { Same } from "../../src/schemas/same.js";
+import type { SameType } from "../../src/schemas/same-type.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openSchedules } from "../../src/store/schedules.js";
 import { withStore } from "../../src/workspace/state.js";
@@ -43,11 +43,11 @@ import { documentsOf, printedBy } from "./printed.js";
  * where they differ.
  */
 const written: {
-  plan: Same<PlanDocument, Documents["plan"]>;
-  event: Same<RunEvent, Documents["event"]>;
-  notification: Same<Notification, Documents["notification"]>;
-  index: Same<IndexLine, Documents["index"]>;
-  health: Same<Health, Documents["health"]>;
+  plan: SameType<PlanDocument, Documents["plan"]>;
+  event: SameType<RunEvent, Documents["event"]>;
+  notification: SameType<Notification, Documents["notification"]>;
+  index: SameType<IndexLine, Documents["index"]>;
+  health: SameType<Health, Documents["health"]>;
 } = { plan: true, event: true, notification: true, index: true, health: true };
 
 const seen = new Coverage();

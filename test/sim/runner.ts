@@ -8,7 +8,7 @@ import { type Archive, openArchive } from "../../src/archive/save.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
 import { WakeSignal } from "../../src/clock.js";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
-import { balanceTold, type Credits, noCredits } from "../../src/core/money.js";
+import { asBalance, type Credits, noCredits } from "../../src/core/money.js";
 import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Disk } from "../../src/core/ports/disk.js";
 import type { Download, Log, Send } from "../../src/core/ports/send.js";
@@ -321,7 +321,7 @@ function portsOf(
 
 function keepOf({ options: { keepCredits } }: Run, me: Me, mark: BalanceMark): RunSettings["keep"] {
   if (keepCredits === undefined) return null;
-  return keeping(keepCredits, balanceTold(me.credits.balance) ?? noCredits, mark);
+  return keeping(keepCredits, asBalance(me.credits.balance) ?? noCredits, mark);
 }
 
 function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {

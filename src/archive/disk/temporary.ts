@@ -9,7 +9,7 @@ export interface Temporary {
   file: NewFile;
   /** Closes and removes the file, once. The caller syncs the folder; `removeLeftovers` removes what stayed. */
   discard(): Promise<void>;
-  /** The same, and syncs the folder: a power cut after the end of the run would bring the name back. */
+  /** Discards the file and syncs the folder: a power cut after the end of the run would bring the name back. */
   abandon(): Promise<void>;
   /** Closes the file, which stays for another process; neither of the others removes it then. */
   release(): Promise<void>;

@@ -57,7 +57,7 @@ function reachOfParsed(address: IPv4 | IPv6): Reach {
 export interface AddressRule {
   /** Throws AddressRefused when the URL's scheme, user info or literal address is refused. May throw the error of a lookup. */
   check(url: URL): Promise<void>;
-  /** The same, and for a name that leads to no allowed address. One that cannot be resolved here passes. */
+  /** Checks the URL, and refuses a name that leads to no allowed address. A name that cannot be resolved here passes. */
   checkName(url: URL): Promise<void>;
   /** For the socket: resolves a name and returns only addresses that are allowed. */
   lookup: LookupFunction;

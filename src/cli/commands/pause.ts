@@ -83,9 +83,9 @@ export function showCarried(
   machine: Machine,
 ): void {
   const done = kind === "done";
-  const told = fromHere(message, workspaceOf(flags, machine), machine);
-  const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message: told };
-  print(flags, machine, "order", document, () => terminalLines(told));
+  const shownMessage = fromHere(message, workspaceOf(flags, machine), machine);
+  const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message: shownMessage };
+  print(flags, machine, "order", document, () => terminalLines(shownMessage));
 }
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;

@@ -30,7 +30,7 @@ import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
 import { flagsToRepeat, flagsToSave, writePlan } from "../settings/saved-plan.js";
 import { configFiles } from "../settings/settings.js";
-import { toldWait } from "../settings/told-wait.js";
+import { waitPrinter } from "../settings/wait-printer.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -59,7 +59,7 @@ export async function plan({
     environment: machine.env,
     log: await openLog(flags, machine),
     signal: machine.interrupt(),
-    onWait: toldWait(machine),
+    onWait: waitPrinter(machine),
   };
   if (options.run.archive !== undefined) {
     const { checkCopies } = await import("../../workspace/outputs-place.js");

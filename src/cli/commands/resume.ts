@@ -128,16 +128,16 @@ const stopsAll: readonly ExitName[] = ["interrupted", "locked", "key", "unreacha
 
 /** How a run ended, or why it was not continued. */
 async function endOf(run: Run, resuming: Resuming): Promise<Omit<ResumedRun, "counts" | "spent">> {
-  const told: RunSummary[] = [];
+  const summaries: RunSummary[] = [];
   try {
-    const exit = await resumeOne(run.id, resuming, (summary) => told.push(summary));
-    return { run, exit, facts: told[0] ?? null, message: null };
+    const exit = await resumeOne(run.id, resuming, (summary) => summaries.push(summary));
+    return { run, exit, facts: summaries[0] ?? null, message: null };
   } catch (error) {
     if (!(error instanceof EarlyExit)) throw error;
     const message = fromHere(error.message, resuming.workspace, resuming.machine);
     if (error.exit !== "done")
       resuming.machine.stderr.write(`bulkgen: run ${run.id}: ${terminalLines(message)}\n`);
-    return { run, exit: error.exit, facts: told[0] ?? null, message };
+    return { run, exit: error.exit, facts: summaries[0] ?? null, message };
   }
 }
 

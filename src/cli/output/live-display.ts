@@ -1,8 +1,6 @@
-import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Machine, OutputStream } from "../../machine.js";
 import { liveView } from "../../report/live-view.js";
-import { shownPath } from "../../report/problem-text.js";
 import { reasonText } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
 import type { News, NewsReader } from "../../store/workspace/news.js";
@@ -11,14 +9,11 @@ import { cutToWidth, terminalText } from "../../text/terminal.js";
 import type { Opened } from "../../workspace/state.js";
 import type { Display, DisplayedRun } from "./display.js";
 import type { LiveRegion } from "./live-region.js";
-import { type DrawPicture, picturesOf } from "./pictures.js";
 
 /** Between two drawings (ms): times move, and counts are still easy to follow. */
 const redrawMs = 500;
 /** The next reading of the news waits this many times as long as the last one took, whatever the size of the run. */
 const newsRestTimes = 100;
-/** A picture of the newest file is shown no sooner after another (ms): it stays above the view. */
-const pictureMs = 30_000;
 const noNews: News = { newestFile: null, trouble: [], awaiting: { items: 0, rowIds: [] } };
 
 /** Progress on a terminal: its last lines, which are drawn again twice a second while they change. */
@@ -35,8 +30,6 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
   let readFor: Progress | null = null;
   let isReading = false;
   let readAgainAt = 0;
-  let pictured: string | null = null;
-  let picturedAt = Number.NEGATIVE_INFINITY;
 
   const style = () => ({
     ...terminalStyle(stream, env),
@@ -92,23 +85,11 @@ export function openLiveDisplay({ clock, env, cwd }: Machine, stream: OutputStre
     readAgainAt = now + newsRestTimes * (clock.monotonic() - now);
     if (run === shown) draw();
   };
-  const drawPicture = picturesOf(env);
-  const showPicture = async ({ folder }: DisplayedRun, file: string, draw: DrawPicture) => {
-    pictured = file;
-    const path = join(folder, file);
-    const picture = await draw(path);
-    if (picture === null || run === null) return;
-    picturedAt = clock.monotonic();
-    above(`${cutToWidth(terminalText(shownPath(path, cwd)), style().width)}\n${picture}`, stream);
-  };
   const linesOf = (progress: Progress): string[] => {
     if (run === null) return [];
     const { id, sandbox, jobName: job, folder, beganAt } = run;
     const times = { now: clock.now(), elapsedMs: clock.monotonic() - beganAt };
     void readNews(run, progress);
-    const { newestFile } = news;
-    if (drawPicture !== null && newestFile !== null && newestFile !== pictured)
-      if (clock.monotonic() - picturedAt >= pictureMs) void showPicture(run, newestFile, drawPicture);
     return liveView({ ...progress, ...news, ...times, run: id, sandbox, job, folder, cwd }, style());
   };
   const clear = () => {

@@ -98,10 +98,10 @@ export function openLiveGallery(
       run = null;
       await writing;
       if (last === null) return;
-      let toldAt = clock.monotonic();
+      let printedAt = clock.monotonic();
       const page = await write(last, (done, all) => {
-        if (clock.monotonic() - toldAt < tellMs) return;
-        toldAt = clock.monotonic();
+        if (clock.monotonic() - printedAt < tellMs) return;
+        printedAt = clock.monotonic();
         say(`writing the gallery: ${done} of ${all} files`);
       });
       if (page !== null) say(`gallery: ${shownPath(page, cwd)}`);

@@ -1,11 +1,11 @@
 import type { Machine } from "../../machine.js";
 import type { DocumentName, Documents } from "../../schemas/documents.js";
-import type { Same } from "../../schemas/same.js";
+import type { SameType } from "../../schemas/same-type.js";
 import { type TerminalStyle, terminalStyle } from "../../text/table.js";
 import { jsonText } from "../../text/terminal.js";
 
 /** The name of the schema that describes exactly this: with the name of another one, a call does not compile. */
-type NameOf<Name extends DocumentName, Made> = Same<Made, Documents[Name]> extends true ? Name : never;
+type NameOf<Name extends DocumentName, Made> = SameType<Made, Documents[Name]> extends true ? Name : never;
 
 /**
  * Prints the result of a command: with `--json` the document in one line, otherwise the text for people. `_name` is for

@@ -10,7 +10,7 @@ import { type OpenAccount, openAccount, type ServiceConnection } from "../../wor
 import { checkedAddress, checkedKey, checkedProxies } from "../../workspace/connection.js";
 import { forReading, type Workspace } from "../../workspace/workspace.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
-import { toldWait } from "./told-wait.js";
+import { waitPrinter } from "./wait-printer.js";
 import { workspaceOf } from "./workspace.js";
 
 export interface Connected {
@@ -113,7 +113,7 @@ export async function withAccount<Result>(
       log,
       signal: machine.interrupt(),
       onDailyLimit: "stop",
-      onWait: toldWait(machine),
+      onWait: waitPrinter(machine),
     });
     try {
       return await use(account);

@@ -151,7 +151,7 @@ function needsAgreement(attribute: string, word: string, folder: string): boolea
   return policy !== "free";
 }
 
-/** The same of flags as they were written down, such as those of a saved plan in that folder. */
+/** Values that need agreement among flags that were written down, such as those of a saved plan in that folder. */
 export function writtenValues(given: readonly Flag[], folder: string, from: string): FolderValue[] {
   return given.flatMap(([name, value]) => {
     const attribute = runAttribute(name);

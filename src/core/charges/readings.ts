@@ -1,4 +1,4 @@
-import { numberTold } from "../../api/records.js";
+import { asNumber } from "../../api/records.js";
 import { type Credits, minus, noCredits, sumOf } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 
@@ -280,8 +280,8 @@ export interface KeyRequests {
 export const newKey: Pick<KeyRequests, "requests" | "over"> = { requests: 0, over: 0 };
 
 /** The key's request count from the service; null if it is not a valid count. */
-export function requestsTold(value: unknown): number | null {
-  const count = numberTold(value);
+export function asRequestCount(value: unknown): number | null {
+  const count = asNumber(value);
   return Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 

@@ -43,7 +43,7 @@ export interface Accounts extends PlacesPort {
    * GET me has returned how many requests the key has ever made. Requests since the last time that this machine did not
    * make were made by somebody else: they are counted too. Returns their number.
    */
-  counted(caller: Caller, told: Pick<Counters, "requests" | "over">): Promise<number>;
+  counted(caller: Caller, counters: Pick<Counters, "requests" | "over">): Promise<number>;
   /**
    * The answer came: the slot stays used until the window's length after now. An answer other than a 429 ends a row of
    * 429s.

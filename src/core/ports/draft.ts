@@ -192,7 +192,7 @@ interface DraftLink {
   of: { position: number; copy: number } | { names: readonly string[] };
 }
 
-/** The same with the item that it refers to: no position if there is none, no key if its row makes no item. */
+/** An input with the item whose output it is: no position if there is none, no key if its row makes no item. */
 export interface ResolvedLink extends Pick<DraftLink, "field" | "written" | "output"> {
   /** As JSON: only problems need it. */
   place: string;

@@ -10,7 +10,7 @@ import type { Day } from "../quota/quota.js";
 export interface SpendLog {
   /** Records a POST before it is sent, and before it is recorded anywhere else. Returns the number of its entry. */
   intend(intent: LoggedIntent): Promise<number>;
-  /** The same; null if the limits do not cover it, counting what others have spent in the meantime. */
+  /** Does what `intend` does, unless the limits do not cover it, counting what others have spent since: then null. */
   intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
   /** Records the outcome of the POST. */
   answered(entry: number, answer: LoggedAnswer): Promise<void>;

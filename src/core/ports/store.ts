@@ -25,8 +25,8 @@ export interface Store extends Orders {
   /** All items that the job of that name ever had. */
   itemsOf(jobName: string): Promise<Item[]>;
   /**
-   * The same without the variants of redos, from the oldest to the newest and page by page: a job may have more items
-   * than fit into memory.
+   * All items that the job ever had, without the variants of redos, from the oldest to the newest and page by page: a job
+   * may have more items than fit into memory.
    */
   history(jobName: string): AsyncIterable<readonly Item[]>;
   /** Variants that a person has ordered and agreed to pay for, and that are not submitted yet. */
@@ -138,7 +138,7 @@ export interface Store extends Orders {
   reschedule(
     itemId: number,
     nextAt: number,
-    change?: { looks?: number; note?: string | null; seenAt?: number },
+    change?: { tries?: number; note?: string | null; seenAt?: number },
   ): Promise<void>;
   /** Records the verdict on an unanswered paid request: its item continues, or is held. */
   giveVerdict(itemId: number, verdict: Verdict, note: string, then?: AfterVerdict): Promise<void>;
@@ -163,7 +163,7 @@ export interface Store extends Orders {
   blockedRest(runId: number, again: readonly number[]): Promise<{ items: number; credits: Credits }>;
   /** A planned item goes back to wait for its parents. */
   wait(itemId: number): Promise<void>;
-  /** The same for an item whose local file cannot be published, for this reason, until `publishAgain` is called. */
+  /** A planned item waits until `publishAgain` is called: its local file cannot be published, for this reason. */
   unpublished(itemId: number, reason: string): Promise<void>;
   /** Whether blocked items of the run wait for something that a resume tries again: publishing or a canary. */
   mayUnblock(runId: number): Promise<boolean>;
@@ -244,7 +244,7 @@ export interface Store extends Orders {
   pruned(itemIds: readonly number[], change: { check: string; note: string }): Promise<void>;
   /** Every archived output, of one job or of all, from the oldest item to the newest and page by page. */
   archived(jobId?: number): AsyncIterable<readonly ArchivedOutput[]>;
-  /** The same summed up by model. */
+  /** The files in the archive summed up by model. */
   archivedSizes(): Promise<ModelSize[]>;
   /** What was archived since a run started: the number of items, of their files, and of bytes. */
   filesOf(runId: number): Promise<{ made: number; files: number; bytes: number }>;
@@ -429,7 +429,7 @@ export interface Item extends NewItem {
   /** When its task was last found unfinished (UTC ms). */
   seenAt: number | null;
   /** Polls of its task so far; once the item is ready, failed tries to download its outputs. */
-  looks: number;
+  tries: number;
   /** Tasks of this item that failed so far. */
   failures: number;
   failureKind: FailureKind | null;

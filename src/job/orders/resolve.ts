@@ -3,7 +3,7 @@ import type { Task } from "../../api/records.js";
 import { serviceTime } from "../../api/times.js";
 import { EarlyExit } from "../../core/exit.js";
 import { normalText, shortId } from "../../core/identity.js";
-import { chargeTold, inCredits, sumOf } from "../../core/money.js";
+import { asCharge, inCredits, sumOf } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
@@ -227,7 +227,7 @@ export async function adopt(
       `task ${taskId} does not match ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
     );
   }
-  const charged = chargeTold(task.credits_consumed) ?? item.price;
+  const charged = asCharge(task.credits_consumed) ?? item.price;
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.spendLogId !== null)
     await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
@@ -285,8 +285,8 @@ function isAddressedLate(value: string, sent: string): boolean {
 }
 
 /**
- * The same for inputs whose addresses are on record only within the hash of the request: a line if the task's inputs are
- * those of another held item.
+ * A line if the task was made from the inputs of another held item; none otherwise. The addresses of inputs that are
+ * published or handed on late are on record only within the hash of the request, so the hashes are compared.
  */
 async function madeOfOthers(store: Store, item: Item, attempt: Attempt, task: Task): Promise<string[]> {
   const sent = Object.entries(item.inputs).map(

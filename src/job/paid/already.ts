@@ -9,7 +9,7 @@ import { madeForOtherJobs } from "./other-jobs.js";
 import { madeForOthers, othersRun } from "./owner.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";
 
-interface Told {
+interface PaidFindings {
   /** They refuse the run. */
   blockers: Finding[];
   warnings: Finding[];
@@ -20,13 +20,13 @@ export async function paidAlready(
   plan: AskedPlan,
   question: Question,
   { edition, sandbox }: { edition: EditionChoice; sandbox: boolean },
-): Promise<Told> {
-  const told: Told = { blockers: [], warnings: [] };
+): Promise<PaidFindings> {
+  const findings: PaidFindings = { blockers: [], warnings: [] };
   const others = othersRun(question.unfinished, question.who);
-  if (others !== null) told.blockers.push(others);
-  if (edition === "fresh" || plan.due === 0) return told;
+  if (others !== null) findings.blockers.push(others);
+  if (edition === "fresh" || plan.due === 0) return findings;
   const { guessed } = question;
-  if (guessed !== null) told.blockers.push(guessed);
+  if (guessed !== null) findings.blockers.push(guessed);
   const sources: PaymentSource<never>[] = [
     ...(others === null ? [await madeForOthers(plan, question)] : []),
     // The job was looked for among the others.
@@ -53,9 +53,9 @@ export async function paidAlready(
     if (found.length === 0) continue;
     const tally = { found, credits: sumOf(found.map(({ item }) => item.price)) };
     const said = source.finding(tally as KnownItems<never>, plan);
-    if (said !== null) told[said.refused ? "blockers" : "warnings"].push(said.finding);
+    if (said !== null) findings[said.refused ? "blockers" : "warnings"].push(said.finding);
   }
-  return told;
+  return findings;
 }
 
 /** What a run that reads no sheet would pay for again: rows that were made meanwhile for another job or elsewhere. */

@@ -3,7 +3,7 @@ import { residual } from "../../core/charges/readings.js";
 import { reconcile } from "../../core/charges/verdict.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
-import { balanceTold, type Credits, minus } from "../../core/money.js";
+import { asBalance, type Credits, minus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Run, Store } from "../../core/ports/store.js";
@@ -112,9 +112,8 @@ export async function closeRun(options: ClosingOptions, beganAt: number, gate: G
   const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
   const exit = exitOf(left, gate, leftOut);
   const reasons = reasonsOf(left, gate, { leftOut, jobName: run.jobName });
-  const balance = read ? balanceTold(read.me.credits.balance) : null;
-  const lastBalance =
-    balance ?? (await store.lastBalance(run.id, beganAt)) ?? balanceTold(me.credits.balance);
+  const balance = read ? asBalance(read.me.credits.balance) : null;
+  const lastBalance = balance ?? (await store.lastBalance(run.id, beganAt)) ?? asBalance(me.credits.balance);
   const resumeAt =
     (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, gate.settling, clock));
   await store.setRun(run.id, {
@@ -177,7 +176,7 @@ function exitOf(
   return weightiest(reasons);
 }
 
-/** The same for people, one line each. */
+/** Why a run ended as it did, for people, one line for each reason. */
 function reasonsOf(
   { counts, waiting, unsubmitted }: Left,
   { stops, breaker, prices, caps, refusedByDisk }: Gate,

@@ -4,7 +4,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { BucketError } from "../../bucket/bucket.js";
 import { WakeSignal } from "../../clock.js";
-import { balanceTold, type Credits, noCredits, plus } from "../../core/money.js";
+import { asBalance, type Credits, noCredits, plus } from "../../core/money.js";
 import { deadlineOf } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/quota.js";
@@ -205,7 +205,7 @@ function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
   // If the service does not report a balance, spend nothing.
-  return keeping(keepCredits, balanceTold(me.credits.balance) ?? noCredits, mark);
+  return keeping(keepCredits, asBalance(me.credits.balance) ?? noCredits, mark);
 }
 
 function settlingOf(options: Run["options"], lanes: number): RunSettings["settling"] {

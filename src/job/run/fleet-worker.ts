@@ -124,7 +124,7 @@ async function untilStopped(
   worker: Worker,
 ): Promise<void> {
   let pauseMs = watchMs;
-  let told: string | null = null;
+  let logged: string | null = null;
   while (!stop.aborted && !worker.isElsewhere) {
     await clock.sleep(pauseMs, stop);
     if (stop.aborted || does === "archive") continue;
@@ -132,15 +132,15 @@ async function untilStopped(
       const run = await orphanedRun(workspace, clock);
       if (run !== null) await takeOver(run);
       pauseMs = watchMs;
-      told = null;
+      logged = null;
     } catch (error) {
       // Another worker was faster.
       if (error instanceof EarlyExit && error.exit === "locked") continue;
       pauseMs = Math.min(2 * pauseMs, watchMsMax);
-      // It may be the service's mistake, or about one run, and the downloads of others go on. The same reason is told once.
+      // It may be the service's mistake, or about one run, and the downloads of others go on. The same reason is logged once.
       const reason = (error as Error).message;
-      if (reason !== told) log.warn({}, `no run can be continued for now: ${reason}`);
-      told = reason;
+      if (reason !== logged) log.warn({}, `no run can be continued for now: ${reason}`);
+      logged = reason;
     }
   }
 }

@@ -21,7 +21,8 @@ interface Where {
 }
 
 /**
- * The same, with what already counts against it: spending of the run to be continued, of the day, and of the balance.
+ * What a run may spend, with what already counts against it: spending of the run to be continued, of the day, and of the
+ * balance.
  */
 export async function spendingCaps(
   { run, account, store, mark }: Where,

@@ -2,12 +2,12 @@ import { basename } from "node:path";
 import type { Problem } from "../../core/problem.js";
 
 /** What office programs save or keep that is no manifest: what the file is, and how to get a manifest from it. */
-type Told = Omit<Problem, "place">;
+type FileProblem = Omit<Problem, "place">;
 
 const excelWorkbook = 'in Excel, File > Save As, file type "Excel Workbook (.xlsx)"';
 
 /** The file that Excel keeps beside an open workbook, `~$set.xlsx`. A pattern such as `*.xlsx` finds both. */
-export function ownerFile(path: string): Told | null {
+export function ownerFile(path: string): FileProblem | null {
   const name = basename(path);
   if (!name.startsWith("~$")) return null;
   const workbook = name.slice(2);
@@ -23,7 +23,7 @@ export function isOldContainer(start: Uint8Array): boolean {
   return Buffer.from(start.subarray(0, 4)).toString("latin1") === "\xd0\xcf\x11\xe0";
 }
 
-export function oldContainer(bytes: Uint8Array): Told {
+export function oldContainer(bytes: Uint8Array): FileProblem {
   return Buffer.from(bytes).includes(Buffer.from("EncryptedPackage", "utf16le"))
     ? {
         message: "the workbook is encrypted, usually because it has a password",
@@ -39,15 +39,15 @@ export function oldContainer(bytes: Uint8Array): Told {
 }
 
 /** A zip file that is no workbook as this program reads it. Names of the files in a zip are not compressed. */
-export function foreignZip(bytes: Uint8Array): Told | null {
+export function foreignZip(bytes: Uint8Array): FileProblem | null {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return zips.find(({ has }) => zip.includes(has))?.told ?? null;
+  return zips.find(({ has }) => zip.includes(has))?.problem ?? null;
 }
 
-const zips: readonly { has: string; told: Told }[] = [
+const zips: readonly { has: string; problem: FileProblem }[] = [
   {
     has: "mimetypeapplication/vnd.oasis.opendocument.spreadsheet",
-    told: {
+    problem: {
       message: "the file is an OpenDocument spreadsheet (.ods)",
       expected: 'the same saved as .xlsx: in LibreOffice, File > Save As, file type "Excel 2007-365 (.xlsx)"',
       got: "an .ods file",
@@ -55,7 +55,7 @@ const zips: readonly { has: string; told: Told }[] = [
   },
   {
     has: "Index/Document.iwa",
-    told: {
+    problem: {
       message: "the file is a Numbers spreadsheet (.numbers)",
       expected: "the same exported as .xlsx: in Numbers, File > Export To > Excel",
       got: "a .numbers file",
@@ -63,7 +63,7 @@ const zips: readonly { has: string; told: Told }[] = [
   },
   {
     has: "xl/workbook.bin",
-    told: {
+    problem: {
       message: "the file is a binary Excel workbook (.xlsb)",
       expected: `the same saved as .xlsx: ${excelWorkbook}`,
       got: "an .xlsb file",
@@ -72,7 +72,7 @@ const zips: readonly { has: string; told: Told }[] = [
 ];
 
 /** A web page or other XML, which many programs save under the name of an old workbook (.xls). */
-export function markup(start: string): Told | null {
+export function markup(start: string): FileProblem | null {
   if (!/^\s*<(?:!doctype|html|head|meta|table|\?xml)[\s>]/i.test(start)) return null;
   return {
     message: "the file is a web page or XML, whatever its name says",

@@ -189,11 +189,11 @@ function hiddenNotes(hidden: readonly number[], { rows }: SourceBatch): string[]
   if (read.length === 0) return [];
   const more = read.length > rowsShown ? ` and ${read.length - rowsShown} more` : "";
   const named = `${read.slice(0, rowsShown).join(", ")}${more}`;
-  const [told, them] =
+  const [rowsText, them] =
     read.length === 1
       ? [`row ${named} is hidden in the spreadsheet, and is read`, "it"]
       : [`rows ${named} are hidden in the spreadsheet, and are read`, "them"];
-  return [`${told} like the others; to leave ${them} out, select rows with --filter or delete ${them}`];
+  return [`${rowsText} like the others; to leave ${them} out, select rows with --filter or delete ${them}`];
 }
 
 /** What the reader's error says in words. */

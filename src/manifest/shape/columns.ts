@@ -75,11 +75,11 @@ export function unusedNotes(columns: readonly string[]): string[] {
   if (kept.length === 0) return slips;
   const more = kept.length > keptShown ? ` and ${kept.length - keptShown} more` : "";
   const named = kept.slice(0, keptShown).join(", ") + more;
-  const told =
+  const note =
     kept.length === 1
       ? `column ${named} is not used (it is kept for the export)`
       : `columns ${named} are not used (they are kept for the export)`;
-  return [...slips, told];
+  return [...slips, note];
 }
 
 const keptShown = 5;

@@ -18,7 +18,7 @@ export function damageIn(text: string): Omit<Problem, "place"> | null {
   return null;
 }
 
-/** The same for a prompt, which is never one of the words for a missing value. A param may have such a value. */
+/** The damage in a prompt. Unlike a param, a prompt that is only a word for a missing value, such as `nan`, is damaged. */
 export function promptDamageIn(text: string): Omit<Problem, "place"> | null {
   return missingWord.test(text) ? noValue(text) : damageIn(text);
 }

@@ -2,8 +2,8 @@ import { endpoints } from "../../api/endpoints.js";
 import type { Me } from "../../api/records.js";
 import { type MeRequest, type Service, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
-import { requestsTold } from "../../core/charges/readings.js";
-import { balanceTold, type Credits, creditsTold, noCredits } from "../../core/money.js";
+import { asRequestCount } from "../../core/charges/readings.js";
+import { asBalance, asCredits, type Credits, noCredits } from "../../core/money.js";
 import type { Parked } from "../../core/next/next.js";
 import type { BalanceMark, SpendLog } from "../../core/ports/spend-log.js";
 import {
@@ -85,8 +85,8 @@ function markOf({ service }: ReadingPorts, seq: number, reading: number | null):
 
 /** The key's counters, or in words what was expected if one of them is not a number: half a reading proves nothing. */
 export function countersIn({ credits, api_key: key }: Me): { used: Credits; requests: number } | string {
-  const used = creditsTold(credits.used_this_key);
-  const requests = requestsTold(key.requests_count);
+  const used = asCredits(credits.used_this_key);
+  const requests = asRequestCount(key.requests_count);
   if (used === null || used < 0)
     return `expected an amount of credits at credits.used_this_key, got ${gotText(credits.used_this_key)}`;
   return requests === null
@@ -175,7 +175,7 @@ export class Balance {
     });
     if (reading === null) return null;
     this.countRequest();
-    const balance = balanceTold(reading.me.credits.balance);
+    const balance = asBalance(reading.me.credits.balance);
     if (balance !== null) caps.takeReading(balance, reading.mark);
     return balance;
   }

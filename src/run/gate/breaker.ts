@@ -9,8 +9,8 @@ import type { GatePorts } from "./ports.js";
 /** Equal failures of a model in a row after which its other items wait. */
 const failuresInARowMax = 5;
 /**
- * The same for requests that are refused as wrong. They are free, and say more about their rows than about the model: some
- * rows in a row may have the same fault, such as a prompt that is too long.
+ * Requests of a model that are refused as wrong, one after another, after which its other items wait. They are free, and say
+ * more about their rows than about the model: neighbouring rows may share a fault, such as a prompt that is too long.
  */
 const refusalsInARowMax = 20;
 

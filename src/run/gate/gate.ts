@@ -31,9 +31,13 @@ export interface Terms {
 }
 
 /**
- * May the run buy now? Everything that can forbid a paid request is behind this gate: stops, caps, prices, parked
- * models, the disk, the receipts, the balance, and unanswered requests that are being settled. The loop asks it once in
- * each turn, and the steps report to it what they meet. A resume needs nothing of this state.
+ * May the run buy now? The gate judges the run as a whole: stops, caps, prices, parked models, the disk, the receipts, the
+ * balance, and unanswered requests that are being settled. The loop asks it once in each turn, and the steps report to it
+ * what they meet. A resume needs nothing of this state.
+ *
+ * A paid request has to pass three more places. `next` buys nothing while `unsavedMax` finished tasks are not archived;
+ * the loop's `begin` needs a free lane and a slot of the quota; and `submit` needs the item's inputs (chains, publishing)
+ * and, with bounds that other runs share, `intendWithin` of the spend log.
  */
 export class Gate {
   stops: readonly Stop[] = [];

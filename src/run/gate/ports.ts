@@ -43,7 +43,7 @@ export interface GateSettings {
   maxCredits: Credits | null;
   /** The most that the run may have committed when the command that was given this price ends. */
   priceCap?: Credits | null;
-  /** The same by model. */
+  /** The most credits of the run, by model. */
   modelCaps: ReadonlyMap<string, Credits>;
   /** What must be left of the balance. */
   keep: Keep | null;

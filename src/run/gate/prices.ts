@@ -55,8 +55,8 @@ export class Prices {
       const { group } = item;
       this.note(item);
       if (this.isBelow(item)) return false;
-      const standing = this.groups.get(group);
-      if (standing !== undefined) return standing === "proven";
+      const status = this.groups.get(group);
+      if (status !== undefined) return status === "proven";
       if (first.has(group)) return false;
       first.add(group);
       return true;
@@ -69,9 +69,9 @@ export class Prices {
    */
   trying(item: Priced): boolean {
     const group = priceGroup(item);
-    const standing = this.groups.get(group);
-    if (standing === "tried" || this.isBelow({ group, price: item.price })) return false;
-    if (standing === undefined) this.groups.set(group, "tried");
+    const status = this.groups.get(group);
+    if (status === "tried" || this.isBelow({ group, price: item.price })) return false;
+    if (status === undefined) this.groups.set(group, "tried");
     return true;
   }
 

@@ -3,7 +3,7 @@ import type { Wait } from "../../client/service-clock.js";
 import { backoffMs, triesMax } from "../../core/again.js";
 import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
 import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
-import { balanceTold, inCredits, plus } from "../../core/money.js";
+import { asBalance, inCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
 import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
@@ -157,7 +157,7 @@ export class Settling {
     if (reading) {
       this.unread = null;
       this.retry = null;
-      const balance = balanceTold(reading.me.credits.balance);
+      const balance = asBalance(reading.me.credits.balance);
       if (balance !== null) caps.takeReading(balance, reading.mark);
       await this.judge();
       return 1;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mediaFields } from "../../api/inputs.js";
 import { exactRequest, type GenerateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
-import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
+import { asCredits, type Credits, credits, toNumber } from "../../core/money.js";
 import type { Attempt, AttemptOutcome, Conclusion } from "../../core/ports/attempt.js";
 import type { Item, Parent, Run } from "../../core/ports/store.js";
 import { keptPath } from "../../store/workspace/own-paths.js";
@@ -201,7 +201,7 @@ export function conclusionIn({
 const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 /** Far more than any item has: each number up to it is restored as a request. */
 const attemptNumber = z.int().min(1).max(9_999);
-const amount = z.number().refine((value) => creditsTold(value) !== null);
+const amount = z.number().refine((value) => asCredits(value) !== null);
 
 /** Strict, so that a damaged name of an optional field is noticed too. */
 const lineShape = z.discriminatedUnion("type", [

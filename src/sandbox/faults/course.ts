@@ -77,7 +77,7 @@ function firstHalf(body: string): string {
   return body.slice(0, Math.floor(body.length / 2));
 }
 
-/** The same facts, written as no JSON parser reads them. */
+/** The body with its facts, written so that no JSON parser can read it. */
 function malformed(body: string): string {
   return `${body.replaceAll('":', '"=>')};`;
 }

@@ -62,7 +62,7 @@ const downloadFaults = [
   }),
   /** Some bytes are changed, from this share of the file on; length and ETag stay. */
   z.strictObject({ kind: z.literal("download-corrupt"), at: share.default(0) }),
-  /** The same address has another ETag now. */
+  /** The file has another ETag at an unchanged address. */
   z.strictObject({ kind: z.literal("download-new-etag") }),
   z.strictObject({ kind: z.literal("download-ignores-range") }),
   /** The URL is refused as expired before its time. */

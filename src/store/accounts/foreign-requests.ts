@@ -9,7 +9,7 @@ interface Key {
   fingerprint: string;
 }
 
-type Told = Pick<Counters, "requests" | "over">;
+type RequestCounters = Pick<Counters, "requests" | "over">;
 
 interface KeyRow {
   counted: number | null;
@@ -37,7 +37,7 @@ export function* overSoFar(sql: Queries, { origin, fingerprint }: Key, now: numb
 export function* countedOf(
   sql: Queries,
   { origin, fingerprint }: Key,
-  { requests, over }: Told,
+  { requests, over }: RequestCounters,
 ): Script<KeyRequests> {
   const { sent } = (yield* sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint })) as {
     sent: number;
@@ -54,13 +54,13 @@ export function* countedOf(
 export function* countForeign(
   sql: Queries,
   account: AccountRow,
-  { fingerprint, now, ...told }: Told & { fingerprint: string; now: number },
+  { fingerprint, now, ...counters }: RequestCounters & { fingerprint: string; now: number },
 ): Script<number> {
   const key = { origin: account.origin, fingerprint };
   const before = (yield* sql(`SELECT counted, counted_at, counted_over FROM keys WHERE ${ownKey}`).get(
     key,
   )) as KeyRow;
-  const counted = yield* countedOf(sql, key, told);
+  const counted = yield* countedOf(sql, key, counters);
   yield* sql(
     `UPDATE keys SET counted = @requests, counted_at = @now, counted_over = @over WHERE ${ownKey}`,
   ).run({

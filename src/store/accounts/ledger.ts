@@ -150,10 +150,10 @@ export function ledgerMethods(
         };
       }),
 
-    counted: async ({ accountId, fingerprint }, told) =>
+    counted: async ({ accountId, fingerprint }, counters) =>
       atomic(function* () {
         const account = limited(yield* accountRow(sql, accountId), own.get(accountId));
-        return yield* countForeign(sql, account, { ...told, fingerprint, now: clock.now() });
+        return yield* countForeign(sql, account, { ...counters, fingerprint, now: clock.now() });
       }),
   };
 }

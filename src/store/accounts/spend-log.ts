@@ -128,9 +128,9 @@ export function spendLogOf({ sql, atomic, read, clock }: Database, owner: SpendL
         { part: {} },
       ),
 
-    read: async ({ used, servedAt, ...told }) =>
+    read: async ({ used, servedAt, ...counters }) =>
       atomic(function* () {
-        const { requests, sent, over } = yield* countedOf(sql, owner, told);
+        const { requests, sent, over } = yield* countedOf(sql, owner, counters);
         yield* advance(sql);
         const seq = yield* lastSeq(sql);
         const reading = yield* sql(

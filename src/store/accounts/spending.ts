@@ -43,7 +43,7 @@ export function* spentOn(sql: Queries, accountId: number, day: Day): Script<Cred
   return credits;
 }
 
-/** The same as recorded, and whether a request with a time in the future is to be marked as found. */
+/** The recorded spending of a day, and whether a request with a time in the future is to be marked as found. */
 export function* spentSoFar(
   sql: Queries,
   accountId: number,

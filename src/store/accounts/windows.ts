@@ -43,7 +43,7 @@ export function* quotaOf(
   };
 }
 
-/** The same, once nothing has a time in the future. Call it inside a transaction. */
+/** The quota, after times that lie in the future are corrected. Call it inside a transaction. */
 export function* correctedQuota(sql: Queries, accountId: number, asking: QuotaQuery): Script<Quota> {
   const quota = yield* quotaOf(sql, accountId, asking);
   if (quota !== null) return quota;
@@ -71,7 +71,7 @@ export function limited<Row extends Pick<AccountRow, "limit_minute" | "limit_day
 }
 
 /** The limits and the state of an account, its requests of the day, and the needs of other runs. */
-interface AccountOfDay extends Standing {
+interface AccountOfDay extends PacingColumns {
   limit_day: number | null;
   silent_until: number | null;
   silent_at: number | null;
@@ -82,8 +82,8 @@ interface AccountOfDay extends Standing {
   owed_at: number | null;
 }
 
-/** What its pacing depends on. */
-type Standing = Pick<AccountRow, "id" | "limit_minute" | "pacing" | "pacing_since" | "sent">;
+/** The columns that an account's pacing depends on. */
+type PacingColumns = Pick<AccountRow, "id" | "limit_minute" | "pacing" | "pacing_since" | "sent">;
 
 const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
 const accountOfDay = `
@@ -155,7 +155,7 @@ function* endedAt(sql: Queries, accountId: number, since: number, index: number)
 }
 
 /** When the pacing allows the next request: a time after the last one was sent, or answered. */
-function pacingState(row: Standing, requests: readonly Occupant[], now: number): Quota["pacing"] {
+function pacingState(row: PacingColumns, requests: readonly Occupant[], now: number): Quota["pacing"] {
   const pacing = pacingOf(row, now);
   const spacing = spacingMs(pacing, row.limit_minute);
   if (spacing === 0) return burstState(row, requests, now);
@@ -164,7 +164,7 @@ function pacingState(row: Standing, requests: readonly Occupant[], now: number):
 }
 
 /** A burst, kept small until the service has been seen to accept one. */
-function burstState(row: Standing, requests: readonly Occupant[], now: number): Quota["pacing"] {
+function burstState(row: PacingColumns, requests: readonly Occupant[], now: number): Quota["pacing"] {
   if (row.limit_minute === null || isProven(row, row.limit_minute)) return { spacingMs: 0, nextAt: 0 };
   const open = requests.filter(({ sentAt, endedAt }) => endedAt > now && sentAt > now - promptMs);
   const atOnce = Math.max(0, unprovenAtOnce(row.sent) - open.length);
@@ -173,7 +173,7 @@ function burstState(row: Standing, requests: readonly Occupant[], now: number): 
 }
 
 /** A refused burst is remembered for a month; then bursts are tried again, as carefully as the first time. */
-function isProven({ pacing, sent }: Standing, perMinute: number): boolean {
+function isProven({ pacing, sent }: PacingColumns, perMinute: number): boolean {
   return pacing === "burst" && sent >= provenMinutes * perMinute;
 }
 

@@ -7,7 +7,7 @@ import { named, type Sqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
 import { NewerDatabase, openReadOnly, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
-import { toldPath } from "../workspace/own-paths.js";
+import { absolutePath } from "../workspace/own-paths.js";
 import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
 import type {
@@ -78,15 +78,15 @@ export function browserOn({ sql, read }: Pick<Database, "sql" | "read">, root: s
       ...rest,
       pending: minus(pending, lost),
       lost,
-      manifest: toldPath(root, manifest),
-      outFolder: toldPath(root, outFolder),
+      manifest: absolutePath(root, manifest),
+      outFolder: absolutePath(root, outFolder),
       counts: Object.fromEntries(states.map(({ state, items }) => [state, items])),
       ending: ending === null ? null : JSON.parse(String(ending)),
     } as BrowsedRun;
   };
   const asFile = (row: object) => {
     const file = row as BrowsedFile;
-    return { ...file, outFolder: toldPath(root, file.outFolder) };
+    return { ...file, outFolder: absolutePath(root, file.outFolder) };
   };
   return {
     runs: (before, limit) =>

@@ -158,7 +158,7 @@ export async function holderOf(address: DatabaseAddress): Promise<(LockHolder & 
   }
 }
 
-/** The same, asked of an open database. */
+/** Who has the lock of an open database, and since when (UTC ms); null if nobody has. */
 export function* holder(
   sql: Queries,
   address: DatabaseAddress,

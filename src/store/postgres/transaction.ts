@@ -68,7 +68,7 @@ export async function within<Result>(
   }
 }
 
-/** The same over a connection of the pool. */
+/** Does work in a transaction over a connection of the pool; `begin` is the statement that opens it, null for none. */
 export async function pooled<Result>(
   pool: Pool,
   opened: OpenDatabase,

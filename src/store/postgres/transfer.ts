@@ -398,7 +398,7 @@ const wrongSums = [
     `SELECT * FROM (${kept} EXCEPT ${counted}) AS more UNION ALL SELECT * FROM (${counted} EXCEPT ${kept}) AS less`,
 );
 
-/** The same checks of files. */
+/** Counts the rows of copied files, and checks the sums that files have too. Throws if something is missing. */
 export function* checkFiles(sql: Queries, copied: Copied): Script<void> {
   for (const table of workspaceTables) {
     const found = Number(yield* sql(`SELECT count(*) FROM ${table}`).value());

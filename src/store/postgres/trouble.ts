@@ -37,19 +37,19 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** The same error with the database that it belongs to and what to do, if that is known. */
+/** The error as a DatabaseTrouble, which names the database and, if that is known, says what to do. */
 export function explained(error: unknown, { shown }: Pick<DatabaseAddress, "shown">): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseTrouble) return error;
   // Where a name has several addresses, each was tried.
   const cause = error instanceof AggregateError ? (error.errors[0] as Error) : error;
-  const { code = "", message: told } = cause as Error & { code?: string };
-  const message = noPassword.test(told) ? "it asks for a password" : told;
+  const { code = "", message: received } = cause as Error & { code?: string };
+  const message = noPassword.test(received) ? "it asks for a password" : received;
   const todo = meaningOf(words, message) ?? meaningOf(meanings, code);
   return todo === null ? error : new DatabaseTrouble(`the database ${shown}: ${message}`, todo, { cause });
 }
 
-function meaningOf(known: readonly (readonly [RegExp, string])[], told: string): string | null {
-  return known.find(([pattern]) => pattern.test(told))?.[1] ?? null;
+function meaningOf(known: readonly (readonly [RegExp, string])[], text: string): string | null {
+  return known.find(([pattern]) => pattern.test(text))?.[1] ?? null;
 }
 
 /** The driver is not installed with bulkgen, because most users never need it. */

@@ -4,7 +4,7 @@ import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/a
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
 import type { AsScript, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-import { toldPath } from "./own-paths.js";
+import { absolutePath } from "./own-paths.js";
 import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
@@ -267,7 +267,7 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         const rows = yield* sql(only === "vanished" ? filesOfVanished : filesOfJob).all(jobName);
         return (rows as ArchivedFile[]).map((file) => ({
           ...file,
-          outFolder: toldPath(root, file.outFolder),
+          outFolder: absolutePath(root, file.outFolder),
         }));
       }),
 

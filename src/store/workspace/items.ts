@@ -234,7 +234,7 @@ export function itemMethods(connection: Database): ItemMethods {
             "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? = 1 THEN ? ELSE note END WHERE id = ?",
           ).run(
             nextAt,
-            change.looks ?? 0,
+            change.tries ?? 0,
             change.seenAt ?? null,
             change.note === undefined ? 0 : 1,
             change.note ?? null,

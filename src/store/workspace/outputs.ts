@@ -1,7 +1,7 @@
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ArchivedOutput, MadeItem, ModelSize, Store } from "../../core/ports/store.js";
 import { selectAttempts } from "./attempts.js";
-import { toldPath } from "./own-paths.js";
+import { absolutePath } from "./own-paths.js";
 import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transition.js";
 
 /** How many outputs are read at a time. */
@@ -51,7 +51,7 @@ export function archivedMethods({
         const ids = JSON.stringify(rows.map(({ id }) => id));
         const fileRows = (yield* sql(filesOfItems).all({ ids })) as FileRow[];
         const files = byItem(
-          fileRows.map((file) => ({ ...file, outFolder: toldPath(root, file.outFolder) })),
+          fileRows.map((file) => ({ ...file, outFolder: absolutePath(root, file.outFolder) })),
         );
         const attempts = byItem((yield* sql(attemptsOfItems).all({ ids })) as Attempt[]);
         return rows.map((row) => ({
@@ -114,6 +114,6 @@ function asOutput(row: ArchivedRow, root: string): ArchivedOutput {
     externalTaskId,
     charged,
   };
-  const task = { createdAt, completedAt, jobName, outFolder: toldPath(root, outFolder), paidIn };
+  const task = { createdAt, completedAt, jobName, outFolder: absolutePath(root, outFolder), paidIn };
   return { item: asItem(item), ...output, ...task };
 }

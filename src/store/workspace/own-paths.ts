@@ -27,6 +27,6 @@ function realPath(path: string): string {
 }
 
 /** The absolute path of a stored one, for a workspace that now lies in `root`. */
-export function toldPath(root: string, path: string): string {
+export function absolutePath(root: string, path: string): string {
   return path.startsWith(inside) ? resolve(root, path) : path;
 }

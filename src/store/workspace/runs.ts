@@ -1,7 +1,7 @@
 import type { Job, Run, Store } from "../../core/ports/store.js";
 import type { AsScript, InTransaction, Script } from "../script.js";
 import { enroll } from "./enroll.js";
-import { keptPath, toldPath } from "./own-paths.js";
+import { absolutePath, keptPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
@@ -189,8 +189,8 @@ type RunRow = Omit<Run, "options" | "ending" | "owes" | "arranged"> & {
 function asRun(row: RunRow, root: string): Run {
   return {
     ...row,
-    manifest: toldPath(root, row.manifest),
-    outFolder: toldPath(root, row.outFolder),
+    manifest: absolutePath(root, row.manifest),
+    outFolder: absolutePath(root, row.outFolder),
     options: JSON.parse(row.options),
     ending: row.ending === null ? null : JSON.parse(row.ending),
     owes: row.owes === 1,

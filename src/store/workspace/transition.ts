@@ -40,7 +40,7 @@ export function* applyTransition(
   return { hasChildren: item.hasChildren === 1 };
 }
 
-/** The same for an item whose columns (`beforeColumns`) were read in this transaction. */
+/** Applies an event to an item whose columns (`beforeColumns`) were read in this transaction. */
 export function* transit(
   { sql, clock }: InTransaction,
   item: Before,
@@ -96,7 +96,7 @@ export const itemColumns = `
   items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
   items.position, ${rowPriority} AS priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
   items.category, items.prompt, items.params, items.inputs, items.files, ${parentsColumn}, items.cells, items.price, items.state, items.next_at AS nextAt,
-  items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.approval, items.vanished, items.accepts`;
+  items.seen_at AS seenAt, items.polls AS tries, items.failures, items.failure_kind AS failureKind, items.note, items.approval, items.vanished, items.accepts`;
 
 /** SQLite has neither booleans nor objects. */
 export type ItemRow = Omit<

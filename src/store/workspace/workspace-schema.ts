@@ -349,7 +349,7 @@ const joins = `
       ON CONFLICT (run_id, price_group, priority, price) DO UPDATE SET items = run_groups.items + 1
         WHERE NEW.state = 'planned';`;
 
-/** The same for all rows of a statement: unchanged rows are subtracted and added again. */
+/** Maintains the sums for all rows of a statement at once: unchanged rows are subtracted and added again. */
 const counted = "run_id, state, price_group, priority, price, model, category";
 const came = `SELECT ${counted}, 1 AS n FROM come WHERE run_id IS NOT NULL`;
 const wentAndCame = `${came} UNION ALL SELECT ${counted}, -1 FROM gone WHERE run_id IS NOT NULL`;

@@ -93,7 +93,7 @@ export async function exportRun<Result>(
   return withStore(workspace, clock, async (store) => use(await exportFrom(store, options)));
 }
 
-/** The same from an open store. */
+/** Reads a run from an open store. Throws EarlyExit if there is no run. */
 export async function exportFrom(
   store: Store,
   options: Omit<ExportOptions, "workspace" | "clock">,
@@ -320,8 +320,8 @@ const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue
 /** The newest request if it is in doubt, and all earlier lost requests, decided or not. */
 function evidenceTexts({ state }: Item, attempts: readonly Attempt[]): string[] {
   const newest = attempts.at(-1);
-  const told = attempts.filter((one) => isLost(one) || (one === newest && inDoubt.includes(state)));
-  return told.map((attempt) => {
+  const doubtful = attempts.filter((one) => isLost(one) || (one === newest && inDoubt.includes(state)));
+  return doubtful.map((attempt) => {
     const evidence = evidenceIn(attempt);
     return evidenceText(evidence, evidence.bodySha256.length);
   });

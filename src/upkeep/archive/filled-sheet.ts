@@ -86,7 +86,7 @@ const resultCells: Readonly<
   file: ({ item }) => listed(item?.files),
   picked: ({ item }) => pickedCell(item?.picked ?? false),
   state: ({ item }) => item?.state ?? notMade,
-  reason: ({ item, reason }) => told(item === null ? reason : item.reason),
+  reason: ({ item, reason }) => shownReason(item === null ? reason : item.reason),
   credits: ({ item }) => (item === null || item.credits === null ? null : toNumber(item.credits)),
   task_id: ({ item }) => item?.taskId ?? null,
   external_task_id: ({ item }) => item?.externalTaskId ?? null,
@@ -134,13 +134,13 @@ export async function failedManifest(
     columns: [...kept, "reason"],
     lines: mappedLines(failed, ({ item, reason }) => {
       const cells = cellsOf(item, columns);
-      return [...[...kept].map((column) => cells.get(column) ?? null), told(reason)];
+      return [...[...kept].map((column) => cells.get(column) ?? null), shownReason(reason)];
     }),
   };
 }
 
 /** A reason for people; it may be the service's own text. */
-function told(reason: string | null): string | null {
+function shownReason(reason: string | null): string | null {
   return reason === null ? null : terminalText(reason);
 }
 

@@ -69,7 +69,7 @@ export interface GalleryCard {
   name: string;
   rowId: string;
   rowNumber: number;
-  /** The same for an item, its variants and their earlier versions. */
+  /** Identifies the row: an item, its variants and their earlier versions have the same value. */
   row: string;
   model: string;
   prompt: string | null;
@@ -328,7 +328,7 @@ async function troubleOf(item: Item, { store, flags }: Making): Promise<GalleryT
 }
 
 /** Columns that differ for each item, or that are shown elsewhere on the page. */
-const toldElsewhere = new Set<string>([
+const shownElsewhere = new Set<string>([
   "id",
   "model",
   "prompt",
@@ -346,7 +346,7 @@ function differingColumns(things: readonly Thing[]): ReadonlySet<string> {
   const tooMany = new Set<string>();
   for (const { item } of things) {
     for (const [column, text] of item.cells) {
-      if (tooMany.has(column) || toldElsewhere.has(column) || column.startsWith("params.")) continue;
+      if (tooMany.has(column) || shownElsewhere.has(column) || column.startsWith("params.")) continue;
       const values = found.get(column) ?? new Set();
       found.set(column, values.add(text));
       if (values.size > valuesMax || text.length > valueCharactersMax) tooMany.add(column);

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { bucketFilesAtOnce, mapAtOnce } from "../../archive/at-once.js";
 import { copyFault } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
 import { identityOf } from "../../archive/index-file.js";
+import { bucketFilesAtOnce, mapAtOnce } from "../../archive/map-at-once.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { ItemState } from "../../core/item.js";

@@ -7,7 +7,7 @@ import { answerText, oddBody } from "../../client/answer.js";
 import { connectService, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { balanceTold, showCredits } from "../../core/money.js";
+import { asBalance, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
@@ -260,7 +260,7 @@ function noSubscription(got: string): Check {
 }
 
 function balance(me: Me): Check {
-  const balance = balanceTold(me.credits.balance);
+  const balance = asBalance(me.credits.balance);
   if (balance === null) return unchecked("credits", expectations.credits, "the service did not say");
   const got = `${showCredits(balance)} left`;
   if (balance > 0) return fine("credits", expectations.credits, got);

@@ -13,7 +13,7 @@ import {
   JobIndex,
   withoutExtension,
 } from "../../archive/index-file.js";
-import { credits, creditsTold } from "../../core/money.js";
+import { asCredits, credits } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
 import {
   type IntentLine,
@@ -22,7 +22,7 @@ import {
   lineIn,
   type RecordedDecision,
 } from "../../run/receipts/receipt-lines.js";
-import { toldPath } from "../../store/workspace/own-paths.js";
+import { absolutePath } from "../../store/workspace/own-paths.js";
 import { sha256Of } from "../../text/pieces.js";
 import { fileLines } from "../../workspace/history.js";
 import type { Workspace } from "../../workspace/workspace.js";
@@ -59,7 +59,7 @@ export function readReceiptHistory({
 }
 
 function withPaths(intent: IntentLine, root: string): IntentLine {
-  return { ...intent, manifest: toldPath(root, intent.manifest), out: toldPath(root, intent.out) };
+  return { ...intent, manifest: absolutePath(root, intent.manifest), out: absolutePath(root, intent.out) };
 }
 
 /** An output in the archive: its index line, and where it is. */
@@ -122,7 +122,7 @@ const sound = z.looseObject({
   inputs: z.record(z.string(), z.unknown()).catch({}),
   credits: z
     .number()
-    .refine((value) => creditsTold(value) !== null)
+    .refine((value) => asCredits(value) !== null)
     .nullable()
     .catch(null),
   created: z.string().nullable().catch(null),

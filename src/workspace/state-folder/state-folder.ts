@@ -134,8 +134,8 @@ function canKeep({ markerFolder, sharedFolder }: Workspace, why: string, options
 }
 
 /**
- * The same refusals for a command that changes nothing: its plan could not be run. A rehearsal costs nothing, so a copy
- * that keeps its own sandbox state is not refused. Throws EarlyExit.
+ * Refuses a workspace whose history is lost or that is a copy of another folder, for a command that changes nothing: its
+ * plan could not be run. A rehearsal costs nothing, so a copy that keeps its own sandbox state is not refused. Throws EarlyExit.
  */
 export function refuseUnusable(workspace: Workspace): void {
   refuseLost(workspace);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  asRequestCount,
   candidates,
   clarity,
   elapsed,
@@ -8,7 +9,6 @@ import {
   isAwaited,
   lastServedAt,
   lostTasks,
-  requestsTold,
   residual,
   type SpendLogEntry,
 } from "../../../src/core/charges/readings.js";
@@ -186,7 +186,7 @@ describe("use of the key from elsewhere", () => {
   });
 
   test("does not show where the service's count is none", () => {
-    expect([0, 7, -1, 1.5, "seven", null, Number.NaN].map(requestsTold)).toEqual([
+    expect([0, 7, -1, 1.5, "seven", null, Number.NaN].map(asRequestCount)).toEqual([
       0,
       7,
       null,

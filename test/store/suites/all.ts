@@ -1,11 +1,11 @@
 import { describe } from "vitest";
 import { accountsSuite } from "./accounts.js";
-import { atOnceSuite } from "./at-once.js";
 import { editionsSuite } from "./editions.js";
 import { foreignRequestsSuite } from "./foreign-requests.js";
 import { newsSuite } from "./news.js";
 import type { OpenDatabase } from "./open.js";
 import { ordersSuite } from "./orders.js";
+import { sharedTransactionsSuite } from "./shared-transactions.js";
 import { spendLogSuite } from "./spend-log.js";
 import { spendingSuite } from "./spending.js";
 import { stepsSuite } from "./steps.js";
@@ -24,5 +24,5 @@ export function storeSuites(open: OpenDatabase, numRuns: number): void {
   describe("steps", () => stepsSuite(open));
   describe("news", () => newsSuite(open));
   describe("spending", () => spendingSuite(open));
-  describe("at the same moment", () => atOnceSuite(open));
+  describe("at the same moment", () => sharedTransactionsSuite(open));
 }

@@ -54,7 +54,7 @@ test("no query of a run's loop reads all items, attempts or outputs", async () =
   const groups = await store.waiting(runId, { models: [], prices: [] });
   const accepted = { taskId: "t", charged: credits(4), nextAt: 0 };
   await store.conclude((await intend(a)).id, "accepted", accepted);
-  await store.reschedule(a, 0, { looks: 1 });
+  await store.reschedule(a, 0, { tries: 1 });
   for (const stopped of [parked, { models: [], prices: [] }]) {
     await store.due(runId, 9, stopped, null, [b]);
     await store.due(runId, 9, stopped, groups);

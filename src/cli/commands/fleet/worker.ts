@@ -82,7 +82,7 @@ async function takeOver(
   const exit = await followed(prepared, flags, (show) =>
     continueJob(
       prepared.options,
-      { choose: async (store) => asToldHere((await store.run(run.id)) ?? run, called, workspace) },
+      { choose: async (store) => withOwnFlags((await store.run(run.id)) ?? run, called, workspace) },
       async (outcome) => {
         const ended = await show(outcome);
         // A worker that is drained leaves the run to others that stand by.
@@ -96,7 +96,7 @@ async function takeOver(
 }
 
 /** The run with the lanes of this worker, and with the shared output folder by the name that it has on this machine. */
-function asToldHere(run: Run, { out, lanes }: WorkerFlags, { outFolder }: Workspace): Run {
+function withOwnFlags(run: Run, { out, lanes }: WorkerFlags, { outFolder }: Workspace): Run {
   return {
     ...run,
     ...(out === undefined ? {} : { outFolder }),

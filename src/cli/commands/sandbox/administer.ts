@@ -191,8 +191,8 @@ function keysText(keys: readonly KeyListing[], style: TerminalStyle): string {
   ];
   const rows = keys.map((key) => {
     const { name, id, created_at, requests_count, credits_used } = listed(key);
-    const standing = key.revokedAt === null ? (key.isPublic ? "public" : "") : "revoked";
-    return [name, id, created_at.slice(0, 16).replace("T", " "), requests_count, credits_used, standing];
+    const status = key.revokedAt === null ? (key.isPublic ? "public" : "") : "revoked";
+    return [name, id, created_at.slice(0, 16).replace("T", " "), requests_count, credits_used, status];
   });
   return table(columns, rows, style);
 }

@@ -4,9 +4,9 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { ScheduleFlags } from "../../../options/schedule.js";
 import { localText } from "../../../schedule/due.js";
+import { withRunResults } from "../../../schedule/due-runs.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
 import { flagOf } from "../../../schedule/scheduled-run.js";
-import { asItStands } from "../../../schedule/standing.js";
 import {
   listedSchedule,
   schedulesTable,
@@ -148,7 +148,7 @@ export async function upcomingOf(
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock, since) : [];
   return {
     schedule,
-    scheduledRuns: scheduledRuns.map((run) => asItStands(run, runs)),
+    scheduledRuns: scheduledRuns.map((run) => withRunResults(run, runs)),
     settings,
     isAgreed: true,
   };

@@ -145,8 +145,8 @@ export function useRows<T>(
           if (signal.aborted) return;
           loading.current.delete(page);
           pages.current.set(page, { rows: known?.rows ?? [], turn });
-          const told = error instanceof Error ? error : new Error(String(error));
-          setShown((before) => ({ ...before, key, error: told, version: before.version + 1 }));
+          const shownError = error instanceof Error ? error : new Error(String(error));
+          setShown((before) => ({ ...before, key, error: shownError, version: before.version + 1 }));
         });
     }
   }, [key, first, last, turn, shown.version]);

@@ -95,7 +95,7 @@ export function perform(act: Act): Promise<StartedCommand> {
   });
 }
 
-/** The same for a button without a dialog: a refusal is shown as a notice, and resolves with null. */
+/** Carries out an act for a button without a dialog: a refusal is shown as a notice, and resolves with null. */
 export async function performNow(act: Act): Promise<StartedCommand | null> {
   try {
     return await perform(act);

@@ -115,7 +115,7 @@ function alike(problem: SheetProblem, problems: readonly SheetProblem[]): SheetP
 
 interface ProblemProps {
   problem: SheetProblem;
-  /** The same problem of other rows. */
+  /** Problems of other rows that are listed together with this one. */
   others: SheetProblem[];
   alike: SheetProblem[];
   /** No more problems than these are known, so those alike are all. */

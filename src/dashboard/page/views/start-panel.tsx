@@ -127,11 +127,11 @@ function NothingToMake({ existing }: { existing: StateCounts }) {
   const states = orderedStates.filter((state) => (existing[state] ?? 0) > 0);
   if (states.every((state) => state === "archived"))
     return <p class="quiet small">Everything in it is archived: there is nothing to make.</p>;
-  const told = states.map((state) => `${number(existing[state] ?? 0)} ${stateWords[state]}`).join(", ");
+  const counts = states.map((state) => `${number(existing[state] ?? 0)} ${stateWords[state]}`).join(", ");
   const [toDecide] = (["failed", "held"] as const).filter((state) => (existing[state] ?? 0) > 0);
   return (
     <p class="quiet small">
-      There is nothing new to make: {told}.
+      There is nothing new to make: {counts}.
       {toDecide !== undefined && (
         <>
           {" "}

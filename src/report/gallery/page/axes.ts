@@ -191,10 +191,10 @@ export class AxesSheet {
       preview(card),
     );
     const refresh = () => {
-      const standing = this.view.choices.standing(card);
+      const current = this.view.choices.choiceFor(card);
       for (const choice of ["pick", "reject", "redo"] as const)
-        button.classList.toggle(choice, standing === choice);
-      button.setAttribute("aria-label", labelOf(card, standing));
+        button.classList.toggle(choice, current === choice);
+      button.setAttribute("aria-label", labelOf(card, current));
     };
     refresh();
     this.refreshers.push(refresh);

@@ -75,12 +75,12 @@ export class FilterBar {
     for (const [name, chip] of this.states) {
       const number = others.filter((card) => view.isIn(card, name)).length;
       const isUsed = view.cards.some((card) => view.isIn(card, name));
-      const isTold =
+      const isShown =
         name === "all" || name === state || (isUsed && !(name === "files" && number === others.length));
-      chip.hidden = !isTold;
+      chip.hidden = !isShown;
       chip.setAttribute("aria-pressed", String(name === state));
-      const told = chip.querySelector(".number");
-      if (told) told.textContent = String(number);
+      const label = chip.querySelector(".number");
+      if (label) label.textContent = String(number);
     }
     const chips = [...this.states.values()];
     this.chips.hidden = chips.filter(({ hidden }) => !hidden).length < 2;

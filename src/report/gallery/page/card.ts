@@ -25,7 +25,7 @@ const choiceNames: Readonly<Record<FileChoice, string>> = {
   reject: "Reject",
   redo: "Redo",
 };
-const standingNames: Readonly<Record<FileChoice, string>> = {
+const chosenWords: Readonly<Record<FileChoice, string>> = {
   pick: "picked",
   reject: "rejected",
   redo: "to redo",
@@ -101,14 +101,14 @@ export function cardElement(
   for (const event of ["pointerenter", "focusin"]) element.addEventListener(event, addTools);
 
   const refresh = () => {
-    const standing = view.choices.standing(card);
+    const current = view.choices.choiceFor(card);
     for (const choice of ["pick", "reject", "redo"] as const)
-      element.classList.toggle(choice, standing === choice);
+      element.classList.toggle(choice, current === choice);
     const isMarked = view.marked === card;
     element.classList.toggle("marked", isMarked);
     refreshTools();
-    marks.replaceChildren(...marksOf(card, standing, isMarked));
-    button.setAttribute("aria-label", labelOf(card, standing));
+    marks.replaceChildren(...marksOf(card, current, isMarked));
+    button.setAttribute("aria-label", labelOf(card, current));
   };
   refresh();
   return { element, button, refresh, close: () => unload(element) };
@@ -131,21 +131,21 @@ export function choiceButtons(
   return {
     buttons: made.map(({ button }) => button),
     refresh() {
-      const standing = view.choices.standing(cardMeant());
-      for (const { choice, button } of made) button.setAttribute("aria-pressed", String(standing === choice));
+      const current = view.choices.choiceFor(cardMeant());
+      for (const { choice, button } of made) button.setAttribute("aria-pressed", String(current === choice));
     },
   };
 }
 
 /** What tells a card from others at a glance. */
-export function marksOf(card: GalleryCard, standing: FileChoice | null, isMarked = false): HTMLElement[] {
+export function marksOf(card: GalleryCard, current: FileChoice | null, isMarked = false): HTMLElement[] {
   const { edition, variant, isEarlier, state } = card;
   const words: [string, string][] = [];
   if (isMarked) words.push(["compared", "A"]);
-  if (standing !== null) words.push([standing, standingNames[standing]]);
+  if (current !== null) words.push([current, chosenWords[current]]);
   if (state === "failed" || state === "held") words.push([state, state]);
-  if (state === "waiting" && standing === null) words.push(["waiting", "to approve"]);
-  if (state === "approved" && standing === null) words.push(["approved", "approved"]);
+  if (state === "waiting" && current === null) words.push(["waiting", "to approve"]);
+  if (state === "approved" && current === null) words.push(["approved", "approved"]);
   if (edition !== "") words.push(["plain", `edition ${brief(edition.replace(/^#/, ""), 24)}`]);
   if (variant > 1) words.push(["plain", `v${variant}`]);
   if (isEarlier) words.push(["plain", "earlier"]);
@@ -155,13 +155,13 @@ export function marksOf(card: GalleryCard, standing: FileChoice | null, isMarked
   });
 }
 
-export function labelOf(card: GalleryCard, standing: FileChoice | null): string {
+export function labelOf(card: GalleryCard, current: FileChoice | null): string {
   const { rowId, file, state, variant, isEarlier } = card;
   return [
     brief(rowId, 120),
     file === null ? state : kindOf(file),
     ...(variant > 1 ? [`variant ${variant}`] : []),
     ...(isEarlier ? ["earlier version"] : []),
-    ...(standing === null ? [] : [standingNames[standing]]),
+    ...(current === null ? [] : [chosenWords[current]]),
   ].join(", ");
 }

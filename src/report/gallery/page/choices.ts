@@ -32,7 +32,7 @@ export class Choices {
   }
 
   /** The current choice for a card: the one made here, otherwise the recorded one. */
-  standing(card: GalleryCard): FileChoice | null {
+  choiceFor(card: GalleryCard): FileChoice | null {
     return this.of(card) ?? (card.isPicked ? "pick" : card.state === "rejected" ? "reject" : null);
   }
 
@@ -95,7 +95,7 @@ export class Choices {
     try {
       localStorage.setItem(this.storageKey, JSON.stringify(Object.fromEntries(this.kept)));
     } catch {
-      // The same.
+      // Without storage the choices last as long as the page.
     }
   }
 }

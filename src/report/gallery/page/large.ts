@@ -76,8 +76,8 @@ export class Large {
     const choosing = choiceButtons(this.view, () => card);
     this.refreshChoices = () => {
       choosing.refresh();
-      const standing = this.view.choices.standing(card);
-      marks.replaceChildren(...marksOf(card, standing));
+      const current = this.view.choices.choiceFor(card);
+      marks.replaceChildren(...marksOf(card, current));
     };
     this.refreshChoices();
     for (const [at, button] of choosing.buttons.entries())

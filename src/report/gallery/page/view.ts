@@ -91,18 +91,18 @@ export class GalleryView {
   }
 
   isIn(card: GalleryCard, state: StateName): boolean {
-    const standing = this.choices.standing(card);
+    const current = this.choices.choiceFor(card);
     switch (state) {
       case "all":
         return true;
       case "files":
         return card.file !== null;
       case "picked":
-        return standing === "pick";
+        return current === "pick";
       case "rejected":
-        return standing === "reject";
+        return current === "reject";
       case "redo":
-        return standing === "redo";
+        return current === "redo";
       case "earlier":
         return card.isEarlier && card.file !== null;
       default:
@@ -149,8 +149,8 @@ export class GalleryView {
     const known = this.searched.get(card);
     if (known !== undefined) return known;
     const { rowId, prompt, file, model, params, columns, trouble } = card;
-    const told = [...Object.values(params), ...Object.values(columns)];
-    const text = [rowId, prompt, file?.path, model, trouble?.reason, ...told].join("\n").toLowerCase();
+    const values = [...Object.values(params), ...Object.values(columns)];
+    const text = [rowId, prompt, file?.path, model, trouble?.reason, ...values].join("\n").toLowerCase();
     this.searched.set(card, text);
     return text;
   }

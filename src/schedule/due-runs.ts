@@ -17,7 +17,7 @@ export function dueOf({ run: { options } }: Pick<RunLine, "run">): string | null
  * A scheduled run with the results of its run as they are now. The schedule recorded how its own process ended; a person
  * may have resumed the run since.
  */
-export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[]): ScheduledRun {
+export function withRunResults(scheduledRun: ScheduledRun, runs: readonly RunLine[]): ScheduledRun {
   const own = dueKey(scheduledRun.schedule, scheduledRun.dueAt);
   // Not by its number: the schedule may use another state now, in which the number is that of another run.
   const line = runs.find((each) => dueOf(each) === own);

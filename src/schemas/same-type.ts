@@ -22,4 +22,4 @@ type Mutual<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true 
  * Whether what the code makes is exactly what a schema describes: no key more, none less, and each of the same type. An
  * assignment of `true` to it fails to compile where they differ.
  */
-export type Same<Made, Described> = Mutual<AsPrinted<Made>, AsPrinted<Described>>;
+export type SameType<Made, Described> = Mutual<AsPrinted<Made>, AsPrinted<Described>>;

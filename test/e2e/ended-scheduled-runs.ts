@@ -6,7 +6,7 @@ import { type Scripted, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** A scheduled run that ended at its cap, another run with failed items, and a scheduled run that was missed. `second` is the environment of the other. */
-export async function aNight(second: Readonly<Record<string, string>> = {}): Promise<Place> {
+export async function endedScheduledRuns(second: Readonly<Record<string, string>> = {}): Promise<Place> {
   const service = await startService();
   const place = newPlace();
   place.write("night.csv", sheet(4, "plain-image"));

@@ -13,7 +13,6 @@ export class Refused extends Error {
   }
 }
 
-/** What the page may ask for. */
 const runNumber = z.int().positive();
 const price = z.number().nonnegative();
 const items = z.array(word).min(1).max(1_000);
@@ -82,7 +81,8 @@ const page = z.object({
   what: z.enum(["held", "failed", "approval"]).optional(),
 });
 
-export const asked = {
+/** The schemas of the page's requests. */
+export const requests = {
   act: act as z.ZodType<Act>,
   startChoices: startChoices as z.ZodType<StartChoices>,
   cellChanges: cellChanges as z.ZodType<CellChange[]>,

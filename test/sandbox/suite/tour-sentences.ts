@@ -176,7 +176,7 @@ const modesty: Sentence[] = [
   ["(The suite stays under twenty requests.)", (t) => expect(t.requests).toBeLessThanOrEqual(requestsMax)],
 ];
 
-export const toldByTour: readonly Sentence[] = [
+export const tourSentences: readonly Sentence[] = [
   ...authentication,
   ...account,
   ...models,

@@ -8,7 +8,7 @@ import { newItem, runStart } from "../item-fixture.js";
 import type { OpenDatabase, OpenedDatabase } from "./open.js";
 
 /** What comes at the same moment shares a transaction, in which the queries of different items may mix. */
-export function atOnceSuite(open: OpenDatabase): void {
+export function sharedTransactionsSuite(open: OpenDatabase): void {
   const origin = runStart.origin;
   const saved = { file: "a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" } as const;
   let opened: OpenedDatabase;
