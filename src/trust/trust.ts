@@ -101,15 +101,24 @@ export function disagree(sharedFolder: string, folder: string, setting: string):
   });
 }
 
-/** Forgets what was agreed to for a folder, and returns how many values that were. */
-export function forget(sharedFolder: string, folder: string): number {
+/**
+ * Forgets what was agreed to for a folder, and returns how many values that were. An address that was agreed to for this folder
+ * alone counts as new to every key again; `address` is the one that the folder sets now.
+ */
+export function forget(sharedFolder: string, folder: string, address: string | null): number {
   const real = realFolder(folder);
-  const count = readTrust(sharedFolder).folders[real]?.length ?? 0;
-  if (count > 0)
-    change(sharedFolder, (trust) => {
-      delete trust.folders[real];
-    });
-  return count;
+  const before = readTrust(sharedFolder).folders[real] ?? [];
+  if (before.length === 0) return 0;
+  change(sharedFolder, (trust) => {
+    delete trust.folders[real];
+    const kept = new Set(Object.values(trust.folders).flatMap((all) => all.map(({ sha256 }) => sha256)));
+    const gone = new Set(before.flatMap(({ sha256 }) => (kept.has(sha256) ? [] : [sha256])));
+    const isGone = (value: string) => gone.has(hashOf("base-url", value));
+    const ofFolder = address !== null && isGone(address) ? originOf(address) : null;
+    for (const [key, origins] of Object.entries(trust.keys))
+      trust.keys[key] = origins.filter((origin) => origin !== ofFolder && !isGone(origin));
+  });
+  return before.length;
 }
 
 export interface AgreedFolder {

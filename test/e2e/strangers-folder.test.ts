@@ -177,6 +177,24 @@ describe("settings that came with a folder", () => {
     expect([damaged.code, damaged.stderr]).toEqual([2, expect.stringContaining("trust.json is damaged")]);
   });
 
+  test("S1: an address that is forgotten does not get the key again", async () => {
+    const theirs = await startService();
+    const { BULKGEN_BASE_URL: address, ...env } = theirs.env;
+    at.write(".env", `BULKGEN_BASE_URL=${address}\n`);
+    const account = () => run(at, ["account"], { env });
+    expect((await run(at, ["account"], service)).code).toBe(0);
+    expect(await account()).toMatchObject({ code: 2, stderr: expect.stringContaining("bulkgen trust") });
+    expect((await run(at, ["trust", "--yes"], { env })).code).toBe(0);
+    expect((await account()).code).toBe(0);
+    const asked = theirs.asked.length;
+    expect((await run(at, ["trust", "--forget"], { env })).stdout).toContain("forgot 1 agreement");
+    expect(await account()).toMatchObject({ code: 2, stderr: expect.stringContaining("bulkgen trust") });
+    expect((await run(at, ["trust"], { env })).stdout).toContain(`base-url: ${address}`);
+    expect(theirs.asked).toHaveLength(asked);
+    // The user's own service keeps the key.
+    expect((await run(at, ["account"], service)).code).toBe(0);
+  });
+
   test("doctor names them, and sends nothing to them", async () => {
     at.write("bulkgen.config.yaml", `notify: ${hook.url}\n`);
     const { stdout } = await run(at, ["doctor", "--json", "--sandbox"]);

@@ -16,6 +16,7 @@ import {
   shownFolderValue,
   useKey,
 } from "../../../trust/trust.js";
+import { checkedAddress } from "../../../workspace/connection.js";
 import type { Workspace } from "../../../workspace/workspace.js";
 import { askAbout } from "../../output/agreement.js";
 import { folderValuesOf } from "../../settings/brought.js";
@@ -43,7 +44,7 @@ export async function trust({
     return;
   }
   if (flags.forget) {
-    const forgotten = forget(sharedFolder, root);
+    const forgotten = forget(sharedFolder, root, addressSetBy(workspace, machine));
     stdout.write(`forgot ${count(forgotten, "agreement")} for ${terminalText(root)}\n`);
     return;
   }
@@ -70,6 +71,17 @@ export async function trust({
   const [{ value } = { value: "" }] = address;
   if (settings.key && value !== "") useKey(sharedFolder, fingerprint(settings.key.value.trim()), value);
   stdout.write(`agreed to ${count(asked.length, "value")} of ${terminalText(root)}\n`);
+}
+
+/** The address of the service that applies in a folder; null if there is none, or its settings cannot be read. */
+function addressSetBy({ root }: Workspace, machine: Machine): string | null {
+  try {
+    const { baseUrl } = serviceSettings({}, root, machine);
+    return baseUrl?.value ? checkedAddress(baseUrl.value).baseUrl : null;
+  } catch (error) {
+    if (error instanceof EarlyExit) return null;
+    throw error;
+  }
 }
 
 /** Throws EarlyExit for a no, and if nobody can be asked. */
