@@ -213,7 +213,12 @@ async function namingWorkspace(
   if (!(error instanceof EarlyExit)) return error;
   const { fromHere } = await import("./settings/workspace.js");
   try {
-    const message = fromHere(error.message, await workspaceNamed(line, args, machine), machine);
+    const message = fromHere(
+      error.message,
+      await workspaceNamed(line, args, machine),
+      line["sandbox"] !== undefined,
+      machine,
+    );
     return new EarlyExit(error.exit, message, error.problems, { cause: error });
   } catch {
     // What cannot be found out about the workspace is what the error says.

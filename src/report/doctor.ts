@@ -61,7 +61,7 @@ function counted(number: number, what: string): string {
 
 const namesMax = 5;
 
-export function rebuiltText(facts: Rebuilt, style: TerminalStyle = plainStyle): string {
+export function rebuiltText(facts: Rebuilt, there: string, style: TerminalStyle = plainStyle): string {
   const { receipts, archive, counts } = facts;
   const states = Object.entries(counts).filter(([, number]) => number > 0);
   const lines: [string, Cell][] = [
@@ -101,7 +101,7 @@ export function rebuiltText(facts: Rebuilt, style: TerminalStyle = plainStyle): 
   if (next !== undefined)
     lines.push([
       "next",
-      `\`bulkgen resume${facts.owing.length > 1 ? ` ${next}` : ""}\` downloads what is at the service`,
+      `\`bulkgen resume${facts.owing.length > 1 ? ` ${next}` : ""}${there}\` downloads what is at the service`,
     ]);
   return labelled(lines, style);
 }

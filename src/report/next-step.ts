@@ -128,7 +128,7 @@ function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): 
   };
   const steps: Partial<Record<StopKind, string>> = {
     cap: `${count(counts.planned + counts.blocked, "item is", "items are")} left: ${resumeWith(` --max-credits ${toNumber(capNeeded)}`)}`,
-    price: `${count(counts.planned + counts.blocked, "item is", "items are")} left, and the service charges more than was planned: look at the prices (\`bulkgen plan\`), then ${resumeWith(" --max-price N")} with a higher N`,
+    price: `${count(counts.planned + counts.blocked, "item is", "items are")} left, and the service charges more than was planned: look at the prices (\`bulkgen plan ${shellWord(run.manifest)}${run.options.sandbox ? " --sandbox" : ""}\`), then ${resumeWith(" --max-price N")} with a higher N`,
     keep: `top up, then ${resumeWith("")}; or ${resumeWith(" --keep-credits N")} with a lower N`,
     daily: `${resumeWith("")} continues tomorrow; to continue now, ${resumeWith(" --max-credits-per-day N")} with a higher N`,
     failures: `find out why they failed, then ${resumeWith(" --max-failures N")}`,

@@ -28,7 +28,7 @@ export interface VerifyReport {
   /** A run was in progress: the partial downloads are, or may be, its own. */
   inProgress: boolean;
   /** The command that repairs, and the one that cleans. */
-  commands: { repair: string; clean: string };
+  commands: { repair: string; clean: string; pay: string; resolve: string };
 }
 
 const shownMax = 20;
@@ -112,7 +112,7 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
     lines.push([
       "next",
       later === null
-        ? "what is left cannot be downloaded: put it back from a copy, or pay for it again (`bulkgen run SHEET --missing pay`; if it is held, `bulkgen resolve`)"
+        ? `what is left cannot be downloaded: put it back from a copy, or pay for it again (\`${commands.pay}\`; if it is held, \`${commands.resolve}\`)`
         : `what is left was not downloaded yet: ${later}. \`${commands.repair}\` tries it again, at no cost`,
     ]);
   if (has("leftover") && removed === null && !inProgress)

@@ -1,6 +1,6 @@
 import { prunedNote } from "../archive/index-file.js";
 import { variantKey } from "../core/identity.js";
-import type { Item, Store } from "../core/ports/store.js";
+import type { Item, Run, Store } from "../core/ports/store.js";
 import { rowIdOf } from "../core/variant.js";
 import { someOf } from "../text/reasons.js";
 
@@ -40,13 +40,13 @@ async function isPrunedItem(store: Pick<Store, "outputs">, { id, note }: Item): 
 }
 
 /**
- * Which picks of a job are lost, and what to do; null if none is. That files were pruned matters to those who read the files:
- * a run does not repeat it.
+ * Which picks of a job are lost, and what to do; null if none is. That files were pruned matters to those who read the files of
+ * this run of it: a run does not repeat it.
  */
 export async function lostPicksText(
   store: PickStore,
   jobId: number,
-  readsFiles = false,
+  reading: Run | null = null,
 ): Promise<string | null> {
   const names: Record<LostPick, string[]> = { replaced: [], gone: [], pruned: [] };
   for (const [id, how] of await lostPicks(store)) {
@@ -65,10 +65,10 @@ export async function lostPicksText(
       : [
           `${someOf(gone)}: picked, but no row of the sheet asks for ${gone.length === 1 ? "it" : "them"} any more`,
         ]),
-    ...(pruned.length === 0 || !readsFiles
+    ...(pruned.length === 0 || reading === null
       ? []
       : [
-          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo\` makes a new one`,
+          `${someOf(pruned)}: picked, but ${pruned.length === 1 ? "its file was" : "their files were"} pruned; \`bulkgen redo ITEM${reading.options.sandbox ? " --sandbox" : ""}\` makes a new one`,
         ]),
   ];
   return pieces.length === 0 ? null : pieces.join(". ");

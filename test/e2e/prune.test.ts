@@ -22,8 +22,8 @@ import { sheet } from "./sheet.js";
 const day = 86_400_000;
 
 /** What was archived until now seems to be of a hundred days ago. */
-function age(place: Place): void {
-  const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+function age(place: Place, state = "state.db"): void {
+  const db = openSqlite(join(place.folder, ".bulkgen", state));
   db.exec(`UPDATE outputs SET saved_at = saved_at - ${100 * day};
     UPDATE items SET addressed_at = addressed_at - ${100 * day}, fetch_by = fetch_by - ${100 * day}`);
   db.close();
@@ -367,6 +367,26 @@ describe.concurrent("prune", () => {
     ])
       expect((await command(...words)).stderr).toContain(told);
     expect((await command("run", "set.csv", "--yes")).stderr).not.toContain("pruned");
+  });
+
+  test("every command that a rehearsal names is one of the rehearsal: it buys nothing", async () => {
+    const place = newPlace();
+    place.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\nb,aurora-image-mini,a jug\n");
+    const command = (...args: string[]) => run(place, [...args, "--sandbox"]);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect((await command("pick", "a")).code).toBe(0);
+    age(place, "sandbox/state.db");
+    expect((await command(...prune, "--yes")).code).toBe(0);
+    const ends = [
+      await command("pick", "b"),
+      await command("gallery", "--picked"),
+      await command("export", "--picked", "--zip", "y.zip", "--files-only"),
+    ];
+    for (const { stderr } of ends) {
+      const named = stderr.match(/`bulkgen [^`]*`/g) ?? [];
+      expect(named.length, stderr).toBeGreaterThan(0);
+      for (const words of named) expect(words).toContain(" --sandbox");
+    }
   });
 
   test.each([

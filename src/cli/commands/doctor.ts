@@ -30,7 +30,7 @@ import {
   serviceSettings,
 } from "../settings/env.js";
 import { configFiles, effectiveSettings, folderValues } from "../settings/settings.js";
-import { workspaceOf } from "../settings/workspace.js";
+import { flagsTo, workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<ExitName | undefined> {
@@ -219,7 +219,9 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
       return confirmed(flags, machine, interrupt, { would, question, done: "changed" });
     },
   });
-  print(flags, machine, "rebuild", rebuilt, (style) => rebuiltText(rebuilt, style));
+  print(flags, machine, "rebuild", rebuilt, (style) =>
+    rebuiltText(rebuilt, flagsTo(workspace, flags.sandbox ?? false, machine), style),
+  );
 }
 
 function rebuildOffer({ database, found, present, readable }: RebuildOffer): string {

@@ -79,11 +79,11 @@ export function onSlow(
 /** Prints the result of an order. */
 export function showCarried(
   { run, order, kind, message, by }: Carried,
-  flags: Pick<WorkspaceFlags, "json" | "workspace">,
+  flags: Pick<WorkspaceFlags, "json" | "workspace" | "sandbox">,
   machine: Machine,
 ): void {
   const done = kind === "done";
-  const shownMessage = fromHere(message, workspaceOf(flags, machine), machine);
+  const shownMessage = fromHere(message, workspaceOf(flags, machine), flags.sandbox ?? false, machine);
   const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message: shownMessage };
   print(flags, machine, "order", document, () => terminalLines(shownMessage));
 }

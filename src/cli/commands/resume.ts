@@ -134,7 +134,12 @@ async function endOf(run: Run, resuming: Resuming): Promise<Omit<ResumedRun, "co
     return { run, exit, facts: summaries[0] ?? null, message: null };
   } catch (error) {
     if (!(error instanceof EarlyExit)) throw error;
-    const message = fromHere(error.message, resuming.workspace, resuming.machine);
+    const message = fromHere(
+      error.message,
+      resuming.workspace,
+      resuming.flags.sandbox ?? false,
+      resuming.machine,
+    );
     if (error.exit !== "done")
       resuming.machine.stderr.write(`bulkgen: run ${run.id}: ${terminalLines(message)}\n`);
     return { run, exit: error.exit, facts: summaries[0] ?? null, message };

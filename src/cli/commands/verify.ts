@@ -96,10 +96,16 @@ function show(
   machine: Machine,
 ): ExitName {
   const workspace = flags.workspace === undefined ? "" : ` --workspace ${shellWord(flags.workspace)}`;
-  const verifies = `bulkgen verify${workspace}${flags.sandbox ? " --sandbox" : ""}`;
+  const there = `${workspace}${flags.sandbox ? " --sandbox" : ""}`;
+  const verifies = `bulkgen verify${there}`;
   // A damaged file may have the right size: a check of sizes would find nothing to repair, nor may another sample.
   const depth = flags.readData || flags.subset !== undefined ? " --read-data" : "";
-  const commands = { repair: `${verifies}${depth} --repair`, clean: `${verifies} --clean --yes` };
+  const commands = {
+    repair: `${verifies}${depth} --repair`,
+    clean: `${verifies} --clean --yes`,
+    pay: `bulkgen run SHEET${there} --missing pay`,
+    resolve: `bulkgen resolve${there}`,
+  };
   const facts = (shown: (path: string) => string): VerifyReport => ({
     folders: reports.map(({ path, examination }) => ({ path: shown(path), ...examination })),
     repaired,

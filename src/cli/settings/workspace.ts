@@ -46,19 +46,28 @@ export function flagsTo(workspace: Pick<Workspace, "root">, sandbox: boolean, ma
   return words.map((word) => ` ${shellWord(word)}`).join("");
 }
 
-/** Commands without the flag `--workspace`. */
-const placeless = /^bulkgen (init|help|schema|completion)\b/;
+/** Commands without the flags `--workspace` and `--sandbox`, or of which they mean something else. */
+const placeless = /^bulkgen (init|help|schema|completion|sandbox)\b| --help$/;
 
 /**
  * A message from within the program, whose commands do not say where the workspace is: if they would find another one in
- * the current folder, or none, they get its folder. Those that are to be typed in a folder that the message names stay.
+ * the current folder, or none, they get its folder; and in a rehearsal `--sandbox`, so that they buy nothing. Those that are to
+ * be typed in a folder that the message names stay.
  */
-export function fromHere(message: string, workspace: Pick<Workspace, "root">, machine: Machine): string {
+export function fromHere(
+  message: string,
+  workspace: Pick<Workspace, "root">,
+  sandbox: boolean,
+  machine: Machine,
+): string {
   const there = flagsTo(workspace, false, machine);
-  if (there === "") return message;
-  return message.replace(/`(bulkgen [a-z][^`]*)`(?! in )/g, (quoted, command: string) =>
-    placeless.test(command) || command.includes(" --workspace ") ? quoted : `\`${command}${there}\``,
-  );
+  if (there === "" && !sandbox) return message;
+  return message.replace(/`(bulkgen [a-z][^`]*)`(?! in )/g, (quoted, command: string) => {
+    if (placeless.test(command)) return quoted;
+    const place = command.includes(" --workspace ") ? "" : there;
+    const rehearsal = sandbox && !/ --sandbox\b/.test(command) ? " --sandbox" : "";
+    return `\`${command}${place}${rehearsal}\``;
+  });
 }
 
 /**

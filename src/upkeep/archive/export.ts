@@ -116,7 +116,7 @@ export async function exportFrom(
   return {
     run,
     runs,
-    lostPicks: picked ? await lostPicksText(store, run.jobId, true) : null,
+    lostPicks: picked ? await lostPicksText(store, run.jobId, run) : null,
     sheet: failed
       ? { ...(await failedManifest(sheet.columns, retried)), partOf: run.jobName, edition: run.edition }
       : filledSheet(
@@ -170,7 +170,7 @@ async function chosenOf(
       ),
     );
   if (picked && !some)
-    throw nothingPicked(`run ${run.id}`, run.options.sandbox, await lostPicksText(store, run.jobId, true));
+    throw nothingPicked(`run ${run.id}`, run.options.sandbox, await lostPicksText(store, run.jobId, run));
   if (failed && !some) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
   return new Map(
     choice

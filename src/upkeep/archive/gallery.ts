@@ -127,7 +127,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const folder = jobFolder(run);
     const picks = await store.picks();
     const lost = options.picked ? await lostPicks(store) : new Map();
-    const lostText = options.picked ? await lostPicksText(store, run.jobId, true) : null;
+    const lostText = options.picked ? await lostPicksText(store, run.jobId, run) : null;
     const isWanted = ({ id }: Item) => !options.picked || (picks.has(id) && !lost.has(id));
     const outputs: ArchivedOutput[] = [];
     for await (const page of store.archived(run.jobId))
