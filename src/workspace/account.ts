@@ -302,7 +302,12 @@ function refuseOther(error: unknown, sandbox: boolean): never {
 /** Throws a failure of the service as an EarlyExit whose message says what to do next; other errors as they are. */
 function explain(error: unknown, connection: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
-    throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`, null, { cause: error });
+    throw new EarlyExit(
+      "unfinished",
+      `${error.message}. Nothing was submitted. Give the command again then; run and resume wait for it with --on-daily-limit wait.`,
+      null,
+      { cause: error },
+    );
   if (!(error instanceof ServiceError)) throw error;
   // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");

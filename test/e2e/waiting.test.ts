@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Standing } from "../../src/dashboard/shapes.js";
 import { openDashboard } from "../dashboard/place.js";
 import { startHook } from "../notify/receivers.js";
-import { run, started } from "./command.js";
-import type { Script } from "./service.js";
+import { newPlace, run, started } from "./command.js";
+import { type Script, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** Each keeps a run waiting; there are credits for one of its three rows. */
@@ -58,4 +58,19 @@ describe("why a run waits is one sentence, the same wherever it is asked for", (
     if (kind !== "settling")
       expect(notes[0]).toMatchObject({ event: "trouble", summary: expect.stringMatching(sentence) });
   });
+});
+
+test("resume --on-daily-limit wait waits from its first request on, where the run itself was to stop", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  place.write("set.csv", sheet(9, "plain-image"));
+  expect((await run(place, ["run", "set.csv", "--yes", "--rpd", "4"], service)).code).toBe(8);
+  const resume = ["resume", "--yes"];
+  while (!(await run(place, resume, service)).stderr.includes("the day's requests are used up until"));
+  const made = service.made.length;
+  const going = started(place, [...resume, "--on-daily-limit", "wait"], service);
+  await going.prints(/next request (in|at) /);
+  going.interrupt();
+  expect((await going.ended).code).toBe(130);
+  expect(service.made).toHaveLength(made);
 });

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { defined } from "../../core/defined.js";
 import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
 import { inCredits, noCredits, showCredits, sumOf, toNumber } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
@@ -62,6 +63,7 @@ async function resumeOne(
   const prepared = await jobOptions(flags, machine, workspace);
   const continuation = {
     choose: ownRun(unfinishedRun(which, workspace), machine),
+    ...defined({ onDailyLimit: flags.onDailyLimit }),
     async change(
       { store, account }: WorkspaceSession,
       found: Run,

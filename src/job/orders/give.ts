@@ -1,7 +1,7 @@
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { withoutPastEnd } from "../../core/next/options.js";
+import { type RunOptions, withoutPastEnd } from "../../core/next/options.js";
 import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
@@ -196,6 +196,8 @@ export interface Continuation {
    * there is none.
    */
   choose(store: Store): Promise<Run>;
+  /** What to do at once if the day's requests are used up, before the run can be changed; absent for what the run says. */
+  onDailyLimit?: RunOptions["onDailyLimit"];
   /**
    * Makes changes before the run continues, with the workspace locked and the account known; returns the run to
    * continue.

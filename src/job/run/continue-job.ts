@@ -41,7 +41,7 @@ export async function continueJob<Result>(
     ...options,
     connect: () => options.connect(meant.manifest),
     limits: meant.options,
-    onDailyLimit: meant.options.onDailyLimit,
+    onDailyLimit: continuation.onDailyLimit ?? meant.options.onDailyLimit,
     signal: options.interrupt,
   });
   try {
