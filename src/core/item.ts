@@ -45,7 +45,7 @@ export interface Transition {
   to: ItemState;
 }
 
-/** Every legal transition. The docs draw their diagram from it, and a test compares it with the database's own list. */
+/** Every legal transition. The docs draw their diagram from it, and the database gets its list from it. */
 export const transitionList: readonly Transition[] = itemStates.flatMap((from) =>
   Object.entries(transitions[from]).map(([event, to]) => ({ from, event: event as ItemEvent, to })),
 );

@@ -1,3 +1,4 @@
+import { transitionList } from "../../core/item.js";
 import type { Migration } from "../open.js";
 import { sqliteTriggers, type Trigger } from "../triggers.js";
 
@@ -262,49 +263,16 @@ export const workspaceTables = `
   ) WITHOUT ROWID;
 `;
 
-/** The legal transitions, written out: a released version never changes. A test compares them with core's table. */
-const legalSteps = [
-  ["blocked", "released", "planned"],
-  ["blocked", "dropped", "dropped"],
-  ["planned", "intended", "submitting"],
-  ["planned", "waits", "blocked"],
-  ["planned", "supplied", "archived"],
-  ["planned", "dropped", "dropped"],
-  ["submitting", "accepted", "processing"],
-  ["submitting", "not_sent", "planned"],
-  ["submitting", "refused", "planned"],
-  ["submitting", "rejected", "failed"],
-  ["submitting", "unanswered", "unknown"],
-  ["unknown", "not_charged", "planned"],
-  ["unknown", "charged", "held"],
-  ["unknown", "undecided", "held"],
-  ["held", "adopted", "processing"],
-  ["held", "resubmit", "planned"],
-  ["held", "refetch", "ready"],
-  ["held", "skipped", "dropped"],
-  ["processing", "completed", "ready"],
-  ["processing", "task_failed", "failed"],
-  ["processing", "window_passed", "overdue"],
-  ["overdue", "completed", "ready"],
-  ["overdue", "task_failed", "failed"],
-  ["ready", "saved", "archived"],
-  ["ready", "url_expired", "ready"],
-  ["ready", "unfetchable", "held"],
-  ["failed", "retry", "planned"],
-  ["failed", "supplied", "archived"],
-  ["archived", "file_lost", "ready"],
-  ["dropped", "returned", "planned"],
-] as const;
+/** The legal transitions; those that a database of an earlier version has stay. */
+export function knownTransitions(): string {
+  const rows = transitionList.map(({ from, event, to }) => `('${from}','${event}','${to}')`);
+  return `INSERT INTO transitions VALUES ${rows.join(",")} ON CONFLICT DO NOTHING;`;
+}
 
 /** Items are given up after so many lost requests, and a person may accept outputs that no check can prove. */
 export const givenUpAndAccepted = `
-  INSERT INTO transitions VALUES ('unknown', 'given_up', 'failed');
+  ${knownTransitions()}
   ALTER TABLE items ADD COLUMN accepts INTEGER NOT NULL DEFAULT 0;`;
-
-export function knownTransitions(): string {
-  const rows = legalSteps.map((step) => `('${step.join("','")}')`);
-  return `INSERT INTO transitions VALUES ${rows.join(",")};`;
-}
 
 /** The database itself refuses a transition that an item's life does not allow. */
 const guards: readonly Trigger[] = [
