@@ -58,15 +58,16 @@ export class Settling {
   /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
   private lostHere = new Set<number>();
   /** Until the counters are to be read next; null when no reading could prove anything. */
-  private reading: Wait | null = null;
+  private nextReading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
-  private retry: Wait | null = null;
+  private readingRetry: Wait | null = null;
   /** Until the quota has a slot for a reading that is due. */
-  private slot: Wait | null = null;
+  private readingSlot: Wait | null = null;
   private unread: Unread | null = null;
-  private again: Wait | null = null;
+  /** Until the spend log is judged again even if nothing has happened here. */
+  private nextJudgement: Wait | null = null;
   /** Until polls may have the spend log judged again. */
-  private rest: Wait | null = null;
+  private restAfterJudging: Wait | null = null;
   /** The spend log has a poll that no judgement has used yet. */
   private owesPolls = false;
   /** How far the spend log went when it was judged last. */
@@ -92,7 +93,7 @@ export class Settling {
   get against(): Reason | null {
     const until = this.wakeAt;
     const lost = this.lostHere.size;
-    if (this.reading?.isOver) {
+    if (this.nextReading?.isOver) {
       const text = `submitting is paused until ${count(this.unsettled, "lost answer is", "lost answers are")} settled`;
       return { kind: "counters", text, until };
     }
@@ -112,16 +113,16 @@ export class Settling {
 
   /** When the counters are to be read next (UTC ms); null when no reading could prove anything. */
   get nextReadingAt(): number | null {
-    return this.reading === null ? null : Math.max(this.reading.until, this.retry?.until ?? 0);
+    return this.nextReading === null ? null : Math.max(this.nextReading.until, this.readingRetry?.until ?? 0);
   }
 
   /** When the next step is due (UTC ms); null if none is. */
   get wakeAt(): number | null {
-    const { nextReadingAt, slot, again, rest } = this;
+    const { nextReadingAt, readingSlot, nextJudgement, restAfterJudging } = this;
     const times = [
-      ...(this.owesPolls && rest !== null ? [rest.until] : []),
-      ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, slot?.until ?? 0)]),
-      ...(again === null ? [] : [again.until]),
+      ...(this.owesPolls && restAfterJudging !== null ? [restAfterJudging.until] : []),
+      ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, readingSlot?.until ?? 0)]),
+      ...(nextJudgement === null ? [] : [nextJudgement.until]),
     ];
     return times.length === 0 ? null : Math.min(...times);
   }
@@ -135,7 +136,7 @@ export class Settling {
 
   /** Takes the readings that are due, if they need no waiting, and judges them. Returns how many requests were made. */
   async step(): Promise<number> {
-    if (!this.isDue && this.again?.isOver) await this.judgeNews();
+    if (!this.isDue && this.nextJudgement?.isOver) await this.judgeNews();
     let made = 0;
     // A request that ended long ago needs two readings, and one may follow the other at once.
     while (this.isDue && (await this.hasSlot())) made += await this.read();
@@ -147,7 +148,7 @@ export class Settling {
     const quota = await accounts.quota(accountId);
     const now = clock.now();
     const isFree = freeSlots(quota, now) >= 1;
-    this.slot = isFree ? null : this.time.wait(nextSendAt(quota, now) - now);
+    this.readingSlot = isFree ? null : this.time.wait(nextSendAt(quota, now) - now);
     return isFree;
   }
 
@@ -156,13 +157,13 @@ export class Settling {
     const reading = await readCounters(ports).catch((error: unknown) => this.failed(error));
     if (reading) {
       this.unread = null;
-      this.retry = null;
+      this.readingRetry = null;
       const balance = asBalance(reading.me.credits.balance);
       if (balance !== null) caps.takeReading(balance, reading.mark);
       await this.judge();
       return 1;
     }
-    if (reading === null) this.retry = this.time.wait(gateMs);
+    if (reading === null) this.readingRetry = this.time.wait(gateMs);
     // The process that held the lanes may have read the counters as well.
     await this.judgeNews();
     return 0;
@@ -174,7 +175,7 @@ export class Settling {
     this.unread = { lasts, failures: failures + 1, error };
     // A pause that the service asks for is over when there is a slot again.
     const isPaused = error instanceof ServiceError && isPause(error);
-    this.retry = this.time.wait(isPaused ? gateMs : Math.min(retryMsMax, retryMs * 2 ** failures));
+    this.readingRetry = this.time.wait(isPaused ? gateMs : Math.min(retryMsMax, retryMs * 2 ** failures));
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
@@ -182,7 +183,7 @@ export class Settling {
     this.losses++;
     this.unsettled++;
     if (entry !== null) this.lostHere.add(entry);
-    this.reading = this.time.wait(0);
+    this.nextReading = this.time.wait(0);
   }
 
   /** Judges by what the spend log holds now. One judgement follows the other: both would give verdicts to the same items. */
@@ -214,7 +215,7 @@ export class Settling {
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
     }
-    this.rest = this.time.wait(restTimes * (clock.monotonic() - began));
+    this.restAfterJudging = this.time.wait(restTimes * (clock.monotonic() - began));
     this.planNext();
     await this.deliver(judged !== null);
   }
@@ -260,12 +261,12 @@ export class Settling {
     const ms = (at ?? 0) - clock.now();
     // No reading is planned further ahead, so this time was computed before the clock was set back.
     const msMax = Math.max(dayMs, ...this.settings.settleMs) + skewMs;
-    this.reading = at === null ? null : this.time.wait(ms > msMax ? againMs : ms);
-    if (this.reading?.isOver !== true) this.unread = null;
+    this.nextReading = at === null ? null : this.time.wait(ms > msMax ? againMs : ms);
+    if (this.nextReading?.isOver !== true) this.unread = null;
   }
 
   private planNext(): void {
-    this.again = this.unsettled > 0 ? this.time.wait(againMs) : null;
+    this.nextJudgement = this.unsettled > 0 ? this.time.wait(againMs) : null;
   }
 
   /** Whether a poll of this entry's task is evidence even while the task is open. */
@@ -282,7 +283,7 @@ export class Settling {
 
   /** Judges with the polls that no judgement has used yet, if the last judgement is long enough ago. */
   async judgePolls(): Promise<void> {
-    if (this.owesPolls && this.rest?.isOver !== false) await this.judge();
+    if (this.owesPolls && this.restAfterJudging?.isOver !== false) await this.judge();
   }
 
   /** Gives this workspace's items the verdicts that are in the spend log. */
@@ -353,7 +354,7 @@ export class Settling {
 
   /** Whether a reading is to be tried now. */
   private get isDue(): boolean {
-    return this.reading?.isOver === true && this.retry?.isOver !== false;
+    return this.nextReading?.isOver === true && this.readingRetry?.isOver !== false;
   }
 }
 
