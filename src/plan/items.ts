@@ -1,7 +1,6 @@
 import type { Model } from "../api/records.js";
 import { itemKeys, outputOf, shortId } from "../core/identity.js";
 import type { ItemState } from "../core/item.js";
-import { type Credits, inCredits, noCredits, plus, times } from "../core/money.js";
 import type { Draft, DraftItem, DraftRow, DraftSlot, Known } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
@@ -11,6 +10,7 @@ import { CompactTextMap } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
 import type { PlanPrices } from "./cost.js";
 import type { Duplicates, Existing, Finding } from "./plan.js";
+import { RepeatedRequests } from "./repeated-requests.js";
 
 /** A good row: one that has a model and no problem. */
 export interface GoodRow extends CheckedRow {
@@ -32,9 +32,6 @@ export interface Making {
   problems: Problem[];
 }
 
-/** Groups that are listed one by one; more are probably intended. */
-const groupsMax = 100;
-const numbersKept = 1_000;
 const none: Problem[] = [];
 /**
  * Stands for the id of an item whose key is not known yet: a character that Unicode excludes from text, so no name
@@ -44,27 +41,6 @@ const unknownYet = "\uffff";
 
 interface Requested extends Pick<DraftItem, "prompt" | "contents"> {
   kind: Pick<DraftItem["kind"], "model" | "params">;
-}
-
-/** One of several items with the same request. */
-interface Counted {
-  price: Credits;
-  row: Pick<Row, "number" | "repeat">;
-}
-
-interface Group {
-  price: Credits;
-  /** Different row numbers, up to a maximum, and how many there are. */
-  numbers: number[];
-  rows: number;
-  distinct: number;
-  copies: number;
-}
-
-/** Groups of the same rows. */
-interface Identical extends Omit<Group, "price"> {
-  groups: number;
-  cost: Credits;
 }
 
 /**
@@ -89,8 +65,7 @@ export class Items {
   private readonly later = new Map<string, number[]>();
   /** Items of a group so far, by the position of its first item; 0 if only one row asks for it. */
   private slots = new Uint32Array(1_024);
-  private readonly groupAt = new Map<number, Group>();
-  private readonly more = { groups: 0, credits: noCredits };
+  private readonly repeated = new RepeatedRequests();
 
   constructor(
     private readonly draft: Draft,
@@ -174,11 +149,8 @@ export class Items {
       const other = record?.number ?? 0;
       if (scope.duplicates === "error" && other !== number)
         return duplicateProblem(placeOf(), item.prompt, other);
-      if (item.copy === 1) {
-        const counted = { price: item.kind.price, row: { number, repeat } };
-        if (this.slotsOf(head) === 0) this.begin(head, counted, other);
-        this.count(head, counted);
-      }
+      const counted = { price: item.kind.price, row: { number, repeat }, first: other };
+      if (item.copy === 1) this.repeated.count(head, this.slotsOf(head) === 0, counted);
       if (scope.duplicates === "merge" && repeat === 1) {
         draft.share(position, head);
         return null;
@@ -311,33 +283,8 @@ export class Items {
 
   /** Findings on rows with the same request. If not all rows are selected, only on those that are made. */
   identical(isSelection: boolean): Finding[] {
-    const { duplicates } = this.scope;
-    if (duplicates === "error") return [];
-    /** Identical rows of a job with steps are identical in each step: they get one line. */
-    const byRows = new Map<string, Identical>();
-    for (const [head, { price, ...group }] of this.groupAt) {
-      const wanted = isSelection ? this.draft.wantedIn(head) : Number.POSITIVE_INFINITY;
-      if (wanted <= (duplicates === "merge" ? 0 : 1)) continue;
-      const copies = duplicates === "merge" ? group.copies : Math.min(group.copies, wanted - 1);
-      const same = `${group.rows} ${group.numbers.join()}`;
-      const known = byRows.get(same) ?? { ...group, groups: 0, copies: 0, cost: noCredits };
-      known.groups++;
-      known.copies += copies;
-      known.cost = plus(known.cost, times(price, copies));
-      byRows.set(same, known);
-    }
-    const findings = [...byRows.values()].map((each) => identicalRows(each, duplicates));
-    const { groups, credits: cost } = this.more;
-    if (groups === 0) return findings;
-    const each =
-      duplicates === "merge"
-        ? "their rows share the same items"
-        : cost === noCredits
-          ? "each row is made"
-          : `${inCredits(cost)} more than once`;
-    const message = `${groups} more groups of identical rows; ${each}`;
-    const paid = duplicates === "merge" ? noCredits : cost;
-    return [...findings, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
+    const wantedIn = isSelection ? (head: number) => this.draft.wantedIn(head) : null;
+    return this.repeated.findings(this.scope.duplicates, wantedIn);
   }
 
   private again(good: GoodRow, head: number): Making {
@@ -345,9 +292,8 @@ export class Items {
     const { row } = good;
     const first = this.draft.recordAt(head);
     const before = this.slotsOf(head) || (first?.repeat ?? 1);
-    const counted = { price: this.scope.prices.of(good.model, good.params).price, row };
-    if (this.slotsOf(head) === 0) this.begin(head, counted, first?.number ?? 0);
-    this.count(head, counted);
+    const { price } = this.scope.prices.of(good.model, good.params);
+    this.repeated.count(head, this.slotsOf(head) === 0, { price, row, first: first?.number ?? 0 });
     const missing = Math.max(0, row.repeat - (duplicates === "keep" ? 0 : before));
     const added = duplicates === "error" ? 0 : missing;
     this.setSlots(head, before + added);
@@ -363,27 +309,6 @@ export class Items {
           ? [duplicateProblem(cellPlace(row, "prompt"), row.prompt, first?.number ?? 0)]
           : [],
     };
-  }
-
-  private begin(head: number, { price }: Counted, number: number): void {
-    if (this.groupAt.size >= groupsMax) {
-      this.more.groups++;
-      return;
-    }
-    const group = { price, numbers: [number], rows: 1, distinct: 1, copies: 0 };
-    this.groupAt.set(head, group);
-  }
-
-  private count(head: number, { row, price }: Counted): void {
-    const group = this.groupAt.get(head);
-    if (group === undefined) this.more.credits = plus(this.more.credits, times(price, row.repeat));
-    else {
-      group.rows++;
-      group.copies += row.repeat;
-      if (group.numbers.at(-1) === row.number) return;
-      group.distinct++;
-      if (group.numbers.length < numbersKept) group.numbers.push(row.number);
-    }
   }
 
   private slotsOf(head: number): number {
@@ -432,27 +357,6 @@ function nameOf(row: Row, rowId: string, copy: number): string {
   return row.id === null ? labelled(rowId, row.label) : rowId;
 }
 
-function identicalRows(
-  { numbers, rows, distinct, groups, copies, cost }: Identical,
-  duplicates: Duplicates,
-): Finding {
-  const inGroups = groups === 1 ? "" : `${groups} groups of `;
-  const same =
-    distinct === 1
-      ? `${inGroups}${rows} combinations of row ${numbers[0]} are identical`
-      : `rows ${shortList(numbers, distinct)} are identical`;
-  return {
-    kind: "identical_rows",
-    message:
-      duplicates === "merge"
-        ? `${same}; they share the same items`
-        : `${same}; each is made${cost === noCredits ? "" : ` and paid for (${inCredits(cost)} more than once; --duplicates merge avoids that)`}`,
-    rows: numbers,
-    copies,
-    credits: duplicates === "merge" ? noCredits : cost,
-  };
-}
-
 function duplicateProblem(place: Place, prompt: string | null, first: number): Problem {
   return {
     place,
@@ -460,13 +364,6 @@ function duplicateProblem(place: Place, prompt: string | null, first: number): P
     expected: "rows that differ in model, prompt, params or inputs (or --duplicates keep or merge)",
     got: prompt ?? "no prompt",
   };
-}
-
-const numbersMax = 8;
-
-function shortList(numbers: readonly number[], count: number): string {
-  const more = count - numbersMax;
-  return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** An item's inputs as identity counts them. */
