@@ -154,12 +154,18 @@ function formatOf(file: string, text: string): Format {
   return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(start) ? "YAML" : "csv";
 }
 
-/** Whether a text of some lines is no sheet and no document: no cell of its first line is the name of a column. */
+/** Whether each line of a text is a prompt: it is no sheet, whose first line names a column, and plainly no document. */
 function isOfPrompts(text: string): boolean {
-  const [first = "", ...others] = text.trim().split(/\r\n|\n|\r/);
-  if (others.length === 0) return false;
-  return !/^[[{]|^---/.test(first) && !first.split(/[,;\t|:]/).some((cell) => isKnown(foldedName(cell)));
+  const [first, ...others] = text.split(/\r\n|\n|\r/).filter((line) => !/^\s*(#|$)/.test(line));
+  if (first === undefined) return false;
+  if (first.split(/[,;\t|]/).some((cell) => isKnown(foldedName(cell)))) return false;
+  const isJson = /^\s*(\{\s*["}]|\[\s*[[{"\]])/.test(first);
+  const isYaml = /^---|^- +[\w"']+ *:/.test(first) || jobKey.test(first);
+  return !isJson && !isYaml && !(/^prompt *:/.test(first) && others.some((line) => jobKey.test(line)));
 }
+
+/** The beginning of a line that a job file has and a prompt hardly has. */
+const jobKey = /^(name|defaults|rows|vars|matrix|zip|steps|publish) *:/;
 
 function noSheets(file: string, sheet: string): Problem {
   return {

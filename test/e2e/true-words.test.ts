@@ -68,6 +68,24 @@ test("a text file with a prompt on each line is a sheet of prompts; one with a h
 });
 
 test.each([
+  ["one prompt", "A cup, on oak\n", ["A cup, on oak"]],
+  ["brackets", "[wide] a cup\n[tall] a cup\n", ["[wide] a cup", "[tall] a cup"]],
+  ["braces", "{a} cup\n", ["{a} cup"]],
+  ["a colon", "Prompt: a cup\nprompt: a jar\n", ["Prompt: a cup", "prompt: a jar"]],
+  ["dashes", "- a cup\n- a jar\n", ["- a cup", "- a jar"]],
+  ["a sheet", "prompt\na cup\n", ["a cup"]],
+  ["JSON", '[{"prompt": "a cup"}]\n', ["a cup"]],
+  ["YAML", "prompt: a {{ thing }}\nmatrix: { thing: [cup] }\n", ["a cup"]],
+])("a text file with %s is read as what it is", async (_, text, prompts) => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("prompts.txt", text);
+  const made = await run(place, ["run", "prompts.txt", "--model", "plain-image", "--yes"], service);
+  expect(made, made.stderr).toMatchObject({ code: 0 });
+  expect(service.made.map(({ prompt }) => prompt)).toEqual(prompts);
+});
+
+test.each([
   ["tab.yaml", "rows:\n\t- prompt: a cup\n", "a tab at the beginning of a line; YAML indents with spaces"],
   ["open.csv", "id,model,prompt\na,plain-image,a {{Ω} cup\n", "{% raw %}…{% endraw %} around text in which"],
 ])("%s: what is wrong is said in the user's words", async (name, text, words) => {
