@@ -345,7 +345,7 @@ describe.concurrent("prune", () => {
   });
 
   test("a pruned item cannot be picked, and one that was picked is told of by pick, gallery and export", async () => {
-    const { command } = await old();
+    const { place, command } = await old();
     expect((await command("pick", "a03")).code).toBe(0);
     const keep = await command(...prune, "--yes", "--keep-picked");
     expect(keep.code, keep.stderr).toBe(0);
@@ -363,9 +363,14 @@ describe.concurrent("prune", () => {
     expect((await command("pick")).stdout).toMatch(/^a03 .*its file was pruned/m);
     for (const words of [
       ["export", "--picked", "--zip", "y.zip", "--files-only"],
+      ["export", "--picked", "--zip", "y.zip"],
       ["gallery", "--picked"],
     ])
-      expect((await command(...words)).stderr).toContain(told);
+      expect(await command(...words)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(new RegExp(`${told}[^]*Nothing was written\\.\n$`)),
+      });
+    expect(place.files().filter((name) => name.endsWith("y.zip"))).toEqual([]);
     expect((await command("run", "set.csv", "--yes")).stderr).not.toContain("pruned");
   });
 

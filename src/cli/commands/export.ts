@@ -211,6 +211,11 @@ async function writeZip(
   const { runs } = made;
   const { clock } = machine;
   const files = await made.files();
+  // Nobody is to hand over an empty archive.
+  if (files.length === 0 && (flags.picked || flags.filesOnly)) {
+    const which = flags.picked ? "no picked item has a file any more" : "no item has a file";
+    throw new EarlyExit("usage", `${which}, so ${file} would be empty. Nothing was written.`);
+  }
   const signal = machine.interrupt();
   const sheet = flags.filesOnly
     ? null
