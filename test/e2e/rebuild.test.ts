@@ -359,3 +359,23 @@ describe("after a rebuild", () => {
     expect(await exported()).toEqual(before);
   });
 });
+
+test("verify --repair sets a damaged file aside if its output was downloaded to another folder after a rebuild", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const command = (...args: string[]) => run(place, args, service);
+  place.write("set.csv", sheet(1, "plain-image"));
+  expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+  expect((await command("redo", "a01", "--yes")).code).toBe(0);
+  const folder = join(place.folder, "outputs", "set");
+  appendFileSync(join(folder, "a01-v2.png"), "damage");
+  expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+  expect((await command("run", "set.csv", "--yes", "--out", "elsewhere")).code).toBe(0);
+  expect((await command("verify")).code).toBe(5);
+  const repaired = await command("verify", "--read-data", "--repair", "--json");
+  expect(repaired, repaired.stdout).toMatchObject({ code: 0 });
+  expect(JSON.parse(repaired.stdout)).toMatchObject({ sound: true, repaired: 1 });
+  expect(readdirSync(folder)).toEqual(["_quarantine", "a01.png", "index.jsonl"]);
+  expect(existsSync(join(place.folder, "elsewhere", "set", "a01-v2.png"))).toBe(true);
+  expect(service.made).toHaveLength(2);
+});

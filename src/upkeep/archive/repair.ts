@@ -65,6 +65,7 @@ async function repairHere(
     try {
       for (const report of reports) await repairIndex(store, report);
       for (const report of reports) await repairFromCopies(store, report, options);
+      await setAsideSuperseded(store, reports);
       return await remaining(store, reports);
     } finally {
       await store.close();
@@ -158,6 +159,30 @@ async function repairFromCopies(
     }
   } finally {
     copies.close();
+  }
+}
+
+/**
+ * Sets aside damaged files of outputs that the workspace has in another folder by now. Only the index still has them, so
+ * no download would replace them.
+ */
+async function setAsideSuperseded(store: Store, reports: readonly FolderReport[]): Promise<void> {
+  const damaged = reports.flatMap(({ path, disk, examination: { findings } }) =>
+    findings.flatMap((each) => (each.kind === "damaged" ? [{ path, disk, identity: each.identity }] : [])),
+  );
+  if (damaged.length === 0) return;
+  const identities = new Set(damaged.map(({ identity }) => identity));
+  const places = new Map<string, string>();
+  for await (const page of store.archived())
+    for (const output of page) {
+      const { identity } = knownFile(output);
+      if (identities.has(identity)) places.set(identity, jobFolder(output));
+    }
+  for (const { path, disk, identity } of damaged) {
+    const line =
+      (places.get(identity) ?? path) === path ? undefined : (await JobIndex.open(disk, path)).find(identity);
+    const finding = line && (await examineFile(disk, path, { ...line, identity }, true));
+    if (line && finding?.kind === "damaged") await setAside(disk, path, line, finding.reason);
   }
 }
 
