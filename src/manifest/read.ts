@@ -161,11 +161,20 @@ function isOfPrompts(text: string): boolean {
   if (first.split(/[,;\t|]/).some((cell) => isKnown(foldedName(cell)))) return false;
   const isJson = /^\s*(\{\s*["}]|\[\s*[[{"\]])/.test(first);
   const isYaml = /^---|^- +[\w"']+ *:/.test(first) || jobKey.test(first);
-  return !isJson && !isYaml && !(/^prompt *:/.test(first) && others.some((line) => jobKey.test(line)));
+  if (isJson || isYaml) return false;
+  const [key] = ambiguousKey.exec(first) ?? [];
+  return key === undefined || !others.some((line) => isOtherKey(line, key));
 }
 
 /** The beginning of a line that a job file has and a prompt hardly has. */
-const jobKey = /^(name|defaults|rows|vars|matrix|zip|steps|publish) *:/;
+const jobKey = /^(name|defaults|rows|vars|matrix|zip|steps|publish|\$schema) *:/;
+/** One that a prompt may have too, if no line with another key follows. */
+const ambiguousKey = /^(prompt|output|repeat|approve)(?= *:)/;
+
+function isOtherKey(line: string, key: string): boolean {
+  const [other] = ambiguousKey.exec(line) ?? [];
+  return jobKey.test(line) || (other !== undefined && other !== key);
+}
 
 function noSheets(file: string, sheet: string): Problem {
   return {

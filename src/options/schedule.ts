@@ -34,6 +34,7 @@ export const scheduleAddFlags = {
     { default: "once", inFiles: "never" },
   ),
   ...runFlags,
+  yes: toggle("not needed: who adds a schedule agrees to what its runs spend", { inFiles: "never" }),
 };
 export type ScheduleAddFlags = RunFlags & Omit<FlagsOf<typeof scheduleAddFlags>, "cron"> & { cron: string };
 

@@ -59,6 +59,9 @@ export function upcomingText(
     lines.push(["makes", editionText(schedule, next)], ["ends", whenItEnds(schedule, next, value)]);
   }
   lines.push(
+    ...(value("sandbox") === null
+      ? [["service", value("base-url") ?? "no address is set"] as [string, Cell]]
+      : []),
     ["spends", capText(value, isOneEdition(schedule))],
     ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
     ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],
@@ -113,6 +116,7 @@ function creditsSet(value: string): string {
 function capText(value: (name: string) => string | null, oneEdition: boolean): string {
   const shared = oneEdition ? ", also when a later scheduled run continues it" : "";
   const caps = [
+    ["max-price", (most: string) => `nothing if a run's price is above ${creditsSet(most)}`],
     ["max-credits", (most: string) => `at most ${creditsSet(most)} a run${shared}`],
     ["max-credits-per-model", (most: string) => `by model at most ${most}`],
     ["keep-credits", (least: string) => `never below ${creditsSet(least)} of balance`],

@@ -128,6 +128,28 @@ describe("edit", () => {
     expect(flagsOf(place)).toEqual(["--sandbox", "--fresh"]);
   });
 
+  test("says what its runs may spend and where, and that they are no rehearsals any more", async () => {
+    const place = await scheduled("--max-price", "5");
+    expect((await run(place, ["schedule", "show", "nightly"])).stdout).toMatch(
+      /^spends +nothing if a run's price is above 5 credits$/m,
+    );
+    const edited = await edit(place, "--unset", "sandbox", "--base-url", "http://127.0.0.1:9");
+    expect(edited.stderr).toContain(
+      "the runs of nightly were rehearsals; from now on they spend credits, as shown below",
+    );
+    expect(edited.stdout).toMatch(/^service +http:\/\/127\.0\.0\.1:9$/m);
+    const { settings } = JSON.parse((await run(place, ["schedule", "show", "nightly", "--json"])).stdout);
+    expect(settings).toEqual(
+      expect.arrayContaining([
+        { name: "max-price", value: "5", from: "--max-price" },
+        { name: "base-url", value: "http://127.0.0.1:9", from: "--base-url" },
+      ]),
+    );
+    expect((await edit(place, "--max-price", "6")).stderr).not.toContain("rehearsals");
+    const { stdout } = await run(place, ["schedule", "add", "--help"]);
+    expect(stdout.replace(/\s+/g, " ")).toContain("not needed: who adds a schedule agrees to what its runs");
+  });
+
   test("another time makes nothing missed; another flag leaves what was missed", async () => {
     const seen = (place: Place) =>
       withSchedules(place, (db) => db.prepare("SELECT seen_until FROM schedules").pluck().get()) as number;

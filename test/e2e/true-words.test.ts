@@ -75,6 +75,7 @@ test.each([
   ["dashes", "- a cup\n- a jar\n", ["- a cup", "- a jar"]],
   ["a sheet", "prompt\na cup\n", ["a cup"]],
   ["JSON", '[{"prompt": "a cup"}]\n', ["a cup"]],
+  ["YAML of two keys", "repeat: 2\nprompt: a cup\n", ["a cup", "a cup"]],
   ["YAML", "prompt: a {{ thing }}\nmatrix: { thing: [cup] }\n", ["a cup"]],
 ])("a text file with %s is read as what it is", async (_, text, prompts) => {
   const service = await startService();

@@ -49,6 +49,9 @@ export function flagsTo(workspace: Pick<Workspace, "root">, sandbox: boolean, ma
 /** Commands without the flags `--workspace` and `--sandbox`, or of which they mean something else. */
 const placeless = /^bulkgen (init|help|schema|completion|sandbox)\b| --help$/;
 
+/** Commands for which a rehearsal is not another place: a schedule says itself what its runs are. */
+const notRehearsed = /^bulkgen (schedule|trust)\b/;
+
 /**
  * A message from within the program, whose commands do not say where the workspace is: if they would find another one in
  * the current folder, or none, they get its folder; and in a rehearsal `--sandbox`, so that they buy nothing. Those that are to
@@ -65,7 +68,8 @@ export function fromHere(
   return message.replace(/`(bulkgen [a-z][^`]*)`(?! in )/g, (quoted, command: string) => {
     if (placeless.test(command)) return quoted;
     const place = command.includes(" --workspace ") ? "" : there;
-    const rehearsal = sandbox && !/ --sandbox\b/.test(command) ? " --sandbox" : "";
+    const isOne = sandbox && !notRehearsed.test(command) && !/ --sandbox\b/.test(command);
+    const rehearsal = isOne ? " --sandbox" : "";
     return `\`${command}${place}${rehearsal}\``;
   });
 }

@@ -60,6 +60,10 @@ export async function editSchedule({
     // A run is known by its number, which in another state is that of another run.
     const isOtherPlace = placeOf(runFlagsOf(before.flags, files, env)) !== placeOf(ofRuns);
     const note = isOtherPlace ? await endNoteOf("changed", before, workspace, machine) : undefined;
+    if (runFlagsOf(before.flags, files, env).sandbox && !ofRuns.sandbox)
+      machine.stderr.write(
+        `bulkgen: the runs of ${name} were rehearsals; from now on they spend credits, as shown below\n`,
+      );
     await schedules.edit(name, { ...change, ...(isOtherTime ? { seenUntil: clock.now() } : {}) }, note);
     agree(sharedFolder, root, [scheduleValue(after, "")], clock.now());
   });

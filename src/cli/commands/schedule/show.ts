@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
+import type { RunFlags } from "../../../options/run.js";
 import type { ScheduleFlags } from "../../../options/schedule.js";
 import { localText } from "../../../schedule/due.js";
 import { withRunResults } from "../../../schedule/due-runs.js";
@@ -16,13 +17,14 @@ import {
 import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
 import type { TerminalStyle } from "../../../text/table.js";
 import { disagree, scheduleSetting, shownFolderValue } from "../../../trust/trust.js";
+import { checkedAddress } from "../../../workspace/connection.js";
 import { historyOf } from "../../../workspace/status.js";
 import { type Workspace, workspaceExists } from "../../../workspace/workspace.js";
 import { print } from "../../output/print.js";
 import { schedulesFile, scheduleValue } from "../../settings/brought.js";
 import { workspaceConfig } from "../../settings/config-file.js";
 import { envFile, serviceSettings } from "../../settings/env.js";
-import { configFiles, effectiveSettings } from "../../settings/settings.js";
+import { configFiles, effectiveSettings, runFlagsOf } from "../../settings/settings.js";
 import { flagsTo, workspaceOf, workspaceToChange } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import {
@@ -141,7 +143,11 @@ export async function upcomingOf(
 ): Promise<UpcomingRun> {
   const { clock, env } = machine;
   const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
-  const settings = effectiveSettings(schedule.flags, await configFiles(place.root, env), env);
+  const files = await configFiles(place.root, env);
+  const settings = [
+    ...effectiveSettings(schedule.flags, files, env),
+    ...ofThisSchedule(schedule, runFlagsOf(schedule.flags, files, env), place, machine),
+  ];
   if (whyNotAgreed(schedule, place) !== null) return { schedule, scheduledRuns, settings, isAgreed: false };
   const workspace = await workspaceOfRuns(schedule, place, machine);
   const since = scheduledRuns.at(-1)?.dueAt ?? clock.now();
@@ -152,6 +158,32 @@ export async function upcomingOf(
     settings,
     isAgreed: true,
   };
+}
+
+/** What belongs to one call, and a schedule keeps for its runs: the agreed price, and the address of the service. */
+function ofThisSchedule(
+  schedule: Schedule,
+  ofRuns: RunFlags,
+  { root }: Workspace,
+  machine: Machine,
+): UpcomingRun["settings"] {
+  const price = flagOf(schedule, "--max-price");
+  return [
+    ...(price === null ? [] : [{ name: "max-price", value: price, from: "--max-price" }]),
+    ...(ofRuns.sandbox ? [] : addressSettings(ofRuns, root, machine)),
+  ];
+}
+
+function addressSettings(ofRuns: RunFlags, root: string, machine: Machine): UpcomingRun["settings"] {
+  try {
+    const { baseUrl } = serviceSettings(ofRuns, root, machine);
+    if (!baseUrl?.value) return [];
+    return [{ name: "base-url", value: checkedAddress(baseUrl.value).baseUrl, from: baseUrl.from }];
+  } catch (error) {
+    // The run itself says what is wrong with the settings.
+    if (error instanceof EarlyExit) return [];
+    throw error;
+  }
 }
 
 export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
