@@ -25,7 +25,9 @@ export function withRunResults(scheduledRun: ScheduledRun, runs: readonly RunLin
   const { run, alive, spent, archived, failed, held } = line;
   // `schedule run` was killed before it could record the end. A daemon takes over what an earlier daemon has left.
   const isLeft = scheduledRun.state === "running" && scheduledRun.note === byHand && !alive;
-  if (scheduledRun.state !== "ended" && !isLeft) return scheduledRun;
+  // It waits for a daemon, and a person has continued it.
+  const isResumed = scheduledRun.state === "waiting" && (alive || run.state === "finished");
+  if (scheduledRun.state !== "ended" && !isLeft && !isResumed) return scheduledRun;
   // A run that was started by hand reported its results only to the terminal.
   const known = {
     ...scheduledRun,
@@ -35,7 +37,7 @@ export function withRunResults(scheduledRun: ScheduledRun, runs: readonly RunLin
     failed: scheduledRun.failed ?? failed,
     held: scheduledRun.held ?? held,
   };
-  if (alive) return { ...known, state: "running", note: "resumed" };
+  if (alive) return { ...known, state: "running", resumeAt: null, note: "resumed" };
   const exit = run.exit === null ? null : exitCode(run.exit);
   const others = `${failed === 0 ? "" : `, ${failed} failed`}${held === 0 ? "" : `, ${held} held`}`;
   const result = `${archived} archived${others}`;
@@ -46,6 +48,8 @@ export function withRunResults(scheduledRun: ScheduledRun, runs: readonly RunLin
   if (exit === null || run.endedAt === null || run.endedAt <= (scheduledRun.endedAt ?? 0)) return known;
   return {
     ...known,
+    state: "ended",
+    resumeAt: null,
     exit,
     endedAt: run.endedAt,
     note: `resumed, ${result}`,

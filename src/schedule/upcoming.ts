@@ -69,7 +69,7 @@ export function upcomingText(
     ["overlap", "a run that comes due while the previous one is in progress is skipped, with a notification"],
     ["missed", missed[schedule.missed]],
     ["notifies", notifyText(value)],
-    ["last", scheduledRuns[0] ? scheduledRunText(scheduledRuns[0], zone) : "no run yet"],
+    ["last", scheduledRuns[0] ? scheduledRunText(scheduledRuns[0], zone, clock.now()) : "no run yet"],
   );
   const from = settings.filter(({ from }) => from !== "default").map(settingText);
   const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", style);
@@ -170,7 +170,7 @@ export function schedulesTable(
     const next = nextStart(schedule, clock.now());
     const [run] = scheduledRuns;
     const last: Cell = run
-      ? { text: scheduledRunText(run, schedule.zone), tone: wentWell(run) ? "good" : "warning" }
+      ? { text: scheduledRunText(run, schedule.zone, clock.now()), tone: wentWell(run) ? "good" : "warning" }
       : "";
     return { ...schedule, next: next === null ? neverText(schedule) : localText(next, schedule.zone), last };
   });
@@ -208,19 +208,24 @@ function wentWell(scheduledRun: ScheduledRun): boolean {
 }
 
 /** A scheduled run in one line. */
-function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
+function scheduledRunText(scheduledRun: ScheduledRun, zone: string, now: number): string {
   const due = localText(scheduledRun.dueAt, zone);
   const note = scheduledRun.note === null ? "" : `: ${scheduledRun.note}`;
   if (isWaitingStuck(scheduledRun) && scheduledRun.resumeAt !== null)
     return `${due}: run ${scheduledRun.run} cannot be continued${note} (exit ${scheduledRun.exit}); tried again at ${localText(scheduledRun.resumeAt, zone)}`;
   if (scheduledRun.state === "waiting" && scheduledRun.resumeAt !== null)
-    return `${due}: continues at ${localText(scheduledRun.resumeAt, zone)}${note}`;
+    return `${due}: ${continuesText(scheduledRun.resumeAt, zone, now)}${note}`;
   if (scheduledRun.state !== "ended") return `${due}: ${scheduledRun.state}${note}`;
   const { exit } = scheduledRun;
   const name = exitNameOf(exit) ?? "lost";
   const ended = exit === null || exit === 0 ? name : `${name} (exit ${exit})`;
   const spent = scheduledRun.credits === null ? "" : `, ${inCredits(scheduledRun.credits)}`;
   return `${due}: ${ended}${note}${spent}`;
+}
+
+/** A time that has passed waits for a daemon alone. */
+function continuesText(at: number, zone: string, now: number): string {
+  return at > now ? `continues at ${localText(at, zone)}` : "continues as soon as a daemon runs";
 }
 
 /** A schedule as JSON: times in ISO 8601, credits as numbers. */

@@ -204,6 +204,27 @@ describe("what a schedule has begun", () => {
     expect(last(place)).toMatchObject({ state: "waiting", resume_at: 1 });
   });
 
+  test("is shown as it is now where no daemon runs: waiting for one, or continued by a person", async () => {
+    const place = await scheduled();
+    const due = "2026-01-01T00:00:00.000Z";
+    const env = { BULKGEN_SCHEDULED_BY: "nightly", BULKGEN_SCHEDULED_FOR: due };
+    const words = ["run", "set.csv", "--sandbox", "--yes", "--max-credits", "1"];
+    expect((await run(place, words, { env })).code).toBe(6);
+    withSchedules(place, (db) =>
+      db
+        .prepare(
+          "INSERT INTO scheduled_runs (schedule, due_at, state, run, resume_at) VALUES ('nightly', ?, 'waiting', 1, 1)",
+        )
+        .run(Date.parse(due)),
+    );
+    const listed = async () => (await run(place, ["schedule", "list"])).stdout.replace(/\s+/g, " ");
+    expect(await listed()).toContain("continues as soon as a daemon runs");
+    const resumed = await run(place, ["resume", "--sandbox", "--yes", "--max-credits", "9"]);
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(await listed()).toContain("done: resumed, 2 archived");
+    expect((await shown(place)).scheduledRuns).toMatchObject([{ state: "ended", archived: 2, run: 1 }]);
+  });
+
   test("is never taken for another run of its number, whatever has changed around the schedule", async () => {
     const service = await startService();
     const place = newPlace();

@@ -38,7 +38,7 @@ export async function startSchedules({ flags, machine }: Call<ScheduleStartFlags
   const stop = machine.interrupt(() =>
     log.info(
       {},
-      "stopping: no scheduled run starts any more, waiting for the running ones. Press Ctrl-C again to quit now; items whose answers are lost may then be held.",
+      "stopping: no scheduled run starts any more, and those in progress save what they have; the next daemon continues them. Press Ctrl-C again to quit now; items whose answers are lost may then be held.",
     ),
   );
   await withSchedules(flags, machine, async (schedules, workspace) => {
