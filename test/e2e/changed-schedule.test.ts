@@ -225,6 +225,18 @@ describe("what a schedule has begun", () => {
     expect((await shown(place)).scheduledRuns).toMatchObject([{ state: "ended", archived: 2, run: 1 }]);
   });
 
+  test("that could not begin stays in the report when the schedule is removed", async () => {
+    const place = await scheduled();
+    withSchedules(place, (db) =>
+      db.exec(`INSERT INTO scheduled_runs (schedule, due_at, state, exit, note)
+        VALUES ('nightly', ${Date.UTC(2026, 0, 1)}, 'ended', 2, 'the price is too high')`),
+    );
+    const reported = async () => (await run(place, ["report", "--sandbox", "--since", "2020-01-01"])).stdout;
+    expect(await reported()).toContain("the price is too high");
+    expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
+    expect(await reported()).toContain("the price is too high");
+  });
+
   test("is never taken for another run of its number, whatever has changed around the schedule", async () => {
     const service = await startService();
     const place = newPlace();

@@ -47,10 +47,12 @@ async function scheduledSince(since: number, flags: ReportFlags, machine: Machin
     const rehearsed = new Set(
       all.filter((schedule) => flagOf(schedule, "--sandbox") !== null).map(({ name }) => name),
     );
+    // A schedule that was removed does not say any more what it was: its runs are in both reports.
+    const known = new Set(all.map(({ name }) => name));
+    const belongs = (schedule: string) =>
+      !known.has(schedule) || rehearsed.has(schedule) === (flags.sandbox ?? false);
     const ended = await schedules.scheduledRunsIn("ended", "waiting", "missed", "skipped");
-    return ended.filter(
-      ({ dueAt, schedule }) => dueAt >= since && rehearsed.has(schedule) === (flags.sandbox ?? false),
-    );
+    return ended.filter(({ dueAt, schedule }) => dueAt >= since && belongs(schedule));
   } finally {
     schedules.close();
   }
