@@ -18,8 +18,14 @@ export class Agreement {
     const counts = this.rows.get(name) ?? new Map<string, number>();
     this.rows.set(name, counts);
     const prompts = rows.map(promptOf);
+    // Merged, identical rows have one picture; else each has its own. What is drawn of such a row is drawn of either.
+    const ofEither = rows.filter(
+      ({ of }) =>
+        of !== undefined && rows.some((other) => other.id !== of.id && promptOf(other) === promptOf(of)),
+    );
     for (const prompt of prompts) {
-      const now = prompts.filter((other) => other === prompt).length;
+      const more = ofEither.filter((row) => promptOf(row) === prompt).length;
+      const now = prompts.filter((other) => other === prompt).length + more;
       counts.set(prompt, Math.max(now, counts.get(prompt) ?? 0));
     }
   }
