@@ -41,6 +41,7 @@ export function upcomingText(
   }
   const [next] = coming;
   const value = (name: string) => settings.find((setting) => setting.name === name)?.value ?? null;
+  const address = value("base-url");
   const lines: [string, Cell][] = [
     ["reads", schedule.manifest],
     ["due", `${schedule.cron} in ${zone}`],
@@ -59,9 +60,7 @@ export function upcomingText(
     lines.push(["makes", editionText(schedule, next)], ["ends", whenItEnds(schedule, next, value)]);
   }
   lines.push(
-    ...(value("sandbox") === null
-      ? [["service", value("base-url") ?? "no address is set"] as [string, Cell]]
-      : []),
+    ...(address === null ? [] : [["service", address] as [string, Cell]]),
     ["spends", capText(value, isOneEdition(schedule))],
     ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
     ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],

@@ -71,9 +71,9 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
   test.each<[name: string, manifest: string]>([
     ["a folder for a manifest", "."],
     ["a manifest that is not there", "nowhere.csv"],
-    ["a file that is no manifest", "notes.txt"],
+    ["a file that is no manifest", "notes.md"],
   ])("%s costs not one request", async (_, manifest) => {
-    const { end, service } = await tried({ "notes.txt": "hello" }, ["run", manifest, "--yes"]);
+    const { end, service } = await tried({ "notes.md": "hello" }, ["run", manifest, "--yes"]);
     expectRefusal(end, 2, /expected/);
     expect(service.asked).toEqual([]);
   });
