@@ -133,7 +133,10 @@ export function prepareOutFolder(folder: string): void {
 }
 
 /** How a database that became unusable ends the run in good order; null for any other error, which is a defect. */
-export function endRefused(error: unknown, run: Parameters<typeof resumeCommand>[0]): EarlyExit | null {
+export function endOnDatabaseError(
+  error: unknown,
+  run: Parameters<typeof resumeCommand>[0],
+): EarlyExit | null {
   const todo = wayOut(error);
   if (todo === null) return null;
   return new EarlyExit(

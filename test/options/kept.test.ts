@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type FlagDefinition, nameOf } from "../../src/options/definition.js";
+import { manifestFlags } from "../../src/options/manifest.js";
 import { changedOptions, resumeFlags, runFlags, runOptions } from "../../src/options/run.js";
 import { changedFlags } from "../../src/report/run-options.js";
 
@@ -70,8 +71,7 @@ describe("what a run keeps of its flags", () => {
     expect(changedFlags(runOptions(flags(given)))).toEqual(line(given));
   });
 
-  test("is decided for every flag: it is kept, the job sets it, it belongs to one call, or it reads the manifest", async () => {
-    const { manifestFlags } = await import("../../src/options/manifest.js");
+  test("is decided for every flag: it is kept, the job sets it, it belongs to one call, or it reads the manifest", () => {
     const undecided = Object.keys(definitions).filter(
       (name) => ![ofJob, ofCall, Object.keys(manifestFlags)].flat().includes(name) && !(name in values),
     );

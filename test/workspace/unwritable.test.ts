@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite, type Sqlite, statements } from "../../src/sqlite.js";
 import { madeWritable, openDatabase } from "../../src/store/open.js";
-import { endRefused, prepareOutFolder } from "../../src/workspace/open.js";
+import { endOnDatabaseError, prepareOutFolder } from "../../src/workspace/open.js";
 
 test.each([
   ["EACCES", "make it writable"],
@@ -42,15 +42,15 @@ describe("P17: a run whose database can be used no more ends in good order, and 
     const db = spoil(path);
     const error = thrown(() => statements(db)("INSERT INTO opened VALUES (zeroblob(100000))").run());
     db.close();
-    const ending = endRefused(error, { id: 3, options: { sandbox: false } });
+    const ending = endOnDatabaseError(error, { id: 3, options: { sandbox: false } });
     expect(ending).toMatchObject({ exit: "unfinished", message: expect.stringMatching(told) });
     expect(ending?.message).toContain(`the run stopped (${path}: `);
-    const rehearsal = endRefused(error, { id: 3, options: { sandbox: true } });
+    const rehearsal = endOnDatabaseError(error, { id: 3, options: { sandbox: true } });
     expect(rehearsal?.message).toMatch(/; then `bulkgen resume 3 --sandbox`\.$/);
   });
 
   test("any other error stays what it is", () => {
-    expect(endRefused(new Error("a defect"), { id: 3, options: { sandbox: false } })).toBeNull();
+    expect(endOnDatabaseError(new Error("a defect"), { id: 3, options: { sandbox: false } })).toBeNull();
   });
 });
 

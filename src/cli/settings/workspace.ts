@@ -68,8 +68,8 @@ export function fromHere(
   return message.replace(/`(bulkgen [a-z][^`]*)`(?! in )/g, (quoted, command: string) => {
     if (placeless.test(command)) return quoted;
     const place = command.includes(" --workspace ") ? "" : there;
-    const isOne = sandbox && !notRehearsed.test(command) && !/ --sandbox\b/.test(command);
-    const rehearsal = isOne ? " --sandbox" : "";
+    const isRehearsed = sandbox && !notRehearsed.test(command) && !/ --sandbox\b/.test(command);
+    const rehearsal = isRehearsed ? " --sandbox" : "";
     return `\`${command}${place}${rehearsal}\``;
   });
 }

@@ -20,7 +20,7 @@ import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { wayOut } from "../../store/open.js";
 import type { WorkspaceLock } from "../../workspace/lock.js";
-import { endRefused } from "../../workspace/open.js";
+import { endOnDatabaseError } from "../../workspace/open.js";
 import { bucketNamed } from "../../workspace/outputs-place.js";
 import { loggedWorkspace } from "../../workspace/state.js";
 import { type OrderPolling, pollOrders } from "../orders/attend.js";
@@ -77,7 +77,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       await outputs.copyIndex();
     }
   } catch (error) {
-    const ending = endRefused(error, run);
+    const ending = endOnDatabaseError(error, run);
     if (ending === null) throw error;
     await recordEnd(options, ending.message, session.gate.requests);
     throw ending;
