@@ -11,7 +11,7 @@ import type { OpenAccount } from "../../workspace/account.js";
 import { hasId } from "../../workspace/identity.js";
 import { markerName } from "../../workspace/workspace.js";
 import type { KnownItems, PaymentSource, Question } from "./question.js";
-import { restKeys } from "./rest-keys.js";
+import { madeParams, mayHaveOtherKeys, restKeys } from "./rest-keys.js";
 
 /**
  * What the spend log of this machine knows of items, beyond what the workspace's history knows: the workspace was deleted
@@ -162,7 +162,10 @@ export async function paidMeanwhile(
   store: Pick<Store, "items" | "priceGroups" | "has" | "attemptOfEntry">,
   run: Run,
 ): Promise<{ items: Item[]; root: string } | null> {
-  const left = await restKeys(account, store, run);
+  const made = await madeParams(account, store, run);
+  const isElsewhere = await isAny(account.spendLog.paidElsewhere(run.startedAt));
+  if (!isElsewhere && !mayHaveOtherKeys(made, run.options.leftOut)) return null;
+  const left = await restKeys(store, run, made);
   const found = new Map<string, { item: Item; root: string }>();
   const others = account.spendLog.paidElsewhere(run.startedAt);
   for await (const page of others)
@@ -183,6 +186,11 @@ export async function paidMeanwhile(
   const all = [...found.values()].toSorted((a, b) => a.item.position - b.item.position);
   const [first] = all;
   return first === undefined ? null : { items: all.map(({ item }) => item), root: first.root };
+}
+
+async function isAny(pages: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+  for await (const page of pages) if (page.length > 0) return true;
+  return false;
 }
 
 /** What the items of `paidMeanwhile` cost. */

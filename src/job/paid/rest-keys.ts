@@ -3,6 +3,51 @@ import type { Item, Run, Store } from "../../core/ports/store.js";
 import { contentsOf } from "../../plan/items.js";
 import type { OpenAccount } from "../../workspace/account.js";
 
+/** The params that were made in this workspace, or charged to this account, by model. */
+export type ParamsByModel = ReadonlyMap<string, readonly ReadonlyMap<string, string>[]>;
+
+export async function madeParams(
+  { accounts, accountId }: Pick<OpenAccount, "accounts" | "accountId">,
+  store: Pick<Store, "priceGroups">,
+  { edition }: Run,
+): Promise<ParamsByModel> {
+  const charged = (await accounts.highestCharges(accountId())).keys();
+  const made = new Map<string, Map<string, string>[]>();
+  for (const group of new Set([...(await store.priceGroups(null, edition)), ...charged])) {
+    const [model, params] = JSON.parse(group) as [string, [string, string][]];
+    const known = made.get(model);
+    if (known === undefined) made.set(model, [new Map(params)]);
+    else known.push(new Map(params));
+  }
+  return made;
+}
+
+/** More sets of params of a model than these are not compared with each other. */
+const comparedMax = 100;
+
+/**
+ * Whether an item with some of these params could have another key under another catalogue. Without one, the items of a run,
+ * which may be a million, need not be read.
+ */
+export function mayHaveOtherKeys(made: ParamsByModel, leftOut: Run["options"]["leftOut"] = {}): boolean {
+  return [...made].some(
+    ([model, all]) =>
+      all.length > comparedMax ||
+      all.some((own) => all.some((other) => own !== other && isLike(own, other, leftOut[model] ?? []))),
+  );
+}
+
+function isLike(
+  own: ReadonlyMap<string, string>,
+  other: ReadonlyMap<string, string>,
+  leftOut: readonly string[],
+): boolean {
+  return (
+    [...own].every(([key, value]) => !other.has(key) || other.get(key) === value) &&
+    [...other.keys()].every((key) => own.has(key) || leftOut.includes(key))
+  );
+}
+
 /**
  * The keys that the items that a run has still to buy would have under another catalogue. A run that is continued reads no
  * sheet, so the params that were made in this workspace, or charged to this account, are compared with an item's: a param
@@ -10,16 +55,10 @@ import type { OpenAccount } from "../../workspace/account.js";
  * perhaps left out of it.
  */
 export async function restKeys(
-  { accounts, accountId }: Pick<OpenAccount, "accounts" | "accountId">,
-  store: Pick<Store, "items" | "priceGroups">,
+  store: Pick<Store, "items">,
   { id, origin, accountId: user, edition, options }: Run,
+  made: ParamsByModel,
 ): Promise<Map<string, Item>> {
-  const charged = (await accounts.highestCharges(accountId())).keys();
-  const made = new Map<string, Map<string, string>[]>();
-  for (const group of new Set([...(await store.priceGroups(null, edition)), ...charged])) {
-    const [model, params] = JSON.parse(group) as [string, [string, string][]];
-    made.set(model, [...(made.get(model) ?? []), new Map(params)]);
-  }
   const keyOf = itemKeys({ origin, account: user, edition });
   const keys = new Map<string, Item>();
   for (const item of await store.items(id, ["planned", "blocked"])) {
