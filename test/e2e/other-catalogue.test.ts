@@ -210,6 +210,34 @@ test.each(["grown", "shrunk"] as const)(
   },
 );
 
+test.each(["grown", "shrunk"] as const)(
+  "P2: a run that is continued after the catalogue has %s buys nothing that another job here has made meanwhile",
+  async (changed) => {
+    const service = await startService();
+    const place = newPlace();
+    let isStyled = changed === "shrunk";
+    service.script(({ what }): Scripted => (what === "GET models" ? { json: listed(isStyled) } : "serve"));
+    const command = (...words: string[]) => run(place, words, service);
+    // The first row takes the param in either catalogue.
+    const sheet = (first: string) =>
+      `id,model,prompt\n${first},styled-image,${first}\na,plain-image,x\nb,plain-image,y\n`;
+    const style = ["--yes", "--param", "style=oil"];
+    place.write("set.csv", sheet("c"));
+    expect((await command("run", "set.csv", ...style, "--max-credits", "2")).code).toBe(6);
+    isStyled = changed === "grown";
+    place.write("rest.csv", sheet("d"));
+    const rest = await command("run", "rest.csv", ...style, "--job", "rest");
+    expect(rest, rest.stderr).toMatchObject({ code: 0 });
+    const { length } = service.made;
+    const refused = await command("resume", "--max-credits", "6");
+    expect(refused, refused.stdout).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("a and 1 more were paid for meanwhile"),
+    });
+    expect(service.made).toHaveLength(length);
+  },
+);
+
 describe.concurrent.each(["grown", "shrunk"] as const)("P2: after the catalogue has %s", (changed) => {
   /** Rows of a sheet are made with a default that plain-image takes only before, or only after. */
   async function begun(rows: string, ...words: string[]) {
