@@ -35,13 +35,19 @@ export function withoutKeys(text: string): string {
 /** Stands between two characters of a text without being seen: control and format characters, as themselves or in JSON. */
 const unseen = String.raw`(?:\\u001[bB]\[[0-?]*[ -/]*[@-~]|\\u(?!00[3-7])[0-9a-fA-F]{4}|\\[bfnrt]|\u001b\[[0-?]*[ -/]*[@-~]|[\p{Cc}\p{Cf}\p{M}\s])*`;
 
+/** So many letters of a secret show whether a text may have it. */
+const beginning = 4;
+
 /**
- * Finds one key in a text, also where characters that nobody sees stand in it, or where JSON spells its letters by numbers:
- * they are gone when the text is shown. The part after `svc_` is the secret.
+ * Takes one key out of texts, also where characters that nobody sees stand in it, or where JSON spells its letters by numbers:
+ * they are gone when the text is shown. The part after `svc_` is the secret. The whole pattern takes V8 12 ms to compile, so
+ * it is used only on a text that has the first letters of the secret.
  */
-export function keyPattern(key: string): RegExp {
+export function keyRemover(key: string): (text: string) => string {
   const secret = key.replace(/^svc_/, "") || key;
-  return new RegExp(`(?:${spelled("svc_")}${unseen})?${spelled(secret)}`, "gu");
+  const start = new RegExp(spelled(secret.slice(0, beginning)), "u");
+  const whole = new RegExp(`(?:${spelled("svc_")}${unseen})?${spelled(secret)}`, "gu");
+  return (text) => (start.test(text) ? text.replace(whole, redaction) : text);
 }
 
 function spelled(text: string): string {

@@ -1,18 +1,15 @@
+import { errorWords } from "./error-words.js";
 import { plans, subscriptionStatuses } from "./plans.js";
 import {
-  asNumber,
-  asRecord,
   type Category,
-  errorWords,
-  jsonIn,
   type Me,
   type Model,
   type ModelList,
   type ModelParameter,
   type Task,
   taskStatuses,
-  unwrapped,
 } from "./records.js";
+import { asNumber, asRecord, jsonIn, unwrapped } from "./values.js";
 
 /**
  * Reads the service's records. Much of their form is not documented, and one odd entry must not make the whole answer

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
-import { asRecord, parseJson } from "../api/records.js";
+import { asRecord, parseJson } from "../api/values.js";
 import type { Disk } from "../core/ports/disk.js";
 import { wholeOf } from "../text/pieces.js";
 import { folderBelow, linked, removeName } from "./disk/names.js";

@@ -1,7 +1,8 @@
+import { type ErrorFacts, errorFacts, errorWords } from "../api/error-words.js";
 import { isStated, meaningOf, type Refusal, refusingStatuses, rowOf } from "../api/errors.js";
 import { addressesIn, contentOf, outputsIn } from "../api/reading.js";
-import { asRecord, type ErrorFacts, errorFacts, errorWords, parseJson } from "../api/records.js";
 import { serviceTime } from "../api/times.js";
+import { asRecord, parseJson } from "../api/values.js";
 import { asCharge, asCredits, type Credits, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
 import { shortText } from "../text/terminal.js";

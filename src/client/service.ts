@@ -1,7 +1,9 @@
 import { endpoints, taskPath } from "../api/endpoints.js";
+import { errorFacts } from "../api/error-words.js";
 import { type ErrorCode, meaningOf, rowOf } from "../api/errors.js";
 import { type RecordReading, readMe, readModels, readTask } from "../api/reading.js";
-import { type Category, errorFacts, type Me, type ModelList, parseJson, type Task } from "../api/records.js";
+import type { Category, Me, ModelList, Task } from "../api/records.js";
+import { parseJson } from "../api/values.js";
 import type { Clock } from "../clock.js";
 import { askedPauseMs, backoffMs, readTriesMax } from "../core/again.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";

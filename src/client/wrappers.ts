@@ -1,5 +1,5 @@
 import { meaningOf } from "../api/errors.js";
-import { keyPattern, redaction } from "../api/key.js";
+import { keyRemover } from "../api/key.js";
 import type { Clock } from "../clock.js";
 import { retryAfterMs, retryAfterMsMax, statedRetryAfterMs } from "../core/again.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
@@ -12,8 +12,7 @@ import { plainReason, type Reason } from "../core/reason.js";
  * logged, stored or printed. The part after `svc_` is the secret, so it is removed on its own as well.
  */
 export function withoutKey(send: Send, key: string): Send {
-  const pattern = keyPattern(key);
-  const clean = (text: string) => text.replace(pattern, redaction);
+  const clean = keyRemover(key);
   return async (request, signal) => cleaned(await send(request, signal), clean);
 }
 

@@ -1,4 +1,4 @@
-import { asNumber } from "../api/records.js";
+import { asNumber } from "../api/values.js";
 
 /**
  * Credits are decimal numbers on the wire. Inside they are whole millionths of a credit, so that sums and

@@ -3,7 +3,8 @@ import { asRequestCount } from "../core/charges/readings.js";
 import { asBalance, asCredits, type Credits, credits, inCredits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";
-import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { type Cell, labelled, table } from "../text/table.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, isoOrNull } from "../text/times.js";
 
 /** What `bulkgen account` prints. The quota counts the requests known to this machine. */

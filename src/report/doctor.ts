@@ -1,6 +1,7 @@
 import type { ExitName } from "../core/exit.js";
 import { count } from "../text/amounts.js";
-import { type Cell, labelled, plainStyle, type TerminalStyle, type Tone, table } from "../text/table.js";
+import { type Cell, labelled, type Tone, table } from "../text/table.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import type { Check } from "../upkeep/doctor/machine.js";
 import type { Rebuilt } from "../upkeep/rebuild/rebuild.js";
 

@@ -1,15 +1,8 @@
 import { inCredits, showCredits, toNumber } from "../core/money.js";
 import { count } from "../text/amounts.js";
-import {
-  type Cell,
-  type Column,
-  labelled,
-  paint,
-  plainStyle,
-  type TerminalStyle,
-  table,
-} from "../text/table.js";
+import { type Cell, type Column, labelled, paint, table } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, localMinute } from "../text/times.js";
 import type { FoundOutput, FoundOutputs } from "../upkeep/archive/find.js";
 

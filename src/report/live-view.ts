@@ -4,7 +4,7 @@ import type { Window } from "../core/quota/quota.js";
 import type { News, TroubleGroup } from "../store/workspace/news.js";
 import { count } from "../text/amounts.js";
 import { someOf } from "../text/reasons.js";
-import { paint, type TerminalStyle, type Tone } from "../text/table.js";
+import { paint, type Tone } from "../text/table.js";
 import {
   cutStartToWidth,
   cutToWidth,
@@ -13,6 +13,7 @@ import {
   terminalText,
   textWidth,
 } from "../text/terminal.js";
+import type { TerminalStyle } from "../text/terminal-style.js";
 import { statusCommand } from "../workspace/find-run.js";
 import { shownPath } from "./problem-text.js";
 import { type ProgressNow, reasonNow, spentText, times } from "./progress.js";

@@ -1,5 +1,6 @@
-import { type Cell, type Column, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { type Cell, type Column, labelled, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import type { Picked, PickedItem } from "../upkeep/archive/picks.js";
 
 const columns: readonly Column[] = [

@@ -4,16 +4,9 @@ import { digestOf } from "../core/problem.js";
 import type { Finding, Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
-import {
-  type Cell,
-  labelled,
-  paint,
-  plainStyle,
-  type TerminalStyle,
-  type Tone,
-  table,
-} from "../text/table.js";
+import { type Cell, labelled, paint, type Tone, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { timeText } from "./forecast.js";
 import { problemsText, shownPath } from "./problem-text.js";
 import { stateWords } from "./state-words.js";

@@ -3,16 +3,9 @@ import { type Credits, showCredits, sumOf, toNumber } from "../core/money.js";
 import type { ScheduledRun } from "../store/schedules.js";
 import { count } from "../text/amounts.js";
 import { groupedReasons } from "../text/reasons.js";
-import {
-  type Cell,
-  type Column,
-  labelled,
-  paint,
-  plainStyle,
-  type TerminalStyle,
-  table,
-} from "../text/table.js";
+import { type Cell, type Column, labelled, paint, table } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, localMinute, localTime } from "../text/times.js";
 import type { RunLine } from "../workspace/status.js";
 import { creditsText, hintsOf, runJson, starterText, stateText } from "./status.js";

@@ -4,16 +4,9 @@ import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import { count } from "../text/amounts.js";
 import { reasonCharactersMax } from "../text/reasons.js";
-import {
-  type Cell,
-  type Column,
-  labelled,
-  plainStyle,
-  type TerminalStyle,
-  type Tone,
-  table,
-} from "../text/table.js";
+import { type Cell, type Column, labelled, type Tone, table } from "../text/table.js";
 import { shortText, terminalText, textWidth } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { iso, isoOrNull, localMinute, localTime } from "../text/times.js";
 import { afterText, evidenceJson, evidenceText, reasonLines, waitingJson } from "../workspace/evidence.js";
 import { statusCommand } from "../workspace/find-run.js";

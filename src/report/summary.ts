@@ -7,17 +7,9 @@ import type { RunSummary } from "../job/run/closing.js";
 import type { Outcome } from "../job/run/run-job.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { groupedReasons, type ItemReason, someOf } from "../text/reasons.js";
-import {
-  type Cell,
-  labelled,
-  paint,
-  plainStyle,
-  type TerminalStyle,
-  type Tone,
-  table,
-  wrapped,
-} from "../text/table.js";
+import { type Cell, labelled, paint, type Tone, table, wrapped } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 import { isoOrNull } from "../text/times.js";
 import { blockedIn } from "../workspace/blocked.js";
 import {

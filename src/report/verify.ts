@@ -1,7 +1,8 @@
 import { posix } from "node:path";
 import { count, fileSize } from "../text/amounts.js";
-import { type Cell, labelled, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
+import { type Cell, labelled, type Tone } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 
 /** What was found in one job's folder. */
 interface ExaminedFolder {

@@ -1,8 +1,9 @@
 import { inCredits } from "../core/money.js";
 import type { WorkflowStep } from "../plan/workflow.js";
 import { count } from "../text/amounts.js";
-import { paint, plainStyle, type TerminalStyle } from "../text/table.js";
+import { paint } from "../text/table.js";
 import { cutToWidth, shortText, terminalText, textWidth } from "../text/terminal.js";
+import { plainStyle, type TerminalStyle } from "../text/terminal-style.js";
 
 /** How much of a name is shown, as characters. */
 const nameCharactersMax = 40;

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fingerprint, sandboxKey } from "../api/key.js";
 import { limitsOf } from "../api/plans.js";
@@ -18,10 +17,10 @@ import type { Proxies } from "../proxy/variables.js";
 import { type AccountReading, countersIn, readAccount } from "../run/gate/balance.js";
 import { type OpenLanes, openLanes } from "../store/lock.js";
 import { count } from "../text/amounts.js";
-import { shellWord } from "../text/shell.js";
 import { terminalText } from "../text/terminal.js";
 import { otherAddresses, useKey } from "../trust/trust.js";
 import { type AccountsPlace, loggedWorkspace, openSharedData } from "./state.js";
+import { noSharedFolder } from "./workspace.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
@@ -83,22 +82,6 @@ async function openShared({ place, clock }: AccountOptions): Promise<Accounts> {
     if (syscall !== "mkdir") throw error;
     throw new EarlyExit("usage", noSharedFolder(dirname(accountsFile), code, stateFile));
   }
-}
-
-/** Why the folder that all workspaces share cannot be used, and what to do. */
-export function noSharedFolder(folder: string, code: string | undefined, stateFile: string): string {
-  const verb = existsSync(folder) ? "written" : "made";
-  // A client of the library has no workspace.
-  const elsewhere =
-    dirname(stateFile) === folder
-      ? "set XDG_STATE_HOME to a folder that this user can write"
-      : sharedElsewhere(stateFile);
-  return `${folder} cannot be ${verb} (${code}): bulkgen keeps the data there that all your workspaces share. Nothing was sent. To keep it elsewhere from now on: ${elsewhere}`;
-}
-
-/** The command that keeps what all workspaces share beside this workspace. */
-export function sharedElsewhere(stateFile: string): string {
-  return `\`export XDG_STATE_HOME=${shellWord(join(dirname(dirname(stateFile)), ".state"))}\``;
 }
 
 /**

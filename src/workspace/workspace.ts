@@ -4,6 +4,7 @@ import { EarlyExit } from "../core/exit.js";
 import { type DatabaseAddress, databaseAddress } from "../store/postgres/address.js";
 import type { Environment } from "../text/environment.js";
 import { homeFolder } from "../text/home.js";
+import { shellWord } from "../text/shell.js";
 import { leaves } from "../text/within.js";
 import { identityFile, isOther, readIdentity, type WorkspaceIdentity, workspacesFolder } from "./identity.js";
 
@@ -84,6 +85,22 @@ export function sharedFolderOf(env: WorkspaceHints["env"]): string {
   // The XDG specification wants a relative path ignored: each current folder would have a quota of its own.
   const state = isAbsolute(given) ? given : join(homeFolder(env), ".local", "state");
   return join(state, "bulkgen");
+}
+
+/** Why the folder that all workspaces share cannot be used, and what to do. */
+export function noSharedFolder(folder: string, code: string | undefined, stateFile: string): string {
+  const verb = existsSync(folder) ? "written" : "made";
+  // A client of the library has no workspace.
+  const elsewhere =
+    dirname(stateFile) === folder
+      ? "set XDG_STATE_HOME to a folder that this user can write"
+      : sharedElsewhere(stateFile);
+  return `${folder} cannot be ${verb} (${code}): bulkgen keeps the data there that all your workspaces share. Nothing was sent. To keep it elsewhere from now on: ${elsewhere}`;
+}
+
+/** The command that keeps what all workspaces share beside this workspace. */
+export function sharedElsewhere(stateFile: string): string {
+  return `\`export XDG_STATE_HOME=${shellWord(join(dirname(dirname(stateFile)), ".state"))}\``;
 }
 
 /** The database of the accounts in such a folder. */

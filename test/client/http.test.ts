@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseJson } from "../../src/api/records.js";
+import { parseJson } from "../../src/api/values.js";
 import { openHttp } from "../../src/client/http.js";
 import type { Send } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keyPattern, redaction } from "../../src/api/key.js";
+import { keyRemover, redaction } from "../../src/api/key.js";
 import { BucketError, openBucket } from "../../src/bucket/bucket.js";
 import { boundedLiquid } from "../../src/manifest/templates/template.js";
 import { boundedLines } from "../../src/mcp/bounded-lines.js";
@@ -64,9 +64,9 @@ describe("P21: a key in the wrong place is not repeated", () => {
     const spelled = [...canaryKey]
       .map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`)
       .join("\\u200b");
-    expect(`a ${spelled} b`.replace(keyPattern(canaryKey), redaction)).toBe(`a ${redaction} b`);
+    expect(keyRemover(canaryKey)(`a ${spelled} b`)).toBe(`a ${redaction} b`);
     const many = "\\u200b".repeat(200_000) + canaryKey.slice(0, -1) + "\\u0043".repeat(100_000);
-    expect(many.replace(keyPattern(canaryKey), redaction)).toBe(many);
+    expect(keyRemover(canaryKey)(many)).toBe(many);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { schedulesTable, type UpcomingRun } from "../../src/schedule/upcoming.js";
-import { plainStyle } from "../../src/text/table.js";
+import { plainStyle } from "../../src/text/terminal-style.js";
 import { ManualClock } from "../manual-clock.js";
 
 const clock = new ManualClock(Date.UTC(2026, 10, 20, 20));

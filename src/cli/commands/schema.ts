@@ -6,7 +6,8 @@ import {
   jsonSchemaOf,
 } from "../../schemas/documents.js";
 import { nearest } from "../../text/nearest.js";
-import { type Cell, table, terminalStyle } from "../../text/table.js";
+import { type Cell, table } from "../../text/table.js";
+import { terminalStyle } from "../../text/terminal-style.js";
 import type { Call } from "./call.js";
 
 /** Prints the JSON Schema of a document, or lists the documents. */

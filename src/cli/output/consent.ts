@@ -13,7 +13,7 @@ import type { Offer } from "../../job/orders/request.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
 import { count } from "../../text/amounts.js";
-import { terminalStyle } from "../../text/table.js";
+import { terminalStyle } from "../../text/terminal-style.js";
 import type { PreparedRun } from "./job-options.js";
 import { confirmed, type YesQuestion } from "./question.js";
 

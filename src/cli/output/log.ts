@@ -3,8 +3,8 @@ import { pino } from "pino";
 import type { Log } from "../../core/ports/send.js";
 import type { Machine } from "../../machine.js";
 import type { LogFlags } from "../../options/shared.js";
-import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
+import { terminalStyle } from "../../text/terminal-style.js";
 
 /**
  * The log on stderr: a readable line for each event, with the date if it goes to a file; or, if requested, one JSON

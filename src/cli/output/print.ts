@@ -1,8 +1,8 @@
 import type { Machine } from "../../machine.js";
 import type { DocumentName, Documents } from "../../schemas/documents.js";
 import type { SameType } from "../../schemas/same-type.js";
-import { type TerminalStyle, terminalStyle } from "../../text/table.js";
 import { jsonText } from "../../text/terminal.js";
+import { type TerminalStyle, terminalStyle } from "../../text/terminal-style.js";
 
 /** The name of the schema that describes exactly this: with the name of another one, a call does not compile. */
 type NameOf<Name extends DocumentName, Made> = SameType<Made, Documents[Name]> extends true ? Name : never;

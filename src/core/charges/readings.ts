@@ -1,4 +1,4 @@
-import { asNumber } from "../../api/records.js";
+import { asNumber } from "../../api/values.js";
 import { type Credits, minus, noCredits, sumOf } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mediaFields } from "../../api/inputs.js";
-import { exactRequest, type GenerateRequest, parseJson } from "../../api/records.js";
+import { exactRequest, type GenerateRequest } from "../../api/records.js";
+import { parseJson } from "../../api/values.js";
 import type { ItemEvent } from "../../core/item.js";
 import { asCredits, type Credits, credits, toNumber } from "../../core/money.js";
 import type { Attempt, AttemptOutcome, Conclusion } from "../../core/ports/attempt.js";

@@ -7,7 +7,6 @@ import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { madeWritable, openDatabase, refuseDamaged, wayOut } from "../../store/open.js";
 import type { Environment } from "../../text/environment.js";
-import { sharedElsewhere } from "../../workspace/account.js";
 import {
   forgottenPayment,
   isRehearsal,
@@ -21,6 +20,7 @@ import { archiveBucket, bucketNamed } from "../../workspace/outputs-place.js";
 import { isReadOnly, loggedWorkspace, openSharedData, withStore } from "../../workspace/state.js";
 import { filesystemInfo, nearest, tryLock } from "../../workspace/state-folder/filesystem.js";
 import type { Workspace } from "../../workspace/workspace.js";
+import { sharedElsewhere } from "../../workspace/workspace.js";
 
 export interface Check {
   name: string;

@@ -6,7 +6,6 @@ import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
 import { copyDatabase, madeWritable, makeFolder, ownFolder } from "../../store/open.js";
 import { shellWord } from "../../text/shell.js";
-import { noSharedFolder } from "../account.js";
 import { isRehearsal, refuseLost } from "../history.js";
 import {
   claim,
@@ -18,7 +17,7 @@ import {
   writeIdentity,
 } from "../identity.js";
 import { noteLockOwner } from "../lock.js";
-import { type Workspace, workspaceExists } from "../workspace.js";
+import { noSharedFolder, type Workspace, workspaceExists } from "../workspace.js";
 import { filesystemInfo, tryLock } from "./filesystem.js";
 
 export interface PlaceOptions {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { parseJson } from "../../../src/api/records.js";
+import { parseJson } from "../../../src/api/values.js";
 import type { DroppedSheet } from "../../../src/dashboard/shapes.js";
 import { type OpenDashboard, openDashboard } from "../../dashboard/place.js";
 import type { Outcome, Parser } from "../cases.js";

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { asRecord } from "../../../src/api/records.js";
+import { asRecord } from "../../../src/api/values.js";
 import type { SwitchSettings } from "../../../src/service/state/switches.js";
 import type { Answer } from "./subject.js";
 import type { Tour } from "./tour.js";

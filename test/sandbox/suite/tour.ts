@@ -1,4 +1,5 @@
-import { errorFacts, type Model } from "../../../src/api/records.js";
+import { errorFacts } from "../../../src/api/error-words.js";
+import type { Model } from "../../../src/api/records.js";
 import { type Answer, type Call, get, post, type Subject } from "./subject.js";
 
 /**

@@ -16,7 +16,8 @@ import {
 import { createKey, type KeyListing, listKeys, revokeKey } from "../../../service/admin/keys.js";
 import type { AccountRecord } from "../../../service/state/state.js";
 import { fromMicro } from "../../../service/state/state.js";
-import { labelled, type TerminalStyle, table } from "../../../text/table.js";
+import { labelled, table } from "../../../text/table.js";
+import type { TerminalStyle } from "../../../text/terminal-style.js";
 import { print } from "../../output/print.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";

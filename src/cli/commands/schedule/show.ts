@@ -15,7 +15,7 @@ import {
   upcomingText,
 } from "../../../schedule/upcoming.js";
 import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
-import type { TerminalStyle } from "../../../text/table.js";
+import type { TerminalStyle } from "../../../text/terminal-style.js";
 import { disagree, scheduleSetting, shownFolderValue } from "../../../trust/trust.js";
 import { checkedAddress } from "../../../workspace/connection.js";
 import { historyOf } from "../../../workspace/status.js";
