@@ -58,7 +58,7 @@ const bundles = [
 ];
 const modules = [];
 for (const each of bundles) modules.push(...(await bundle(each)));
-modules.push(...(await bundlePage(join(folder, "report", "gallery", "page", "main.js"))));
+modules.push(...(await bundlePage(join(folder, "page", "gallery", "main.js"))));
 writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
 for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
 copyFileSync(beside("start.mjs"), join(folder, "bin", "bulkgen.js"));

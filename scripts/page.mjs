@@ -16,7 +16,7 @@ const folder = join(resolve(process.argv[2]), "dashboard");
 const { output } = await build({
   configFile: false,
   logLevel: "warn",
-  root: fileURLToPath(new URL("../src/dashboard/page/", import.meta.url)),
+  root: fileURLToPath(new URL("../src/page/dashboard/", import.meta.url)),
   base: "./",
   build: {
     outDir: folder,

@@ -47,7 +47,10 @@ export async function sections() {
     "other-flags": otherFlags(others, flagEntries, new Set(texts(flagEntries(run.flags)))),
     settings: settings(run.flags, nameOf, variableOf),
     "trusted-settings": trustedSettings(run.flags, nameOf),
-    "json-documents": jsonDocuments(documents, JSON.parse(readFileSync("test/schemas/examples.txt", "utf8"))),
+    "json-documents": jsonDocuments(
+      documents,
+      JSON.parse(readFileSync("test/documents/examples.txt", "utf8")),
+    ),
     "library-functions": libraryFunctions(exportedNames()),
     "library-types": types(library.shown),
     "library-parts": types(library.parts),

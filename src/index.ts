@@ -26,6 +26,7 @@ export { EarlyExit, type ExitName } from "./core/exit.js";
 export type { Log } from "./core/ports/send.js";
 export type { Digest, Place, Problem, ProblemGroup } from "./core/problem.js";
 export { NoRequestsUntil } from "./core/quota/quota.js";
+export type { ReportDocument, StatusDocument } from "./documents/run.js";
 export type { RunEvent } from "./job/run/events.js";
 export type { Client, ClientOptions } from "./library/client.js";
 export type { PlannedJob, PlanSettings } from "./library/plan.js";
@@ -40,7 +41,6 @@ export type {
   WorkspaceReader,
   WorkspaceRun,
 } from "./library/workspace.js";
-export type { ReportDocument, StatusDocument } from "./schemas/run.js";
 
 /**
  * Opens a client that reads from the service: GET models, GET me, GET task. It never pays; `run` does. Its requests share

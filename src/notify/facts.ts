@@ -1,31 +1,10 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
+import type { NotificationEvent } from "../core/notification.js";
 import type { RunSummary } from "../job/run/closing.js";
 import { groupedReasons } from "../text/reasons.js";
 import { shortText, terminalText } from "../text/terminal.js";
-
-/** The subject of a notification: how a run ended, or what the daemon noticed about a scheduled run. */
-export const notificationEvents = [
-  "done",
-  "failed",
-  "held",
-  "cap",
-  "credits",
-  "unfinished",
-  "key",
-  "unreachable",
-  "usage",
-  "locked",
-  "crash",
-  "interrupted",
-  "missed",
-  "skipped",
-  "lost",
-  "trouble",
-] as const;
-
-export type NotificationEvent = (typeof notificationEvents)[number];
 
 /** The facts of a notification, flat, for every format; null if unknown. */
 export interface Notification {

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { cronOf, cronWords, runWords } from "../../src/dashboard/page/parts/cron.js";
-import { endWords, runStateWords } from "../../src/dashboard/page/parts/run-words.js";
-import { visible } from "../../src/dashboard/page/parts/visible.js";
-import { inTurn } from "../../src/dashboard/page/server/in-turn.js";
+import { cronOf, cronWords, runWords } from "../../src/page/dashboard/parts/cron.js";
+import { endWords, runStateWords } from "../../src/page/dashboard/parts/run-words.js";
+import { visible } from "../../src/page/dashboard/parts/visible.js";
+import { inTurn } from "../../src/page/dashboard/server/in-turn.js";
 
 describe("text that somebody else wrote", () => {
   test.each([

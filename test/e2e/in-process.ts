@@ -3,7 +3,7 @@ import { runCommand } from "../../src/cli/program.js";
 import type { AlarmClock } from "../../src/clock.js";
 import type { Machine } from "../../src/machine.js";
 import { mountTable, systemRandom } from "../../src/system.js";
-import { printedBy } from "../schemas/printed.js";
+import { printedBy } from "../documents/printed.js";
 import { searchOutput } from "./canary.js";
 import { type Ended, main, type Place } from "./process.js";
 import { shareThreads } from "./shared-threads.js";

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { EarlyExit } from "../../src/core/exit.js";
+import { documents } from "../../src/documents/documents.js";
 import type { RunEvent } from "../../src/job/run/events.js";
 import type { ClientOptions } from "../../src/library/client.js";
 import { type PlanSettings, planManifest } from "../../src/library/plan.js";
@@ -14,7 +15,6 @@ import type {
 } from "../../src/library/settings.js";
 import { readRows } from "../../src/library/sheet.js";
 import { openReader, readIndexOf } from "../../src/library/workspace.js";
-import { documents } from "../../src/schemas/documents.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { all, libraryPlace } from "./place.js";
 

@@ -134,7 +134,7 @@ describe("the bundled command without what it needs", () => {
 
 describe("bundling", () => {
   let root: string;
-  const page = "report/gallery/page/main.js";
+  const page = "page/gallery/main.js";
   const out = () => join(root, "node_modules", ".cache", "build");
 
   beforeEach(() => {
@@ -144,7 +144,7 @@ describe("bundling", () => {
     for (const thread of ["archive/check/inspector-worker.js", "sandbox/studio/worker.js"])
       write(`node_modules/.cache/build/${thread}`, `import { greeting } from "kind"; console.log(greeting);`);
     write(`node_modules/.cache/build/${page}`, `import { word } from "./word.js"; console.log(word);`);
-    write("node_modules/.cache/build/report/gallery/page/word.js", `export const word = "hello";`);
+    write("node_modules/.cache/build/page/gallery/word.js", `export const word = "hello";`);
     write(
       "node_modules/kind/package.json",
       `{"name":"kind","version":"1.2.3","license":"MIT","main":"kind.js"}`,

@@ -113,10 +113,10 @@ describe("the build", () => {
     // Writes the text of the only source, so that the test sees what was compiled.
     compiler('mkdir -p "$out/cli"; cp src/cli/main.ts "$out/cli/main.js"');
     bundler('mkdir "$out/bin"; printf "bundled %s" "$(cat "$out/cli/main.js")" > "$out/bin/bulkgen.js"');
-    write("src/dashboard/page/styles/page.css", "body {}");
+    write("src/page/dashboard/styles/page.css", "body {}");
     write("scripts/man.mjs", "");
     write("scripts/schemas.mjs", "");
-    write("scripts/page.mjs", 'cp src/dashboard/page/styles/page.css "$1/page.css"');
+    write("scripts/page.mjs", 'cp src/page/dashboard/styles/page.css "$1/page.css"');
   });
 
   test("is made when it is missing, is executable, and is not made twice", () => {
@@ -155,7 +155,7 @@ describe("the build", () => {
 
   test("holds the page, and follows its styles", () => {
     ready("--build");
-    write("src/dashboard/page/styles/page.css", "main {}");
+    write("src/page/dashboard/styles/page.css", "main {}");
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
     expect(readFileSync(join(root, "dist/page.css"), "utf8")).toBe("main {}");
     write("scripts/page.mjs", "exit 4");

@@ -4,7 +4,7 @@ import {
   type DocumentName,
   documents,
   jsonSchemaOf,
-} from "../../schemas/documents.js";
+} from "../../documents/documents.js";
 import { nearest } from "../../text/nearest.js";
 import { type Cell, table } from "../../text/table.js";
 import { terminalStyle } from "../../text/terminal-style.js";

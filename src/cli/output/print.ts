@@ -1,6 +1,6 @@
+import type { DocumentName, Documents } from "../../documents/documents.js";
+import type { SameType } from "../../documents/same-type.js";
 import type { Machine } from "../../machine.js";
-import type { DocumentName, Documents } from "../../schemas/documents.js";
-import type { SameType } from "../../schemas/same-type.js";
 import { jsonText } from "../../text/terminal.js";
 import { type TerminalStyle, terminalStyle } from "../../text/terminal-style.js";
 

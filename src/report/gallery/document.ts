@@ -34,7 +34,7 @@ export function galleryPage(page: GalleryPage): string {
 
 /** The compiled and bundled script of the page. */
 function pageScript(): string {
-  return readFileSync(packageFile("dist/report/gallery/page/main.js"), "utf8");
+  return readFileSync(packageFile("dist/page/gallery/main.js"), "utf8");
 }
 
 /** On a disk, `'self'` alone does not allow the page's own pictures. */

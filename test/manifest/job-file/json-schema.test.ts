@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { jsonSchemaOf } from "../../../src/schemas/documents.js";
+import { jsonSchemaOf } from "../../../src/documents/documents.js";
 
 const schema = z.fromJSONSchema(jsonSchemaOf("manifest") as Parameters<typeof z.fromJSONSchema>[0]);
 const example = (name: string) => readFileSync(new URL(`../../../jobs/${name}`, import.meta.url), "utf8");
