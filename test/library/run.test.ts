@@ -39,7 +39,7 @@ describe("a run by the library", () => {
 
     const workspace = await openReader(on, ".", { sandbox: true });
     expect(await workspace.runs()).toMatchObject([
-      { id: 1, job: "set", state: "finished", charged: 2, exit: "done" },
+      { run: 1, job: "set", state: "finished", credits: { spent: 2 }, exitName: "done" },
     ]);
     expect(await workspace.run(2)).toBeNull();
     expect(await workspace.items(1, { text: "jug" })).toMatchObject({
@@ -113,7 +113,7 @@ describe("a run by the library", () => {
       })(),
     );
     const workspace = await openReader(on, ".", { sandbox: true });
-    expect(await workspace.runs()).toMatchObject([{ state: "interrupted", exit: "interrupted" }]);
+    expect(await workspace.runs()).toMatchObject([{ state: "interrupted", exitName: "interrupted" }]);
     await workspace.close();
     const rest = await all(runManifest(on, "set.csv", settings));
     expect(rest.at(-1)).toMatchObject({

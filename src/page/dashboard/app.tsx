@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { wantedItems } from "../../core/item.js";
-import type { Standing } from "../../dashboard/shapes.js";
+import type { Standing } from "../../documents/page.js";
 import { lazy } from "./lazy.js";
 import { number } from "./parts/amounts.js";
 import { Dialog, Icon, type IconName } from "./parts/dialog.js";
