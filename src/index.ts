@@ -1,5 +1,5 @@
 import type { IndexLine } from "./archive/index-file.js";
-import type { RunEvent } from "./job/run/events.js";
+import type { RunEvent } from "./documents/run.js";
 import { type Client, type ClientOptions, openClient } from "./library/client.js";
 import { type PlannedJob, type PlanSettings, planManifest } from "./library/plan.js";
 import { type RunRequirements, runManifest } from "./library/run.js";
@@ -28,8 +28,7 @@ export type { Digest, Place, Problem, ProblemGroup } from "./core/problem.js";
 export { NoRequestsUntil } from "./core/quota/quota.js";
 export type { FileDocument } from "./documents/file.js";
 export type { ItemDocument } from "./documents/item.js";
-export type { ReportDocument, RunDocument, StatusDocument } from "./documents/run.js";
-export type { RunEvent } from "./job/run/events.js";
+export type { ReportDocument, RunDocument, RunEvent, StatusDocument } from "./documents/run.js";
 export type { Client, ClientOptions } from "./library/client.js";
 export type { PlannedJob, PlanSettings } from "./library/plan.js";
 export type { RunRequirements } from "./library/run.js";

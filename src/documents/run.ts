@@ -364,6 +364,12 @@ export const event = z.discriminatedUnion("event", [
   }),
 ]);
 
+/**
+ * What happens in a run, for programs that follow it. Credits are plain numbers. Events of items are read from the
+ * steps that the store has committed: a crash cannot undo them, and each step is reported once.
+ */
+export type RunEvent = z.output<typeof event>;
+
 export const order = z.strictObject({
   run: runNumber,
   order: z.enum([

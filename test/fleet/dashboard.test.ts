@@ -75,7 +75,7 @@ describe("the dashboard of a workspace in a database", () => {
     const page = await get<ItemPage>("/api/runs/1/items?state=archived");
     expect(page).toMatchObject({
       total: 2,
-      items: [{ rowId: "cup", picked: 0, files: 1 }, { rowId: "jar" }],
+      items: [{ rowId: "cup", picked: false, files: 1 }, { rowId: "jar" }],
     });
     const story = await get<ItemStory>(`/api/items/${page.items[0]?.id}`);
     expect(story.attempts).toMatchObject([{ number: 1, price: 2, charged: 2, outcome: "accepted" }]);

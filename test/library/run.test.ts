@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { EarlyExit } from "../../src/core/exit.js";
 import { documents } from "../../src/documents/documents.js";
-import type { RunEvent } from "../../src/job/run/events.js";
+import type { RunEvent } from "../../src/documents/run.js";
 import type { ClientOptions } from "../../src/library/client.js";
 import { type PlanSettings, planManifest } from "../../src/library/plan.js";
 import { type RunDetails, type RunRequirements, runManifest } from "../../src/library/run.js";
