@@ -5,8 +5,8 @@ import { EarlyExit } from "../../src/core/exit.js";
 import { documents } from "../../src/documents/documents.js";
 import type { RunEvent } from "../../src/documents/run.js";
 import type { ClientOptions } from "../../src/library/client.js";
-import { type PlanSettings, planManifest } from "../../src/library/plan.js";
-import { type RunDetails, type RunRequirements, runManifest } from "../../src/library/run.js";
+import { type PlanSettings, planManifest, type RunDetails } from "../../src/library/plan.js";
+import { type RunRequirements, runManifest } from "../../src/library/run.js";
 import { type SandboxSettings, startSandbox } from "../../src/library/sandbox.js";
 import type {
   ClientSettingName,
