@@ -5,6 +5,7 @@ import { nextTurn } from "../store/open.js";
 import type { DatabaseAddress } from "../store/postgres/address.js";
 import { connected, endClient, ended } from "../store/postgres/connection.js";
 import { explained, isMissing } from "../store/postgres/trouble.js";
+import { begun, name, RenewedBoss } from "./boss.js";
 import type { DownloadJob, JobOutcome, SeenWorker, WorkerEntry } from "./job.js";
 
 /**
@@ -68,26 +69,8 @@ export interface QueueLoad {
   active: number;
 }
 
-const name = "archive";
-/** A worker that is silent for this long has lost its jobs. pg-boss accepts no shorter time. */
-export const leaseSeconds = 10;
 /** A worker that says nothing for this long does not count. */
 export const workerSeconds = 10;
-/** How often a job whose worker was lost goes to another one. Then it has failed, and the run hands it out again later. */
-export const leasesMax = 5;
-/** Its queries are short: a longer silence (ms) means that the network was cut. The library hands this on to its driver. */
-const patience = {
-  connectionTimeoutMillis: 10_000,
-  query_timeout: 30_000,
-  keepAlive: true,
-  allowExitOnIdle: true,
-};
-
-/** A download has limits of its own, which are shorter. */
-const longestSeconds = 12 * 3_600;
-
-type Boss = import("pg-boss").PgBoss;
-
 /** Null if the package pg-boss is not installed. Rejects with DatabaseTrouble, or PostgreSQL's error. */
 export async function openQueue(address: DatabaseAddress, clock: Clock): Promise<Queue | null> {
   const library = await import("pg-boss").catch((error: unknown) => {
@@ -97,82 +80,32 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
   if (library === null) return null;
   const schema = schemaOf(address);
   const news = newsOf(address, schema);
+  const boss = new RenewedBoss(() => begun(library, address, schema), news.hear);
+  await boss.opened().catch((error: unknown) => {
+    throw explained(error, address);
+  });
+  return {
+    ...jobsOn(boss, schema),
+    ...workersOn(boss, schema),
+    load: () => loadOf(boss, schema),
+    async onNews(of, ring) {
+      news.listeners.push({ of, ring });
+      await news.hear();
+    },
+    close: () => ended(Promise.all([news.close(), boss.close()]), clock),
+  };
+}
 
-  const begin = async (): Promise<Boss> => {
-    const boss = new library.PgBoss({
-      ...patience,
-      connectionString: address.url,
-      schema,
-      application_name: "bulkgen queue",
-      max: 4,
-      supervise: false,
-      schedule: false,
-      monitorIntervalSeconds: 1,
-    });
-    // The next call fails with the reason.
-    boss.on("error", () => undefined);
-    try {
-      // A connection that the driver refuses itself would be left open by the library, and keep the process alive.
-      await (await connected(address, "bulkgen queue")).end();
-      await fill(boss);
-    } catch (error) {
-      await boss.stop({ graceful: false }).catch(() => undefined);
-      throw error;
-    }
-    return boss;
-  };
-  const fill = async (boss: Boss): Promise<void> => {
-    await boss.start();
-    await boss.createQueue(name, {
-      heartbeatSeconds: leaseSeconds,
-      expireInSeconds: longestSeconds,
-      retryLimit: leasesMax,
-      retryDelay: 0,
-    });
-    await boss.getDb().executeSql(
-      `BEGIN;
-       SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 3));
-       CREATE TABLE IF NOT EXISTS ${schema}.workers (
-         name TEXT PRIMARY KEY, entry JSONB NOT NULL, started TIMESTAMPTZ NOT NULL DEFAULT now(),
-         seen TIMESTAMPTZ NOT NULL DEFAULT now(), sent_away BOOLEAN NOT NULL DEFAULT FALSE);
-       COMMIT;`,
-    );
-  };
-
-  let current = begin();
-  const renewed = (): Promise<Boss> => {
-    const old = current;
-    current = old
-      .then((boss) => boss.stop({ graceful: false }))
-      .catch(() => undefined)
-      .then(begin);
-    current.catch(() => undefined);
-    return current;
-  };
-  /** Makes the queue again if it was dropped. */
-  const withBoss = async <Result>(act: (boss: Boss) => Promise<Result>): Promise<Result> => {
-    const used = current;
-    const opened = await used.catch(() => null);
-    try {
-      if (opened !== null) {
-        const result = await act(opened);
-        void news.hear();
-        return result;
-      }
-    } catch (error) {
-      if (!isGone(error)) throw error;
-    }
-    // It was dropped, or could not be made because the database was away.
-    return act(await (used === current ? renewed() : current));
-  };
-  const ask = (text: string, values: unknown[] = []) =>
-    withBoss(async (boss) => (await boss.getDb().executeSql(text, values)).rows as Record<string, unknown>[]);
-  const tell = (news: News) => ask("SELECT pg_notify($1, $2)", [schema, news]);
+function jobsOn(
+  boss: RenewedBoss,
+  schema: string,
+): Pick<Queue, "put" | "take" | "renew" | "complete" | "collect" | "remove" | "clear" | "tidy"> {
+  const tell = (news: News) => boss.ask("SELECT pg_notify($1, $2)", [schema, news]);
   const put = inOneGo(async (jobs: DownloadJob[]) => {
     // The ids that an insert returns need not be in the order of its jobs.
-    const ids = await ask("SELECT gen_random_uuid() AS id FROM generate_series(1, $1)", [jobs.length]);
+    const ids = await boss.ask("SELECT gen_random_uuid() AS id FROM generate_series(1, $1)", [jobs.length]);
     const all = jobs.map((data, index) => ({ id: String(ids[index]?.["id"]), data }));
-    await withBoss((boss) => boss.insert(name, all));
+    await boss.with((one) => one.insert(name, all));
     await tell("jobs");
     return all.map(({ id }) => id);
   });
@@ -181,26 +114,22 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
     return outcomes;
   });
   const leaseOf = ({ id, retryCount }: TakenJob) => ({ id, retryCount });
-
-  await current.catch((error: unknown) => {
-    throw explained(error, address);
-  });
   return {
     put,
     take: async (count) => {
-      const jobs = await withBoss((boss) =>
-        boss.fetch<DownloadJob>(name, { batchSize: count, includeMetadata: true }),
+      const jobs = await boss.with((one) =>
+        one.fetch<DownloadJob>(name, { batchSize: count, includeMetadata: true }),
       );
       return jobs.map(({ id, retryCount, data }) => ({ id, retryCount, data }));
     },
-    renew: async (job) => affected(await withBoss((boss) => boss.touch(name, leaseOf(job)))),
+    renew: async (job) => affected(await boss.with((one) => one.touch(name, leaseOf(job)))),
     async complete(job, outcome) {
-      const isHeard = affected(await withBoss((boss) => boss.complete(name, leaseOf(job), outcome)));
+      const isHeard = affected(await boss.with((one) => one.complete(name, leaseOf(job), outcome)));
       await tellOutcomes(null);
       return isHeard;
     },
     async collect(ids) {
-      const rows = await ask(
+      const rows = await boss.ask(
         `WITH ended AS (
            DELETE FROM ${schema}.job WHERE name = $1 AND id = ANY($2::uuid[]) AND state IN ('completed', 'failed', 'cancelled')
            RETURNING id, state, output)
@@ -217,11 +146,19 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
         else if (state !== "open") failed.push(id);
       return { ended, failed, lost: ids.filter((id) => !found.has(id)) };
     },
-    remove: async (id) => void (await withBoss((boss) => boss.deleteJob(name, id))),
-    clear: () => withBoss((boss) => boss.deleteAllJobs(name)),
-    tidy: () => withBoss((boss) => boss.supervise(name, { reindex: false })),
+    remove: async (id) => void (await boss.with((one) => one.deleteJob(name, id))),
+    clear: () => boss.with((one) => one.deleteAllJobs(name)),
+    tidy: () => boss.with((one) => one.supervise(name, { reindex: false })),
+  };
+}
+
+function workersOn(
+  boss: RenewedBoss,
+  schema: string,
+): Pick<Queue, "beat" | "sendAway" | "leave" | "workers"> {
+  return {
     async beat(worker, entry) {
-      const [row] = await ask(
+      const [row] = await boss.ask(
         `INSERT INTO ${schema}.workers (name, entry) VALUES ($1, $2)
          ON CONFLICT (name) DO UPDATE SET entry = excluded.entry, seen = now() RETURNING sent_away`,
         [worker, JSON.stringify(entry)],
@@ -229,10 +166,10 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
       return row?.["sent_away"] === true;
     },
     sendAway: async (worker) =>
-      void (await ask(`UPDATE ${schema}.workers SET sent_away = TRUE WHERE name = $1`, [worker])),
-    leave: async (worker) => void (await ask(`DELETE FROM ${schema}.workers WHERE name = $1`, [worker])),
+      void (await boss.ask(`UPDATE ${schema}.workers SET sent_away = TRUE WHERE name = $1`, [worker])),
+    leave: async (worker) => void (await boss.ask(`DELETE FROM ${schema}.workers WHERE name = $1`, [worker])),
     async workers() {
-      const rows = await ask(
+      const rows = await boss.ask(
         `SELECT entry, extract(epoch FROM started) * 1000 AS started FROM ${schema}.workers
          WHERE seen > now() - ${workerSeconds} * interval '1s' ORDER BY started, name`,
       );
@@ -241,29 +178,21 @@ export async function openQueue(address: DatabaseAddress, clock: Clock): Promise
         startedAt: Math.floor(Number(started)),
       }));
     },
-    async load() {
-      const [row] = await ask(
-        `SELECT count(*) FILTER (WHERE state IN ('created', 'retry')) AS waiting,
-                extract(epoch FROM now() - min(created_on) FILTER (WHERE state IN ('created', 'retry'))) * 1000 AS longest,
-                count(*) FILTER (WHERE state = 'active') AS active FROM ${schema}.job WHERE name = $1`,
-        [name],
-      );
-      const longest = row?.["longest"] ?? null;
-      return {
-        waiting: Number(row?.["waiting"] ?? 0),
-        longestWaitMs: longest === null ? null : Math.max(0, Math.floor(Number(longest))),
-        active: Number(row?.["active"] ?? 0),
-      };
-    },
-    async onNews(of, ring) {
-      news.listeners.push({ of, ring });
-      await news.hear();
-    },
-    async close() {
-      const boss = await current.catch(() => null);
-      const stopped = boss?.stop({ graceful: false }).catch(() => undefined);
-      await ended(Promise.all([news.close(), stopped]), clock);
-    },
+  };
+}
+
+async function loadOf(boss: RenewedBoss, schema: string): Promise<QueueLoad> {
+  const [row] = await boss.ask(
+    `SELECT count(*) FILTER (WHERE state IN ('created', 'retry')) AS waiting,
+            extract(epoch FROM now() - min(created_on) FILTER (WHERE state IN ('created', 'retry'))) * 1000 AS longest,
+            count(*) FILTER (WHERE state = 'active') AS active FROM ${schema}.job WHERE name = $1`,
+    [name],
+  );
+  const longest = row?.["longest"] ?? null;
+  return {
+    waiting: Number(row?.["waiting"] ?? 0),
+    longestWaitMs: longest === null ? null : Math.max(0, Math.floor(Number(longest))),
+    active: Number(row?.["active"] ?? 0),
   };
 }
 
@@ -364,10 +293,4 @@ export function queueMissing(): EarlyExit {
 
 function affected(answer: object): boolean {
   return (answer as { affected?: number }).affected === 1;
-}
-
-/** Whether the schema or a table of it was dropped. */
-function isGone(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string };
-  return code === "42P01" || code === "3F000" || /Queue \S+ does not exist/.test(message ?? "");
 }

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { leaseSeconds, leasesMax } from "../../src/fleet/boss.js";
 import type { DownloadJob } from "../../src/fleet/job.js";
-import {
-  type Collected,
-  leaseSeconds,
-  leasesMax,
-  openQueue,
-  type Queue,
-  type TakenJob,
-} from "../../src/fleet/queue.js";
+import { type Collected, openQueue, type Queue, type TakenJob } from "../../src/fleet/queue.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { systemClock } from "../../src/system.js";
 import { type Chance, chance } from "../sim/chance.js";

@@ -1,12 +1,6 @@
+import { leaseSeconds, leasesMax } from "../../../src/fleet/boss.js";
 import type { JobOutcome, SeenWorker, WorkerEntry } from "../../../src/fleet/job.js";
-import {
-  leaseSeconds,
-  leasesMax,
-  type Queue,
-  type QueueLoad,
-  type TakenJob,
-  workerSeconds,
-} from "../../../src/fleet/queue.js";
+import { type Queue, type QueueLoad, type TakenJob, workerSeconds } from "../../../src/fleet/queue.js";
 
 interface QueuedJob extends TakenJob {
   state: "created" | "retry" | "active" | "completed" | "failed";

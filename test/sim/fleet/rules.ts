@@ -1,5 +1,4 @@
 import type { TakenJob } from "../../../src/fleet/queue.js";
-import { leaseSeconds } from "../../../src/fleet/queue.js";
 import { type Effect, type Rule, type Sender, Violation } from "../watch.js";
 import type { Link } from "./link.js";
 import type { WorkspaceLock } from "./lock.js";
