@@ -1,3 +1,4 @@
+import { leaseSeconds } from "../../../src/fleet/boss.js";
 import type { TakenJob } from "../../../src/fleet/queue.js";
 import { type Effect, type Rule, type Sender, Violation } from "../watch.js";
 import type { Link } from "./link.js";
