@@ -11,6 +11,7 @@ import { isSounding, stopSound, toggleSound } from "./media.js";
 import { Review } from "./review.js";
 import { visible } from "./text.js";
 import { GalleryView } from "./view.js";
+import "./gallery.css";
 
 /** The gallery's page. It is compiled and bundled into one script, and written into each gallery with its data. */
 const page = JSON.parse(document.getElementById("data")?.textContent ?? "") as GalleryPage;
