@@ -19,7 +19,7 @@ const modules = [
   ...(await page("gallery", {
     cssCodeSplit: false,
     rolldownOptions: {
-      input: "main.ts",
+      input: "main.tsx",
       output: { format: "iife", entryFileNames: "gallery.js", assetFileNames: "gallery.css" },
     },
   })),

@@ -20,4 +20,14 @@ describe("the built pages", () => {
         `${name} ${JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8")).version} (MIT)`,
       );
   });
+
+  test("both are drawn with the same colours, by day and by night", () => {
+    const colours = (style: string) => style.match(/--(ground|ink|accent):[^;}]+/g);
+    const assets = readdirSync(join(folder, "dashboard/assets"));
+    const dashboard = assets
+      .filter((name) => /^index.*\.css$/.test(name))
+      .map((name) => textOf(`dashboard/assets/${name}`));
+    expect(colours(dashboard.join(""))).toHaveLength(6);
+    expect(colours(textOf("gallery/gallery.css"))).toEqual(colours(dashboard.join("")));
+  });
 });

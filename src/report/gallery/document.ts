@@ -25,6 +25,7 @@ export function galleryPage(page: GalleryPage): string {
 </head>
 <body>
 <noscript><p class="note">This page needs JavaScript. The files themselves lie beside it, in the same folder.</p></noscript>
+<div id="page"></div>
 <script type="application/json" id="data">${raw(embedded(page))}</script>
 <script>${raw(script)}</script>
 </body>
@@ -44,6 +45,8 @@ function policyOf(style: string, script: string): string {
     "img-src 'self' file:",
     "media-src 'self' file:",
     `script-src 'sha256-${hashOf(script)}'`,
+    // No text becomes HTML, whatever the script does.
+    "require-trusted-types-for 'script'",
     `style-src 'sha256-${hashOf(style)}'`,
     "base-uri 'none'",
     "form-action 'none'",
