@@ -1,15 +1,6 @@
 import { rowIdOf } from "../../core/variant.js";
 import type { GalleryCard } from "../../upkeep/archive/gallery.js";
-
-/** What cards can be filtered by, and put on an axis by. */
-export interface Facet {
-  key: string;
-  label: string;
-  /** Null for a card without it. */
-  of(card: GalleryCard): string | null;
-  /** More than one, in order. */
-  values: readonly string[];
-}
+import type { Facet } from "./facets.js";
 
 /** What differs from column to column of the contact sheet, and from row to row. */
 export interface Axes {

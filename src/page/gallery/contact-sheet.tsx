@@ -1,7 +1,7 @@
 import type { GalleryCard } from "../../upkeep/archive/gallery.js";
 import { brief, visible } from "../parts/visible.js";
-import type { Facet } from "./axes.js";
 import { labelOf } from "./choosing.js";
+import type { Facet } from "./facets.js";
 import { Preview } from "./media/preview.js";
 import type { GalleryView } from "./view.js";
 

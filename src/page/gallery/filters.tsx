@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { Icon } from "../parts/icon.js";
 import { brief } from "../parts/visible.js";
-import type { Facet } from "./axes.js";
+import type { Facet } from "./facets.js";
 import { type GalleryView, noFilter, type StateName, stateNames } from "./view.js";
 
 interface FiltersProps {
