@@ -6,11 +6,11 @@ export async function listArchive(folder: string, options: { sandbox?: boolean }
   const lines: string[] = [];
   try {
     const folders = new Set<string>();
-    for (const { id, job, state, charged, folder: jobFolder } of await workspace.runs()) {
+    for (const { run, job, state, credits, folder: jobFolder } of await workspace.runs()) {
       if (folders.has(jobFolder)) continue;
       folders.add(jobFolder);
-      lines.push(`${job}, run ${id}: ${state}, ${charged} credits`);
-      const { items } = await workspace.items(id, { state: "failed" });
+      lines.push(`${job}, run ${run}: ${state}, ${credits.spent} credits`);
+      const { items } = await workspace.items(run, { state: "failed" });
       lines.push(...items.map(({ rowId, note }) => `  ${rowId} failed: ${note}`));
       for (const { file, prompt, sha256, credits } of await readIndex(jobFolder))
         lines.push(`  ${file}  ${sha256.slice(0, 8)}  ${credits} credits  ${prompt}`);

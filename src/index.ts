@@ -1,5 +1,5 @@
 import type { IndexLine } from "./archive/index-file.js";
-import type { RunEvent } from "./job/run/events.js";
+import type { RunEvent } from "./documents/run.js";
 import { type Client, type ClientOptions, openClient } from "./library/client.js";
 import { type PlannedJob, type PlanSettings, planManifest } from "./library/plan.js";
 import { type RunRequirements, runManifest } from "./library/run.js";
@@ -26,21 +26,16 @@ export { EarlyExit, type ExitName } from "./core/exit.js";
 export type { Log } from "./core/ports/send.js";
 export type { Digest, Place, Problem, ProblemGroup } from "./core/problem.js";
 export { NoRequestsUntil } from "./core/quota/quota.js";
-export type { ReportDocument, StatusDocument } from "./documents/run.js";
-export type { RunEvent } from "./job/run/events.js";
+export type { FileDocument } from "./documents/file.js";
+export type { ItemDocument } from "./documents/item.js";
+export type { ReportDocument, RunDocument, RunEvent, StatusDocument } from "./documents/run.js";
 export type { Client, ClientOptions } from "./library/client.js";
 export type { PlannedJob, PlanSettings } from "./library/plan.js";
 export type { RunRequirements } from "./library/run.js";
 export type { LocalSandbox, SandboxSettings } from "./library/sandbox.js";
 export type { ServiceAddress } from "./library/service.js";
 export type { ManifestRow, ReadManifest, ReadSettings, SheetSettings } from "./library/sheet.js";
-export type {
-  WorkspaceItem,
-  WorkspaceOptions,
-  WorkspaceOutput,
-  WorkspaceReader,
-  WorkspaceRun,
-} from "./library/workspace.js";
+export type { WorkspaceOptions, WorkspaceReader } from "./library/workspace.js";
 
 /**
  * Opens a client that reads from the service: GET models, GET me, GET task. It never pays; `run` does. Its requests share

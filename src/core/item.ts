@@ -30,6 +30,9 @@ export type ItemState = keyof typeof transitions;
 export type ItemEvent = { [State in ItemState]: keyof (typeof transitions)[State] }[ItemState];
 
 export const itemStates = Object.keys(transitions) as ItemState[];
+export const itemEvents = [
+  ...new Set(itemStates.flatMap((state) => Object.keys(transitions[state]))),
+] as ItemEvent[];
 
 /** The states in which an item keeps its run open. */
 export const openStates = ["planned", "submitting", "processing", "ready"] as const satisfies ItemState[];

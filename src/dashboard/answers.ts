@@ -2,25 +2,25 @@ import { join } from "node:path";
 import { jobFolder } from "../archive/disk/names.js";
 import type { Clock } from "../clock.js";
 import { type Credits, toNumber } from "../core/money.js";
-import type { RunOptions } from "../core/next/options.js";
+import type {
+  FilePage,
+  HeldEvidence,
+  ItemPage,
+  ItemStory,
+  RunDetail,
+  RunPage,
+  ShownFile,
+  ShownItem,
+  WaitingPage,
+} from "../documents/page.js";
 import type { BrowsedFile, BrowsedItem, BrowsedRun, Browser, WaitingKind } from "../store/browse/pages.js";
+import { fileDocument, itemDocument, runDocument } from "../workspace/browsed.js";
 import type { Evidence } from "../workspace/evidence.js";
 import { isUnfinished } from "../workspace/find-run.js";
 import { openNews } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { Guard } from "./guard.js";
-import { Refused } from "./requests.js";
-import type {
-  FileEntry,
-  FilePage,
-  ItemEntry,
-  ItemPage,
-  ItemStory,
-  RunDetail,
-  RunEntry,
-  RunPage,
-  WaitingPage,
-} from "./shapes.js";
+import { Refused } from "./refused.js";
 
 /** What is read of the workspace, in the shapes of the page. */
 export interface Reading {
@@ -38,23 +38,8 @@ const waitingShown = 200;
 export async function runPage({ browser, alive }: Reading, before: number | null): Promise<RunPage> {
   const runs = await browser.runs(before, runsShown);
   return {
-    runs: runs.map((run) => runEntry(run, alive)),
+    runs: runs.map((run) => runDocument(run, alive)),
     older: runs.length === runsShown ? (runs.at(-1)?.id ?? null) : null,
-  };
-}
-
-function runEntry(run: BrowsedRun, alive: number | null): RunEntry {
-  const { options: text, manifest: _, outFolder: __, charged, pending, lost, ...rest } = run;
-  const options = JSON.parse(text) as RunOptions;
-  return {
-    ...rest,
-    charged: toNumber(charged),
-    pending: toNumber(pending),
-    lost: toNumber(lost),
-    alive: alive === run.id,
-    cap: options.maxCredits === null ? null : toNumber(options.maxCredits),
-    forecast: options.forecast ?? null,
-    schedule: options.beganBy?.schedule ?? null,
   };
 }
 
@@ -66,11 +51,9 @@ export async function runDetail(
   const news = await openNews(workspace, id, clock);
   try {
     return {
-      ...runEntry(run, alive),
-      manifest: run.manifest,
-      folder: jobFolder({ outFolder: run.outFolder, jobName: run.job }),
+      ...runDocument(run, alive),
       canResume: alive !== id && isOpen(run),
-      trouble: (await news.read()).trouble,
+      trouble: (await news.read()).trouble.map((group) => ({ ...group, rowIds: [...group.rowIds] })),
     };
   } finally {
     await news.close();
@@ -98,9 +81,9 @@ export async function itemPage(
   return { items: items.map((item) => itemEntry(reading, item)), total };
 }
 
-function itemEntry({ guard }: Reading, item: BrowsedItem): ItemEntry {
+function itemEntry({ guard }: Reading, item: BrowsedItem): ShownItem {
   const src = item.files > 0 ? guard.fileAddress(item.id, 1) : null;
-  return { ...item, price: toNumber(item.price), src, thumbnail: thumbnailOf(src, item.mime) };
+  return { ...itemDocument(item), src, thumbnail: thumbnailOf(src, item.mime) };
 }
 
 function thumbnailOf(src: string | null, mime: string | null): string | null {
@@ -123,9 +106,10 @@ export async function itemStory(reading: Reading, id: number): Promise<ItemStory
   const story = await reading.browser.story(id);
   if (story === null) throw new Refused("there is no such item in this workspace", "missing");
   const { item, attempts, files, ...rest } = story;
+  const { edition, variant, polls, nextAt, params, inputs, cells, name } = item;
   return {
     ...rest,
-    item: { ...item, ...itemEntry(reading, item) },
+    item: { ...itemEntry(reading, item), edition, variant, polls, nextAt, params, inputs, cells, name },
     attempts: attempts.map((attempt) => ({
       ...attempt,
       price: toNumber(attempt.price),
@@ -137,23 +121,17 @@ export async function itemStory(reading: Reading, id: number): Promise<ItemStory
   };
 }
 
-function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): Evidence | null {
+function evidenceOf({ state }: BrowsedItem, attempt: Evidence | undefined): HeldEvidence {
   if (state !== "held" || attempt === undefined) return null;
   const { sentAt, status, bodySha256, taskId, externalTaskId } = attempt;
   return { sentAt, status, bodySha256, taskId, externalTaskId };
 }
 
-function fileEntry(
-  { guard }: Reading,
-  { outFolder: _, key, itemRunId, taskId, ...file }: BrowsedFile,
-): FileEntry {
-  const src = guard.fileAddress(file.itemId, file.number);
-  return {
-    ...file,
-    src,
-    thumbnail: thumbnailOf(src, file.mime),
-    name: nameOf({ key, runId: itemRunId }, taskId),
-  };
+function fileEntry({ guard }: Reading, browsed: BrowsedFile): ShownFile {
+  const { key, folder: _, ...file } = fileDocument(browsed);
+  const src = guard.fileAddress(file.itemId, file.output);
+  const name = nameOf({ key, runId: browsed.itemRunId }, browsed.taskId);
+  return { ...file, src, thumbnail: thumbnailOf(src, file.mime), name };
 }
 
 export async function filePage(

@@ -5,6 +5,8 @@ import type { z } from "zod";
 import type { AlarmClock } from "../clock.js";
 import type { RunOptions } from "../core/next/options.js";
 import { dayMs } from "../core/quota/quota.js";
+import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "../documents/page.js";
+import { requests } from "../documents/page.js";
 import { nextStart } from "../schedule/due.js";
 import { shownValue } from "../schedule/shown-value.js";
 import { type QuotaReader, spentStepMs } from "../store/accounts/quota-reader.js";
@@ -30,8 +32,7 @@ import type { FleetWatch } from "./fleet-watch.js";
 import { Guard, guarded } from "./guard.js";
 import { priceOf } from "./offers.js";
 import type { PageFiles } from "./page-files.js";
-import { Refused, requests } from "./requests.js";
-import type { AccountOverTime, ProgressOverTime, RefusedAnswer, ScheduleEntry } from "./shapes.js";
+import { Refused } from "./refused.js";
 import { Sheets } from "./sheets.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
 import { Zips } from "./zips.js";
@@ -321,8 +322,8 @@ function idOf(context: Context): number {
   return Number(context.req.param("id"));
 }
 
-function queryOf(context: Context): z.infer<typeof requests.page> {
-  return parsed(requests.page, context.req.query());
+function queryOf(context: Context): z.infer<typeof requests.query> {
+  return parsed(requests.query, context.req.query());
 }
 
 async function bodyOf<Body>(context: Context, shape: z.ZodType<Body>): Promise<Body> {

@@ -1,45 +1,23 @@
 import { isRefusal } from "../core/exit.js";
-import type { ItemStanding } from "../core/ports/draft.js";
+import type { Documents } from "../documents/documents.js";
+import type {
+  JobQuestion,
+  JobWay,
+  ModelEntry,
+  SheetCheck,
+  SheetProblem,
+  StartChoices,
+} from "../documents/page.js";
 import { lineOf } from "../launch.js";
 import type { Commands } from "./commands.js";
 import { flagsOf } from "./commands.js";
-import { Refused } from "./requests.js";
-import type { JobQuestion, JobWay, ModelEntry, SheetCheck, SheetProblem, StartChoices } from "./shapes.js";
+import { Refused } from "./refused.js";
 
 const problemsMax = 2_000;
 const fixesMax = 40;
 
-interface PlanFinding {
-  message: string;
-  choice?: { found: string; continues: string | null; again: string };
-}
-
-/** What `bulkgen plan --json` prints, as far as the page shows it. */
-interface ParsedPlan {
-  job: string;
-  problems: {
-    place: { row: number | null; column?: string; id?: string; line?: number };
-    message: string;
-    expected: string;
-    got: string;
-    nearest?: string;
-    repair?: string;
-    aside?: "heading" | "total";
-  }[];
-  blockers: PlanFinding[];
-  warnings: PlanFinding[];
-  notes: string[];
-  standings: Partial<Record<ItemStanding, number>>;
-  models: { model: string; items: number; due: number; credits: number }[];
-  money: { needed: number; within: number; inDoubt: number; balance: number | null; after: number | null };
-  requests: {
-    atLeast: number;
-    plan: string | null;
-    perMinute: number | null;
-    perDay: number | null;
-    forecast: SheetCheck["forecast"];
-  };
-}
+type ParsedPlan = Documents["plan"];
+type PlanFinding = ParsedPlan["blockers"][number];
 
 /** Plans a sheet. Throws Refused, with the command's message, if the command failed, for example without a key. */
 export async function check(choices: StartChoices, commands: Pick<Commands, "ask">): Promise<SheetCheck> {

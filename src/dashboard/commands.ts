@@ -1,8 +1,8 @@
 import PQueue from "p-queue";
 import { exitCode } from "../core/exit.js";
+import type { Act, StartChoices, StartedCommand } from "../documents/page.js";
 import { type Launch, type LaunchedCommand, lineOf, sheetFlags } from "../launch.js";
-import { Refused } from "./requests.js";
-import type { Act, StartChoices, StartedCommand } from "./shapes.js";
+import { Refused } from "./refused.js";
 
 /**
  * The words of the command for an act. For everything that the page changes or spends, it starts a bulkgen command in a

@@ -11,7 +11,7 @@ import type { BrowsedFile } from "../store/browse/pages.js";
 import type { Environment } from "../text/environment.js";
 import { diskWith } from "../workspace/outputs-place.js";
 import { pathOf } from "./answers.js";
-import { Refused } from "./requests.js";
+import { Refused } from "./refused.js";
 
 /** Shrinking a picture is the most expensive request of the page, and a run may need the processor more. */
 const shrinking = new PQueue({ concurrency: 1 });

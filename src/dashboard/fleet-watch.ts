@@ -1,8 +1,8 @@
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
+import type { FleetStanding } from "../documents/page.js";
 import type { FleetReader } from "../job/run/fleet-worker.js";
 import type { Workspace } from "../workspace/workspace.js";
-import type { FleetStanding } from "./shapes.js";
 
 /** Watches the workers of a workspace in a database. Connects to the queue when it is first needed. */
 export class FleetWatch {

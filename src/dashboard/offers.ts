@@ -3,6 +3,7 @@ import { EarlyExit } from "../core/exit.js";
 import { failureKinds } from "../core/failure.js";
 import { plus, toNumber } from "../core/money.js";
 import type { Store } from "../core/ports/store.js";
+import type { Act, OfferedPrice } from "../documents/page.js";
 import { decideItems } from "../job/orders/decide.js";
 import { redoItems, retryFailed } from "../job/orders/redo.js";
 import { agreedTo, type FindItems, type Offer, plannedRest } from "../job/orders/request.js";
@@ -11,8 +12,7 @@ import { allRows } from "../plan/plan.js";
 import { lockOwnerOf } from "../workspace/lock.js";
 import { withStore } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { Refused } from "./requests.js";
-import type { Act, OfferedPrice } from "./shapes.js";
+import { Refused } from "./refused.js";
 
 /**
  * What an act would cost, as its command would say before it asks. The command checks the price again, and refuses one

@@ -4,6 +4,7 @@ import { basename, dirname, extname, join, relative, resolve, sep } from "node:p
 import { stringify } from "csv-stringify/sync";
 import { mediaFields } from "../api/inputs.js";
 import { safeName } from "../archive/disk/names.js";
+import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "../documents/page.js";
 import { formatsByExtension } from "../manifest/formats/extensions.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { openSource } from "../manifest/read.js";
@@ -13,8 +14,7 @@ import { promptFile } from "../manifest/templates/prompt-file.js";
 import { leavesReally } from "../text/inside.js";
 import { fromSpreadsheetText, spreadsheetText } from "../text/spreadsheet-cell.js";
 import { writeWhole } from "../whole-file.js";
-import { Refused } from "./requests.js";
-import type { CellChange, DroppedSheet, SheetEntry, SheetRows } from "./shapes.js";
+import { Refused } from "./refused.js";
 
 /**
  * Sheets that are dropped on the page are kept here, below the workspace. Further copies of one name are in numbered
@@ -117,7 +117,7 @@ export class Sheets {
     const isSheet = format === "csv" || format === "workbook";
     // Files are named from the folder of the sheet, where a copy is not.
     const editable = isSheet && isWhole && (this.isOwn(file) || !rows.some(namesFile));
-    return { file, version, editable, columns, rows: rows.length, sheets, trouble };
+    return { file, version, editable, columns, rows: rows.length, sheets: [...sheets], trouble };
   }
 
   async rows(asked: Asked, from: number, limit: number): Promise<SheetRows> {

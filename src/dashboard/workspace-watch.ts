@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.js";
 import { sumOf, toNumber } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
+import type { LiveRun, Standing } from "../documents/page.js";
 import { reasonText } from "../report/progress.js";
 import type { QuotaReader } from "../store/accounts/quota-reader.js";
 import { type ChangeWatch, openBrowser, UnmadeDatabase, watchChanges } from "../store/browse/browser.js";
@@ -13,8 +14,7 @@ import { fileLockOwner, type LockOwner } from "../workspace/lock.js";
 import { type Opened, openNews, openQuota } from "../workspace/state.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { Commands } from "./commands.js";
-import { Refused } from "./requests.js";
-import type { LiveRun, Standing } from "./shapes.js";
+import { Refused } from "./refused.js";
 
 export interface WatchOptions {
   workspace: Workspace;

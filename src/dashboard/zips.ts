@@ -2,9 +2,10 @@ import { createReadStream, type ReadStream, statSync } from "node:fs";
 import { posix } from "node:path";
 import { type PassThrough, Readable } from "node:stream";
 import { safeName } from "../archive/disk/names.js";
+import type { Zipped } from "../documents/page.js";
 import type { BrowsedFile, Browser } from "../store/browse/pages.js";
 import { existing } from "./files.js";
-import { Refused, type Zipped } from "./requests.js";
+import { Refused } from "./refused.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
 
 /** Lists that can still be loaded; older ones are forgotten. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mediaFields } from "../api/inputs.js";
+import { fileRecord } from "./file.js";
 import {
   bytes,
   count,
@@ -8,6 +9,7 @@ import {
   flag,
   itemKey,
   job,
+  outputNumber,
   params,
   rowId,
   rowNumber,
@@ -19,31 +21,22 @@ import {
 
 const check = text("how far the content was checked when it was saved");
 const inputs = z.record(z.string(), z.string()).describe("its inputs as the manifest names them");
-const outputNumber = z.int().positive().describe("number of the output within its task, from 1");
 const absolute = text("the file; absolute, or its address in the bucket that has it");
 
 export const found = z
   .array(
     z.strictObject({
+      ...fileRecord,
       file: absolute,
-      job,
       run: runNumber.describe("the run that paid for it, or that adopted it"),
       rowNumber,
-      rowId,
-      model: z.string(),
-      prompt: z.string().nullable(),
       params,
       inputs: z
         .partialRecord(z.enum(mediaFields), z.string())
         .describe("its inputs as the manifest names them"),
-      output: outputNumber,
       taskId: text("the task's id at the service; made up for a file that was adopted"),
       externalTaskId: text("the task's id at the provider behind the service").nullable(),
       credits: credits("what its task was charged; null if unknown").nullable(),
-      savedAt: time("when it was saved"),
-      bytes: bytes("its size"),
-      sha256,
-      mime: text("its media type"),
       check,
     }),
   )

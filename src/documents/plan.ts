@@ -34,7 +34,7 @@ export const forecast = z
         areAll: flag("no model of the run has a history"),
         sandbox: flag("the generations are those of the sandbox, which take seconds"),
       })
-      .optional()
+      .exactOptional()
       .describe("models without history, where the time depends on how long they take"),
   })
   .describe("from the durations of earlier generations and the limits of the account's plan");

@@ -135,14 +135,23 @@ const standingCredits = z.strictObject({
   lost: lostCredits,
 });
 
-const overview = {
+export const reason = z
+  .strictObject({
+    kind: z.enum(reasonKinds).describe("what it waits for"),
+    text: text("why, for people"),
+    until: time("when the run tries again; null if that depends on something else").nullable(),
+  })
+  .nullable()
+  .describe("why the run in progress buys or sends nothing now; null if it does");
+
+/** What every document says of a run. */
+const record = {
   run: runNumber,
   job,
   manifest: text("the manifest; absolute, or `stdin`"),
   edition: text("empty for the first edition"),
   state: z.enum(["running", "paused", "interrupted", "finished", "cancelled"]),
   alive: z.boolean().describe("a process is working on it now"),
-  crashed: z.boolean().describe("its record says running, but its process is gone"),
   beganBy: z
     .strictObject({
       user: z.string(),
@@ -151,14 +160,38 @@ const overview = {
       due: time("when it was due").optional(),
     })
     .nullable(),
-  options: z.array(z.string()).describe("its options that are not the defaults, as flags"),
-  rebuilt: z.boolean().describe("it was restored by `bulkgen doctor --rebuild`"),
   startedAt: time("when it began"),
   endedAt: time("when it ended; null until then").nullable(),
   exit: exit.nullable(),
   exitName: exitName.nullable(),
   stops,
   resumeAt: time("when it can continue; null if unknown").nullable(),
+  requests,
+};
+
+/** A run, as one of many: for the page and the library, which read page by page. */
+export const run = z.strictObject({
+  ...record,
+  origin: text("the service's address; `sandbox` for any sandbox"),
+  folder,
+  counts: z
+    .partialRecord(itemState, count("items in this state"))
+    .describe(
+      "the items that the run has now, by state: a later run of the job takes over those that its sheet asks for",
+    ),
+  awaiting: count("items that wait for approval"),
+  credits: z.strictObject({ spent, pending, lost: lostCredits }),
+  cap: credits("the most that it may spend; null without a limit").nullable(),
+  forecast: forecast.nullable().describe("from the start of the run; null if there was none"),
+});
+/** A run of a workspace. Credits are numbers, times ISO 8601 in UTC. */
+export type RunDocument = z.output<typeof run>;
+
+const overview = {
+  ...record,
+  crashed: z.boolean().describe("its record says running, but its process is gone"),
+  options: z.array(z.string()).describe("its options that are not the defaults, as flags"),
+  rebuilt: z.boolean().describe("it was restored by `bulkgen doctor --rebuild`"),
   resume: text("the command that continues it; null if it is done or in progress").nullable(),
   nextStep,
   lockOwner: z
@@ -170,15 +203,7 @@ const overview = {
     .nullable()
     .describe("the process that uses the workspace"),
   credits: standingCredits,
-  requests,
-  reason: z
-    .strictObject({
-      kind: z.enum(reasonKinds).describe("what it waits for"),
-      text: text("why, for people"),
-      until: time("when the run tries again; null if that depends on something else").nullable(),
-    })
-    .nullable()
-    .describe("why the run in progress buys or sends nothing now; null if it does"),
+  reason,
 };
 
 export const status = z
@@ -338,6 +363,12 @@ export const event = z.discriminatedUnion("event", [
     nextStep,
   }),
 ]);
+
+/**
+ * What happens in a run, for programs that follow it. Credits are plain numbers. Events of items are read from the
+ * steps that the store has committed: a crash cannot undo them, and each step is reported once.
+ */
+export type RunEvent = z.output<typeof event>;
 
 export const order = z.strictObject({
   run: runNumber,

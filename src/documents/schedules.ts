@@ -86,6 +86,9 @@ export const notification = z.strictObject({
   next: text("what to do now").nullable(),
 });
 
+/** The facts of a notification, flat, for every format; null if unknown. */
+export type Notification = z.output<typeof notification>;
+
 export const health = z.strictObject({
   ok: flag("the daemon works"),
   trouble: text("why it does not").nullable(),
@@ -105,3 +108,5 @@ export const health = z.strictObject({
     .nullable()
     .describe("the scheduled run that ended last; null if none has"),
 });
+/** What `/healthz` answers. */
+export type Health = z.output<typeof health>;

@@ -61,3 +61,9 @@ export const itemState = z.enum(itemStates).describe("the item's state; docs/ref
 export const counts = z.record(z.enum(itemStates), count("items in this state")).describe("items by state");
 
 export const params = z.record(z.string(), z.string()).describe("its params, as text");
+
+export const outputNumber = z.int().positive().describe("number of the output within its task, from 1");
+export const approval = z
+  .enum(["waiting", "approved", "rejected"])
+  .nullable()
+  .describe("what a person has decided about its files; null if nobody has to");

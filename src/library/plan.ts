@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
 import { defined } from "../core/defined.js";
-import { credits } from "../core/money.js";
 import { defaultRunOptions, type RunOptions } from "../core/next/options.js";
 import type { Log } from "../core/ports/send.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import { planJob } from "../job/run/plan-job.js";
 import type { Host } from "../machine.js";
+import { keptValues } from "../options/kept.js";
+import { runFlags } from "../options/run.js";
 import type { Plan } from "../plan/plan.js";
 import { type PlanDocument, planJson } from "../plan/plan-json.js";
 import { refuseUnusable } from "../workspace/state-folder/state-folder.js";
@@ -41,6 +42,29 @@ export interface PlanSettings extends SheetSettings, Whereabouts {
   signal?: AbortSignal;
   /** Gets warnings, and each request with its outcome, but no body and no key. For example a pino logger. Default: none. */
   log?: Log;
+}
+
+/** What a run needs besides its plan. */
+export interface RunDetails {
+  /**
+   * Gets the plan before anything is submitted; the run continues only if it returns true. `plan.money.within` is what
+   * the run may spend.
+   */
+  agree?: (plan: PlannedJob) => boolean | Promise<boolean>;
+  /** Leave out invalid rows, and list them in problems.csv in the job's folder. */
+  skipInvalid?: boolean;
+  /** Submit nothing more once this many items have failed. */
+  maxFailures?: number;
+  /** How often to retry a task that failed at the provider; 1 by default. */
+  retries?: number;
+  /** Paid requests in flight at once; by the account's plan by default. */
+  lanes?: number;
+  /** What to do when the day's requests are used up; `stop` by default. */
+  onDailyLimit?: RunOptions["onDailyLimit"];
+  /** What to do when another run is using the workspace; `fail` by default. */
+  ifLocked?: "fail" | "wait" | "skip";
+  /** Stop when the service cannot be reached for this long (ms); 5 minutes by default. */
+  unreachableMs?: number;
 }
 
 type Lists = "items" | "problems" | "changed" | "vanished" | "renamed" | "restored";
@@ -97,23 +121,15 @@ export function hintsOf(
   };
 }
 
-export function runOptionsOf(settings: PlanSettings, sandbox: boolean): RunOptions {
-  const { maxCredits, keepCredits, maxCreditsPerModel, onInsufficient, limits } = settings;
-  return {
-    ...defaultRunOptions,
-    sandbox,
-    ...(maxCredits === undefined ? {} : { maxCredits: credits(maxCredits) }),
-    ...(keepCredits === undefined ? {} : { keepCredits: credits(keepCredits) }),
-    ...(maxCreditsPerModel === undefined
-      ? {}
-      : {
-          modelCaps: Object.fromEntries(
-            Object.entries(maxCreditsPerModel).map(([model, most]) => [model, credits(most)]),
-          ),
-        }),
-    ...(onInsufficient === undefined ? {} : { onInsufficient }),
+/** The options of a run that settings of the library set: those that a run keeps of its flags, under the flags' names. */
+export function runOptionsOf(settings: PlanSettings & RunDetails, sandbox: boolean): RunOptions {
+  const { limits, maxFailures, ...flags } = settings;
+  const given: Readonly<Record<string, unknown>> = {
+    ...flags,
     ...limits,
+    ...(maxFailures === undefined ? {} : { maxFailures: { count: maxFailures } }),
   };
+  return { ...defaultRunOptions, ...keptValues(runFlags, given, {}), sandbox };
 }
 
 /** Reads the whole plan: its draft, with the items, is gone once it is closed. */

@@ -1,15 +1,14 @@
 import { setMaxListeners } from "node:events";
 import { resolve } from "node:path";
-import { defined } from "../core/defined.js";
 import { EarlyExit } from "../core/exit.js";
-import type { RunOptions } from "../core/next/options.js";
-import { openEvents, type RunEvent } from "../job/run/events.js";
+import type { RunEvent } from "../documents/run.js";
+import { openEvents } from "../job/run/events.js";
 import { runJob } from "../job/run/run-job.js";
 import type { Host } from "../machine.js";
 import { summaryOf } from "../report/summary.js";
 import { placeWorkspace } from "../workspace/state-folder/state-folder.js";
 import { findWorkspace } from "../workspace/workspace.js";
-import { hintsOf, type PlannedJob, type PlanSettings, plannedJob, runOptionsOf } from "./plan.js";
+import { hintsOf, type PlanSettings, plannedJob, type RunDetails, runOptionsOf } from "./plan.js";
 import { rethrowAsPrinted } from "./printed-errors.js";
 import { connectionOf, silentLog } from "./service.js";
 import { checkManifestSettings } from "./settings.js";
@@ -21,28 +20,6 @@ import { sheetOptionsOf } from "./sheet.js";
 export type RunRequirements = PlanSettings &
   RunDetails &
   ({ maxCredits: number } | Required<Pick<RunDetails, "agree">>);
-
-export interface RunDetails {
-  /**
-   * Gets the plan before anything is submitted; the run continues only if it returns true. `plan.money.within` is what
-   * the run may spend.
-   */
-  agree?: (plan: PlannedJob) => boolean | Promise<boolean>;
-  /** Leave out invalid rows, and list them in problems.csv in the job's folder. */
-  skipInvalid?: boolean;
-  /** Submit nothing more once this many items have failed. */
-  maxFailures?: number;
-  /** How often to retry a task that failed at the provider; 1 by default. */
-  retries?: number;
-  /** Paid requests in flight at once; by the account's plan by default. */
-  lanes?: number;
-  /** What to do when the day's requests are used up; `stop` by default. */
-  onDailyLimit?: RunOptions["onDailyLimit"];
-  /** What to do when another run is using the workspace; `fail` by default. */
-  ifLocked?: "fail" | "wait" | "skip";
-  /** Stop when the service cannot be reached for this long (ms); 5 minutes by default. */
-  unreachableMs?: number;
-}
 
 const unreachableMsDefault = 300_000;
 
@@ -76,7 +53,7 @@ async function* eventsOf(
     );
   const connection = connectionOf(settings.service, on.env);
   const { clock, env } = on;
-  const run = { ...runOptionsOf(settings, connection.sandbox), ...ownRunOptions(settings) };
+  const run = runOptionsOf(settings, connection.sandbox);
   const workspace = placeWorkspace({
     find: () => findWorkspace(hintsOf(on, manifest, settings, connection.sandbox)),
     make: true,
@@ -147,11 +124,4 @@ async function* eventsOf(
     left.abort();
     await work.catch(() => {});
   }
-}
-
-function ownRunOptions({ maxFailures, retries, lanes, onDailyLimit }: RunDetails): Partial<RunOptions> {
-  return {
-    ...(maxFailures === undefined ? {} : { maxFailures: { count: maxFailures } }),
-    ...defined({ retries, lanes, onDailyLimit }),
-  };
 }

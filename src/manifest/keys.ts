@@ -1,4 +1,4 @@
-import { hasKey, redaction, withoutKeys } from "../api/key.js";
+import { hasKey, keyPrefix, redaction, withoutKeys } from "../api/key.js";
 import type { Place, Problem } from "../core/problem.js";
 import { axesOf } from "./combinations.js";
 import { paramColumn } from "./shape/columns.js";
@@ -58,12 +58,18 @@ function found(place: Place): Problem {
   });
 }
 
+/** Every row of a large sheet comes this way, so nothing is made for one that has no key. */
 function columnWithKey(row: Row): string | null {
-  const { id, model, prompt, output, params, inputs, columns, place } = row;
-  const fields = { ...columns, id, model, prompt, output, ...inputs };
-  for (const [column, text] of Object.entries(fields)) if (text && hasKey(text)) return column;
-  for (const key in params) if (hasKey(params[key] as string)) return paramColumn(key);
-  return place.combination !== undefined && hasKey(place.combination) ? "id" : null;
+  const { columns, params, inputs, place } = row;
+  for (const column in columns) if (isKeyIn(columns[column])) return column;
+  for (const field of ["id", "model", "prompt", "output"] as const) if (isKeyIn(row[field])) return field;
+  for (const field in inputs) if (isKeyIn(inputs[field as keyof typeof inputs])) return field;
+  for (const key in params) if (isKeyIn(params[key])) return paramColumn(key);
+  return isKeyIn(place.combination) ? "id" : null;
+}
+
+function isKeyIn(text: string | null | undefined): boolean {
+  return typeof text === "string" && text.includes(keyPrefix) && hasKey(text);
 }
 
 /** A problem as it may be shown. */

@@ -1,13 +1,13 @@
 import { Agent } from "undici";
 import type { Clock } from "../clock.js";
 import { backoffMs, readTriesMax, statedPauseMs } from "../core/again.js";
+import type { Notification } from "../documents/schedules.js";
 import { proxied } from "../proxy/tunnel.js";
 import { proxiesIn } from "../proxy/variables.js";
 import { runShell } from "../shell.js";
 import { wait } from "../text/amounts.js";
 import type { Environment } from "../text/environment.js";
 import type { commandVariables } from "./command-variables.js";
-import type { Notification } from "./facts.js";
 import { lines, type Target } from "./target.js";
 
 /**

@@ -2,43 +2,10 @@ import { type ExitName, exitCode } from "../core/exit.js";
 import { wantedItems } from "../core/item.js";
 import { inCredits, toNumber } from "../core/money.js";
 import type { NotificationEvent } from "../core/notification.js";
+import type { Notification } from "../documents/schedules.js";
 import type { RunSummary } from "../job/run/closing.js";
 import { groupedReasons } from "../text/reasons.js";
 import { shortText, terminalText } from "../text/terminal.js";
-
-/** The facts of a notification, flat, for every format; null if unknown. */
-export interface Notification {
-  event: NotificationEvent;
-  /** One line of text. */
-  summary: string;
-  /** Why the run ended before its items did, or could not start. */
-  why: string | null;
-  /** Why items failed or are held: the most frequent reasons with the first ids. */
-  failures: string | null;
-  /** Exit code; null if there was no run, or it goes on. */
-  exit: number | null;
-  /** The machine and the workspace's folder there. */
-  host: string;
-  workspace: string;
-  /** The run is a rehearsal in the sandbox. */
-  sandbox: boolean;
-  schedule: string | null;
-  /** When the scheduled run was due, ISO 8601. */
-  due: string | null;
-  run: number | null;
-  job: string | null;
-  items: number | null;
-  archived: number | null;
-  failed: number | null;
-  held: number | null;
-  creditsSpent: number | null;
-  /** Possibly charged: in flight or held. */
-  creditsPending: number | null;
-  creditsLeft: number | null;
-  folder: string | null;
-  /** What to do now. */
-  next: string | null;
-}
 
 /** Where a notification comes from. */
 export type Origin = Pick<Notification, "host" | "workspace" | "sandbox" | "schedule" | "due">;

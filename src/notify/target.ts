@@ -3,10 +3,10 @@ import { z } from "zod";
 import { hasKey } from "../api/key.js";
 import { EarlyExit } from "../core/exit.js";
 import { type NotificationEvent, notificationEvents } from "../core/notification.js";
+import type { Notification } from "../documents/schedules.js";
 import { boundedLiquid } from "../manifest/templates/template.js";
 import { ownVariables } from "../shell.js";
 import type { Environment } from "../text/environment.js";
-import type { Notification } from "./facts.js";
 
 /**
  * Notification targets, read from `--notify` before anything is spent: an address, or a JSON object with details. `$NAME`

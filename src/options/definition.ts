@@ -2,7 +2,8 @@ import type { Kept } from "./kept.js";
 
 /**
  * The one definition of a flag. Parsing, help, completion, the settings file, the environment and the tables of the docs
- * all read it. Its name on the command line is that of its attribute: `maxCredits` is `--max-credits`.
+ * all read it. Its name on the command line is that of its attribute: `maxCredits` is `--max-credits`, and `maxCredits` in the
+ * library, which sets what a run keeps by the same table.
  */
 export interface FlagDefinition<Value = unknown> {
   describe: string;

@@ -2,7 +2,8 @@ import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Clock } from "../clock.js";
-import { EarlyExit, type ExitName, exitNameOf } from "../core/exit.js";
+import { EarlyExit, exitNameOf } from "../core/exit.js";
+import type { Health } from "../documents/schedules.js";
 import type { Schedules } from "../store/schedules.js";
 import { iso } from "../text/times.js";
 import type { Daemon } from "./daemon.js";
@@ -21,34 +22,6 @@ export interface HealthOptions {
 const stalledMs = 120_000;
 /** Only names that always mean this machine: a page in a browser can point any other name here. */
 const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
-
-/** What `/healthz` answers. */
-export interface Health {
-  ok: boolean;
-  /** Why it does not work. */
-  trouble: string | null;
-  /** How many the workspace has. */
-  schedules: number;
-  /** Names of those that are paused. */
-  paused: readonly string[];
-  /** Names of those whose run is in progress. */
-  running: readonly string[];
-  /** What is due next (ISO 8601). */
-  next: { schedule: string; dueAt: string } | null;
-  /** The scheduled run that ended last: the daemon may be well, and the service away. */
-  last: LastRun | null;
-}
-
-interface LastRun {
-  schedule: string;
-  /** ISO 8601. */
-  dueAt: string;
-  endedAt: string;
-  /** Null if a signal ended its process. */
-  exit: number | null;
-  exitName: ExitName | null;
-  note: string | null;
-}
 
 export interface RunningHealth {
   /** `http://127.0.0.1:<port>` */
@@ -90,7 +63,9 @@ async function onLoopback(app: Hono, port: number, flag: string): Promise<Runnin
   };
 }
 
-async function lastRun(schedules: Pick<Schedules, "scheduledRunsIn">): Promise<LastRun | null> {
+async function lastRun(
+  schedules: Pick<Schedules, "scheduledRunsIn">,
+): Promise<NonNullable<Health["last"]> | null> {
   const ended = await schedules.scheduledRunsIn("ended");
   const last = ended.toSorted((a, b) => (a.endedAt ?? 0) - (b.endedAt ?? 0)).at(-1);
   if (last === undefined) return null;

@@ -26,5 +26,6 @@ export function spreadsheetText(text: string): string {
 
 /** Reverses `spreadsheetText`. */
 export function fromSpreadsheetText(text: string): string {
-  return (marked.test(text) ? text.slice(1) : text).replace(joined, "$1");
+  const plain = text.startsWith("'") && marked.test(text) ? text.slice(1) : text;
+  return plain.includes(joiner) ? plain.replace(joined, "$1") : plain;
 }

@@ -645,7 +645,7 @@ describe("trouble", () => {
     await page.route(/\/api\/runs(\?before=1)?$/, async (route) => {
       if (route.request().url().includes("before")) {
         asked++;
-        return route.fulfill({ json: { runs: [{ ...newest, id: 0 }], older: null } });
+        return route.fulfill({ json: { runs: [{ ...newest, run: 0 }], older: null } });
       }
       const { runs } = (await (await route.fetch()).json()) as { runs: [object] };
       [newest] = runs;

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { FilePage, RefusedAnswer, Standing, ZipReady } from "../../src/dashboard/shapes.js";
+import type { FilePage, RefusedAnswer, Standing, ZipReady } from "../../src/documents/page.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { main, newPlace, startProcess } from "../e2e/command.js";
 import { unzip } from "../e2e/unzip.js";

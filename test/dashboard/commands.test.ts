@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { wordsOf } from "../../src/dashboard/commands.js";
-import type { Act } from "../../src/dashboard/shapes.js";
+import type { Act } from "../../src/documents/page.js";
 import { lineOf } from "../../src/launch.js";
 
 const items = ["7:0123456789"];

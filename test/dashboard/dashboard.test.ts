@@ -21,7 +21,7 @@ import type {
   Standing,
   WaitingPage,
   ZipReady,
-} from "../../src/dashboard/shapes.js";
+} from "../../src/documents/page.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { s3Server } from "../bucket/s3-server.js";
 import { run, started } from "../e2e/command.js";
@@ -414,7 +414,7 @@ describe("watch", () => {
     expect(started, started.message).toMatchObject({ exit: 0 });
     const { runs, older } = await get<RunPage>("/api/runs");
     expect(runs).toMatchObject([
-      { id: 1, job: "autumn", counts: { archived: 2 }, charged: 4, pending: 0, alive: false },
+      { run: 1, job: "autumn", counts: { archived: 2 }, credits: { spent: 4, pending: 0 }, alive: false },
     ]);
     expect(older).toBeNull();
     expect(await get<RunDetail>("/api/runs/1")).toMatchObject({ canResume: false, trouble: [] });
@@ -551,7 +551,7 @@ describe("decide", () => {
     expect(await get<Standing>("/api/standing")).toMatchObject({
       waiting: { approval: 1, held: 0, failed: 0 },
     });
-    expect((await get<RunPage>("/api/runs")).runs).toMatchObject([{ exit: "held", awaiting: 1 }]);
+    expect((await get<RunPage>("/api/runs")).runs).toMatchObject([{ exitName: "held", awaiting: 1 }]);
     const { items } = await get<WaitingPage>("/api/waiting?what=approval");
     const [draft] = items;
     expect(draft).toMatchObject({ rowId: "cup-draft", approval: "waiting" });
@@ -644,11 +644,16 @@ describe("decide", () => {
     });
     place.write("two.csv", "id,model,prompt\ncup,plain-image,a cup\njar,plain-image,a jar\n");
     expect(await act({ do: "start", choices: { file: "two.csv" }, price: 4 })).toMatchObject({ exit: 10 });
-    const facts = { charged: 2, awaiting: 0 };
-    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({ ...facts, pending: 2, lost: 0 });
+    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({
+      awaiting: 0,
+      credits: { spent: 2, pending: 2, lost: 0 },
+    });
     const { items } = await get<WaitingPage>("/api/waiting?what=held");
     expect(await act({ do: "skip", items: [String(items[0]?.name)] })).toMatchObject({ exit: 0 });
-    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({ ...facts, pending: 0, lost: 2 });
+    expect(await get<RunDetail>("/api/runs/1")).toMatchObject({
+      awaiting: 0,
+      credits: { spent: 2, pending: 0, lost: 2 },
+    });
   });
 
   test("a task is adopted at the price of the items that its run submits with it, and refused at a lower one", async () => {
@@ -828,7 +833,7 @@ describe("look back", () => {
     }
     const { files } = await get<FilePage>("/api/files");
     const { src } = await post<ZipReady>("/api/zip", {
-      files: files.map(({ itemId, number }) => ({ item: itemId, number })),
+      files: files.map(({ itemId, output }) => ({ item: itemId, number: output })),
     });
     const packed = unzip(Buffer.from(await (await ask(src)).arrayBuffer()));
     expect([...packed.keys()]).toEqual(["cups/cup.png", "cups/cup (2).png", "cups/cup (3).png"]);

@@ -56,15 +56,15 @@ describe("how a run stands", () => {
     ["works", { alive: true }, "in progress"],
     ["was killed", { state: "running" }, "crashed"],
     ["was cancelled", { state: "cancelled" }, "cancelled"],
-    ["has held items", { exit: "held", counts: { held: 1, blocked: 2 } }, "stopped, some held"],
+    ["has held items", { exitName: "held", counts: { held: 1, blocked: 2 } }, "stopped, some held"],
     [
       "has only items whose approvals or inputs are missing",
-      { exit: "held", counts: { blocked: 2 } },
+      { exitName: "held", counts: { blocked: 2 } },
       "waits for you",
     ],
     [
       "has an item to approve",
-      { exit: "held", counts: { archived: 2, failed: 1 }, awaiting: 1 },
+      { exitName: "held", counts: { archived: 2, failed: 1 }, awaiting: 1 },
       "waits for your approval",
     ],
     [
@@ -72,23 +72,24 @@ describe("how a run stands", () => {
       { counts: { archived: 1, planned: 1 } },
       "ready to continue",
     ],
-    ["has all its items approved by now", { exit: "held", counts: { archived: 2 } }, "finished"],
+    ["has all its items approved by now", { exitName: "held", counts: { archived: 2 } }, "finished"],
     [
       "has its held item skipped by now, and one that failed",
-      { exit: "held", counts: { archived: 2, failed: 1, dropped: 1 } },
+      { exitName: "held", counts: { archived: 2, failed: 1, dropped: 1 } },
       "finished, some failed",
     ],
     [
       "has none of its items any more",
-      { exit: "held", endedAt: "2026-11-26T19:44:00.000Z", counts: { archived: 0 } },
+      { exitName: "held", endedAt: "2026-11-26T19:44:00.000Z", counts: { archived: 0 } },
       "finished",
     ],
-    ["ended for want of credits", { exit: "credits" }, "stopped: credits"],
+    ["ended for want of credits", { exitName: "credits" }, "stopped: credits"],
   ] as const)("a run that %s", (_, facts, words) => {
     const usual = {
       state: "interrupted",
       alive: false,
       exit: null,
+      exitName: null,
       endedAt: null,
       counts: {},
       awaiting: 0,

@@ -1,12 +1,14 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { z } from "zod";
 import { dashboardApp } from "../../src/dashboard/app.js";
 import { Commands } from "../../src/dashboard/commands.js";
 import { FleetWatch } from "../../src/dashboard/fleet-watch.js";
 import { PageFiles } from "../../src/dashboard/page-files.js";
-import type { Act, RefusedAnswer, StartedCommand } from "../../src/dashboard/shapes.js";
 import { WorkspaceWatch } from "../../src/dashboard/workspace-watch.js";
+import type { Act, RefusedAnswer, Standing, StartedCommand } from "../../src/documents/page.js";
+import { answers } from "../../src/documents/page.js";
 import { systemClock } from "../../src/system.js";
 import { findWorkspace } from "../../src/workspace/workspace.js";
 import { afterThisFile } from "../after-file.js";
@@ -90,13 +92,14 @@ export async function openDashboard({
       ...init,
       headers: { host: "127.0.0.1:4000", authorization: `Bearer ${token}`, ...init.headers },
     });
-  const json = async (path: string, init?: RequestInit) => {
+  const json = async <Answer>(path: string, init?: RequestInit): Promise<Answer> => {
     const answer = await ask(path, init);
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${answer.status} ${text}`);
-    return JSON.parse(text);
+    return schemaOf(init?.method ?? "GET", path).parse(JSON.parse(text)) as Answer;
   };
-  const post = (path: string, body: unknown) => json(path, { method: "POST", body: JSON.stringify(body) });
+  const post = <Answer>(path: string, body: unknown) =>
+    json<Answer>(path, { method: "POST", body: JSON.stringify(body) });
   return {
     place,
     service,
@@ -108,10 +111,18 @@ export async function openDashboard({
       return [answer.status, ((await answer.json()) as RefusedAnswer).error.message];
     },
     async act(act) {
-      const command = (await post("/api/act", act)) as StartedCommand;
+      const command = await post<StartedCommand>("/api/act", act);
       await Promise.allSettled(running);
-      const { commands: all } = await json("/api/standing");
-      return all.find(({ id }: StartedCommand) => id === command.id);
+      const { commands: all } = await json<Standing>("/api/standing");
+      return all.find(({ id }) => id === command.id) ?? command;
     },
   };
+}
+
+/** What the server says that it answers there. */
+function schemaOf(method: string, path: string): z.ZodType {
+  const address = (path.split("?")[0] ?? "").replace(/runs\/\d+/, "runs/N").replace(/items\/\d+/, "items/ID");
+  const schema = (answers as Readonly<Record<string, z.ZodType>>)[`${method} ${address}`];
+  if (schema === undefined) throw new Error(`${method} ${address} is not in the answers of the page`);
+  return schema;
 }

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import writeWorkbook from "write-excel-file/node";
-import type { CellChange, DroppedSheet } from "../../src/dashboard/shapes.js";
 import { Sheets } from "../../src/dashboard/sheets.js";
+import type { CellChange, DroppedSheet } from "../../src/documents/page.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { newPlace } from "../e2e/command.js";
 

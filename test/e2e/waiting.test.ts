@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Standing } from "../../src/dashboard/shapes.js";
+import type { Standing } from "../../src/documents/page.js";
 import { openDashboard } from "../dashboard/place.js";
 import { startHook } from "../notify/receivers.js";
 import { newPlace, run, started } from "./command.js";

@@ -12,7 +12,7 @@ import type {
   RunPage,
   Standing,
   WaitingPage,
-} from "../../src/dashboard/shapes.js";
+} from "../../src/documents/page.js";
 import { databaseAddress } from "../../src/store/postgres/address.js";
 import { lockPostgres } from "../../src/store/postgres/connect.js";
 import { openDashboard } from "../dashboard/place.js";
@@ -60,11 +60,11 @@ describe("the dashboard of a workspace in a database", () => {
     const { runs } = await get<RunPage>("/api/runs");
     expect(runs).toMatchObject([
       {
-        id: 1,
+        run: 1,
         job: "autumn",
         state: "finished",
         counts: { archived: 2, failed: 1 },
-        charged: 4,
+        credits: { spent: 4 },
         alive: false,
       },
     ]);
@@ -75,7 +75,7 @@ describe("the dashboard of a workspace in a database", () => {
     const page = await get<ItemPage>("/api/runs/1/items?state=archived");
     expect(page).toMatchObject({
       total: 2,
-      items: [{ rowId: "cup", picked: 0, files: 1 }, { rowId: "jar" }],
+      items: [{ rowId: "cup", picked: false, files: 1 }, { rowId: "jar" }],
     });
     const story = await get<ItemStory>(`/api/items/${page.items[0]?.id}`);
     expect(story.attempts).toMatchObject([{ number: 1, price: 2, charged: 2, outcome: "accepted" }]);

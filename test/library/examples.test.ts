@@ -38,7 +38,7 @@ test("client.ts finds the cheapest model, and one.ts makes one picture with it, 
   expect(existsSync(file)).toBe(true);
   expect(await make()).toBe(file);
   const reader = await openWorkspace(folder, { sandbox: true });
-  expect((await reader.runs()).map(({ charged }) => charged)).toEqual([0, price]);
+  expect((await reader.runs()).map(({ credits }) => credits.spent)).toEqual([0, price]);
   await reader.close();
 });
 

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { EarlyExit } from "../../src/core/exit.js";
 import { documents } from "../../src/documents/documents.js";
-import type { RunEvent } from "../../src/job/run/events.js";
+import type { RunEvent } from "../../src/documents/run.js";
 import type { ClientOptions } from "../../src/library/client.js";
-import { type PlanSettings, planManifest } from "../../src/library/plan.js";
-import { type RunDetails, type RunRequirements, runManifest } from "../../src/library/run.js";
+import { type PlanSettings, planManifest, type RunDetails } from "../../src/library/plan.js";
+import { type RunRequirements, runManifest } from "../../src/library/run.js";
 import { type SandboxSettings, startSandbox } from "../../src/library/sandbox.js";
 import type {
   ClientSettingName,
@@ -39,7 +39,7 @@ describe("a run by the library", () => {
 
     const workspace = await openReader(on, ".", { sandbox: true });
     expect(await workspace.runs()).toMatchObject([
-      { id: 1, job: "set", state: "finished", charged: 2, exit: "done" },
+      { run: 1, job: "set", state: "finished", credits: { spent: 2 }, exitName: "done" },
     ]);
     expect(await workspace.run(2)).toBeNull();
     expect(await workspace.items(1, { text: "jug" })).toMatchObject({
@@ -113,7 +113,7 @@ describe("a run by the library", () => {
       })(),
     );
     const workspace = await openReader(on, ".", { sandbox: true });
-    expect(await workspace.runs()).toMatchObject([{ state: "interrupted", exit: "interrupted" }]);
+    expect(await workspace.runs()).toMatchObject([{ state: "interrupted", exitName: "interrupted" }]);
     await workspace.close();
     const rest = await all(runManifest(on, "set.csv", settings));
     expect(rest.at(-1)).toMatchObject({

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { runOptionsOf } from "../../src/library/plan.js";
+import { checkManifestSettings } from "../../src/library/settings.js";
 import { type FlagDefinition, nameOf } from "../../src/options/definition.js";
 import { manifestFlags } from "../../src/options/manifest.js";
 import { changedOptions, resumeFlags, runFlags, runOptions } from "../../src/options/run.js";
@@ -36,6 +38,12 @@ const values: Readonly<Record<string, string | true>> = {
   orphanCredits: "8",
 };
 
+/** A program has its own clock, folders and buckets, and stops a run by its signal. */
+const notInLibrary = (
+  "maxCreditsPerDay until maxDuration overdueWait downloads poll archive archiveOnly canary sidecars settle settleSeconds " +
+  "maxUnsettled generationError orphans orphanCredits"
+).split(" ");
+
 /** What the job sets, which knows the manifest too. */
 const ofJob = ["publish", "publishFor"];
 
@@ -69,6 +77,27 @@ describe("what a run keeps of its flags", () => {
   )("--%s alone", (name) => {
     const given = { [name]: values[name] ?? "" };
     expect(changedFlags(runOptions(flags(given)))).toEqual(line(given));
+  });
+
+  test("is a setting of the library under the same name, unless it is named here", () => {
+    const inLibrary = Object.keys(values).filter((name) => !notInLibrary.includes(name));
+    const settings = {
+      maxCredits: 60,
+      maxCreditsPerModel: { "aurora-image-mini": 20 },
+      keepCredits: 5,
+      onInsufficient: "fit",
+      onDailyLimit: "wait",
+      maxFailures: 4,
+      retries: 3,
+      lanes: 2,
+      limits: { rpm: 7, rpd: 100, share: 50 },
+    };
+    checkManifestSettings("set.csv", settings);
+    const shown = line({ ...values, maxFailures: "4" });
+    const expected = shown.filter((flag) =>
+      inLibrary.some((name) => flag.split(" ")[0] === `--${nameOf(name)}`),
+    );
+    expect(changedFlags(runOptionsOf(settings as never, true)).toSorted()).toEqual(expected.toSorted());
   });
 
   test("is decided for every flag: it is kept, the job sets it, it belongs to one call, or it reads the manifest", () => {

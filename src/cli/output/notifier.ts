@@ -1,9 +1,10 @@
 import { hostname } from "node:os";
 import type { ExitName } from "../../core/exit.js";
 import type { Reason, ReasonKind } from "../../core/reason.js";
+import type { Notification } from "../../documents/schedules.js";
 import type { RunSummary } from "../../job/run/closing.js";
 import type { Machine } from "../../machine.js";
-import type { Notification, Origin } from "../../notify/facts.js";
+import type { Origin } from "../../notify/facts.js";
 import type { Target } from "../../notify/target.js";
 import type { CarryFlags } from "../../options/shared.js";
 import { reasonText } from "../../report/progress.js";

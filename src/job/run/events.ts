@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import type { Clock } from "../../clock.js";
 import { type ExitName, exitCode } from "../../core/exit.js";
-import type { FailureKind } from "../../core/failure.js";
 import type { ItemEvent } from "../../core/item.js";
 import { toNumber } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
-import type { Reason, ReasonKind } from "../../core/reason.js";
-import type { Stop, StopKind } from "../../core/stop.js";
+import type { Reason } from "../../core/reason.js";
+import type { Stop } from "../../core/stop.js";
+import type { RunEvent } from "../../documents/run.js";
 import type { Progress } from "../../run/loop.js";
 import type { ItemStep, Steps } from "../../store/workspace/steps.js";
 import { isoOrNull } from "../../text/times.js";
@@ -14,74 +14,13 @@ import { outputsPlace } from "../../workspace/outputs-place.js";
 import { type Opened, openSteps, type StatePlace } from "../../workspace/state.js";
 import type { RunSummary } from "./closing.js";
 
-/**
- * What happens in a run, for programs that follow it. Credits are plain numbers. Events of items are read from the
- * steps that the store has committed: a crash cannot undo them, and each step is reported once.
- */
-export type RunEvent = EventHead & RunEventFacts;
-
-interface EventHead {
-  /** When it happened: ISO 8601, UTC. */
-  time: string;
-  /** The run's number in its workspace; null before it has one. */
-  run: number | null;
-}
-
-type RunEventFacts =
-  /** The run and its items are recorded; nothing has been submitted yet. `folder` is where its files go. */
-  | { event: "run_started"; job: string; manifest: string; folder: string; sandbox: boolean }
-  /** The service accepted the paid request and charged `credits`; null if it did not say how much. */
-  | (ItemFacts & Charged & { event: "submitted" })
-  /** The task is done. Its outputs are not saved yet. */
-  | (ItemFacts & Charged & { event: "completed" })
-  /** All outputs are saved and durable; `files` are their absolute paths. */
-  | (ItemFacts & Charged & { event: "archived"; files: string[] })
-  /** The task failed, or the request was refused as wrong; it cost nothing. */
-  | (ItemFacts & Charged & { event: "failed"; kind: FailureKind | null; message: string | null })
-  /** A failed item is submitted again. */
-  | (ItemFacts & { event: "retried"; message: string | null })
-  /** It may have been charged without a result: a person has to decide, with `bulkgen resolve`. */
-  | (ItemFacts & Charged & { event: "held"; message: string | null })
-  /** Nothing is bought or sent for now, for this reason; until then (ISO 8601), or null if nobody knows until when. */
-  | { event: "waiting"; for: ReasonKind; message: string; until: string | null }
-  /** Nothing more is submitted, for this reason. */
-  | { event: "stopped"; kind: StopKind; message: string }
-  /** The reason is gone. */
-  | { event: "continued"; kind: StopKind }
-  | ({ event: "run_finished" } & RunEndFacts);
-
-interface ItemFacts {
-  rowId: string;
-  model: string;
-  /** 1 for the item's first paid request; null before there was one. */
-  attempt: number | null;
-  /** The task's id at the service. */
-  taskId: string | null;
-}
-
-interface Charged {
-  /** Charged for it; null if unknown. */
-  credits: number | null;
-}
-
-interface RunEndFacts {
-  job: string;
-  /** The exit code that the command ends with, and its name: `done` when every item is archived. */
-  exit: number;
-  exitName: ExitName;
-  /** The run's items by state. */
-  counts: RunSummary["counts"];
-  /** `pending` is in flight, at the service or held. `left` is the balance; null if it could not be read. */
-  credits: { spent: number; pending: number; left: number | null };
-  /** API requests of the run, over all its resumes. */
-  requests: number;
-  elapsedMs: number;
-  files: number;
-  bytes: number;
-  folder: string;
-  /** What to do now, as a command or a sentence; null if nothing is left to do. */
-  nextStep: string | null;
-}
+/** An event without what all have in common. */
+type RunEventFacts = RunEvent extends infer Event
+  ? Event extends RunEvent
+    ? Omit<Event, "time" | "run">
+    : never
+  : never;
+type RunEndFacts = Omit<Extract<RunEvent, { event: "run_finished" }>, "time" | "run" | "event">;
 
 /** Reports a run's events. */
 export interface Events {
@@ -103,7 +42,7 @@ export interface RunEnd {
   stops: readonly Stop[];
 }
 
-type PublicItemEvent = Extract<RunEventFacts, ItemFacts>["event"];
+type PublicItemEvent = Extract<RunEvent, { rowId: string }>["event"];
 
 /** Steps that become events, with the event's name. The others mean nothing outside bulkgen. */
 const publicEvents: Readonly<Partial<Record<ItemEvent, PublicItemEvent>>> = {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { wantedItems } from "../../core/item.js";
-import type { Standing } from "../../dashboard/shapes.js";
+import type { Standing } from "../../documents/page.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon, type IconName } from "../parts/icon.js";
 import { visible } from "../parts/visible.js";

@@ -10,6 +10,9 @@ import { type DraftProgress, draftTables, Tally, tableNames } from "./tables.js"
 /**
  * A plan that is being made, in a temporary database: SQLite keeps it in memory while it is small, and in an unnamed
  * file in the system's temporary folder when it is large.
+ *
+ * Arrays would be less code. With them, the items alone of 100,000 rows in chains of ten take 146 MB of heap more (the
+ * process then has up to 389 MB instead of 167), and those of a million rows 1.3 GB, where a plan is made in less than 300.
  */
 export function openDraft(): Draft {
   const db = openSqlite("");

@@ -14,6 +14,7 @@ import { archivedMethods } from "./outputs.js";
 import { type RestoredItem, restoreItem } from "./restore.js";
 import { runChanges, runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
+import { taskOutputChanges, taskOutputMethods } from "./task-outputs.js";
 import type { RootedDatabase } from "./transition.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
@@ -87,6 +88,7 @@ export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close
     ...runChanges(connection),
     ...itemChanges(connection),
     ...attemptChanges(connection),
+    ...taskOutputChanges(connection),
     ...approvalChanges(connection),
     ...orderChanges(connection),
   };
@@ -96,6 +98,7 @@ export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close
     ...approvalMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
+    ...taskOutputMethods(connection),
     ...archivedMethods(connection),
     ...orderMethods(connection),
     ...sheetMethods(connection),

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { parseJson } from "../../../src/api/values.js";
-import type { DroppedSheet } from "../../../src/dashboard/shapes.js";
+import type { DroppedSheet } from "../../../src/documents/page.js";
 import { type OpenDashboard, openDashboard } from "../../dashboard/place.js";
 import type { Outcome, Parser } from "../cases.js";
 

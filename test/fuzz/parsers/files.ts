@@ -210,7 +210,7 @@ async function readState(bytes: Buffer): Promise<Outcome> {
   try {
     const reader = await openReader(host, root, {});
     try {
-      for (const { id } of await reader.runs()) await reader.items(id, { text: "a" });
+      for (const { run } of await reader.runs()) await reader.items(run, { text: "a" });
       await reader.outputs();
       await reader.report(new Date(0));
       return (await reader.status()) === null ? "refused" : "taken";

@@ -1,4 +1,4 @@
-import type { StartChoices } from "../../../dashboard/shapes.js";
+import type { StartChoices } from "../../../documents/page.js";
 
 /** A schedule in plain words: its times, and what its runs make. */
 

@@ -1,5 +1,5 @@
 import { wantedItems } from "../../../core/item.js";
-import type { LiveRun, QuotaWindow } from "../../../dashboard/shapes.js";
+import type { LiveRun, QuotaWindow } from "../../../documents/page.js";
 import { duration } from "../../../text/amounts.js";
 import { visible } from "../../parts/visible.js";
 import { link } from "../route.js";

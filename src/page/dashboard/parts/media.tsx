@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { FileEntry } from "../../../dashboard/shapes.js";
+import type { ShownFile } from "../../../documents/page.js";
 import { Icon } from "../../parts/icon.js";
 import { mediaKind, posterAddress } from "../../parts/medium.js";
 
@@ -91,7 +91,7 @@ export function Medium({ src, mime, name }: Omit<Shown, "thumbnail">) {
 }
 
 interface StripProps {
-  files: readonly FileEntry[];
+  files: readonly ShownFile[];
   /** The place of the file that is shown large. */
   shown: number;
   onShow: (index: number) => void;
@@ -103,12 +103,12 @@ export function FileStrip({ files, shown, onShow, isSmall = false }: StripProps)
   if (files.length < 2) return null;
   return (
     <div class={isSmall ? "strip small" : "strip"}>
-      {files.map(({ number, src, thumbnail, mime }, index) => (
+      {files.map(({ output, src, thumbnail, mime }, index) => (
         <button
           type="button"
-          key={number}
+          key={output}
           aria-pressed={index === shown}
-          aria-label={`File ${number}`}
+          aria-label={`File ${output}`}
           onClick={() => onShow(index)}
         >
           <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />

@@ -1,4 +1,4 @@
-import type { FilePage } from "../../../dashboard/shapes.js";
+import type { FilePage } from "../../../documents/page.js";
 import { visible } from "../../parts/visible.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
@@ -13,8 +13,8 @@ export function NewestFiles({ run = null }: { run?: number | null }) {
   if (data === null || data.files.length === 0) return null;
   return (
     <section class="newest" aria-label="Newest files">
-      {data.files.map(({ itemId, number, src, thumbnail, mime, rowId }) => (
-        <a key={`${itemId} ${number}`} href={link("items", itemId)}>
+      {data.files.map(({ itemId, output, src, thumbnail, mime, rowId }) => (
+        <a key={`${itemId} ${output}`} href={link("items", itemId)}>
           <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
           <span class="unseen">{visible(rowId)}</span>
         </a>

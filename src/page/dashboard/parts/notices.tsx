@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { exitNameOf } from "../../../core/exit.js";
-import type { StartedCommand } from "../../../dashboard/shapes.js";
+import type { StartedCommand } from "../../../documents/page.js";
 import { Icon } from "../../parts/icon.js";
 import { visible } from "../../parts/visible.js";
 import { dismiss, type Notice, useDoing } from "../server/commands.js";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { OfferedPrice } from "../../../dashboard/shapes.js";
+import type { OfferedPrice } from "../../../documents/page.js";
 import { Dialog } from "../../parts/dialog.js";
 import { visible } from "../../parts/visible.js";
 import { type Proposal, perform, priceOf, withdraw } from "../server/commands.js";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { WaitingPage } from "../../../dashboard/shapes.js";
+import type { WaitingPage } from "../../../documents/page.js";
 import { localTime } from "../../../text/times.js";
 import { visible } from "../../parts/visible.js";
 import { propose } from "../server/commands.js";

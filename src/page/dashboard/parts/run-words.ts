@@ -2,7 +2,8 @@ import type { ExitName } from "../../../core/exit.js";
 import { wantedItems } from "../../../core/item.js";
 import { timeLeftMs } from "../../../core/pace/time-left.js";
 import { isOfQuota } from "../../../core/reason.js";
-import type { LiveRun, RunEntry } from "../../../dashboard/shapes.js";
+import type { LiveRun } from "../../../documents/page.js";
+import type { RunDocument } from "../../../documents/run.js";
 import { duration } from "../../../text/amounts.js";
 import { clockTime } from "./amounts.js";
 
@@ -18,39 +19,39 @@ const endings: Partial<Record<ExitName, string>> = {
 };
 
 /** How a run stands. One that says it is running while no process works on it has crashed. */
-export function runStateWords(entry: RunEntry): string {
-  const { state, alive, exit, counts, awaiting } = entry;
+export function runStateWords(entry: RunDocument): string {
+  const { state, alive, exitName, counts, awaiting } = entry;
   if (alive) return "in progress";
   if (state === "running") return "crashed";
   if (state === "cancelled" || state === "paused") return state;
   if (isReopened(entry)) return awaiting > 0 ? "waits for your approval" : "ready to continue";
   // It ended for an approval, or for a decision that may have been made since.
-  if (exit === "held" && (counts.held ?? 0) === 0) {
+  if (exitName === "held" && (counts.held ?? 0) === 0) {
     const { archived = 0, failed = 0 } = counts;
     if (awaiting > 0) return "waits for your approval";
     if (wantedItems(counts) > archived + failed) return "waits for you";
     return failed > 0 ? someFailed : "finished";
   }
-  return endings[exit as ExitName] ?? state;
+  return endings[exitName as ExitName] ?? state;
 }
 
 /** A decision has given a run that had ended something to do again. */
-function isReopened({ state, alive, exit }: RunEntry): boolean {
-  return !alive && state === "interrupted" && exit === null;
+function isReopened({ state, alive, exitName }: RunDocument): boolean {
+  return !alive && state === "interrupted" && exitName === null;
 }
 
 /** Whether a person has decided about everything that the run waited for, and items are left. */
-export function goesOn(entry: RunEntry): boolean {
-  const { state, alive, exit, counts, awaiting } = entry;
+export function goesOn(entry: RunDocument): boolean {
+  const { state, alive, exitName, counts, awaiting } = entry;
   const { archived = 0, failed = 0, held = 0 } = counts;
-  const isOpen = !alive && exit === "held" && state !== "cancelled" && state !== "paused";
+  const isOpen = !alive && exitName === "held" && state !== "cancelled" && state !== "paused";
   return (
     (isOpen || isReopened(entry)) && awaiting === 0 && held === 0 && wantedItems(counts) > archived + failed
   );
 }
 
 /** A run that ended and has no items left: a later run of its job has those of its rows; variants are of no run. */
-export function isFollowed({ endedAt, alive, counts }: RunEntry): boolean {
+export function isFollowed({ endedAt, alive, counts }: RunDocument): boolean {
   return endedAt !== null && !alive && Object.values(counts).every((items) => items === 0);
 }
 

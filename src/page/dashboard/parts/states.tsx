@@ -1,5 +1,5 @@
 import { type ItemState, wantedItems } from "../../../core/item.js";
-import type { StateCounts } from "../../../dashboard/shapes.js";
+import type { StateCounts } from "../../../documents/page.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
 import { number } from "./amounts.js";
 

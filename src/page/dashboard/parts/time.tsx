@@ -10,11 +10,17 @@ export function useTime(): number {
   return time;
 }
 
-/** A time as people say it, with the exact one as its title. */
-export function Time({ at, now: seen }: { at: number; now: number }) {
+/** The UTC ms of a time in ISO 8601. */
+export function msOf(iso: string): number {
+  return Date.parse(iso);
+}
+
+/** A time, as UTC ms or in ISO 8601, as people say it, with the exact one as its title. */
+export function Time({ at, now: seen }: { at: number | string; now: number }) {
+  const ms = typeof at === "string" ? msOf(at) : at;
   return (
-    <time dateTime={new Date(at).toISOString()} title={localTime(at)}>
-      {ago(at, seen)}
+    <time dateTime={new Date(ms).toISOString()} title={localTime(ms)}>
+      {ago(ms, seen)}
     </time>
   );
 }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { SheetCheck, StartChoices } from "../../../dashboard/shapes.js";
+import type { SheetCheck, StartChoices } from "../../../documents/page.js";
 import { after } from "../system.js";
 import { post } from "./client.js";
 import { inTurn } from "./in-turn.js";

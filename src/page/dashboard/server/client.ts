@@ -1,4 +1,4 @@
-import type { RefusedAnswer } from "../../../dashboard/shapes.js";
+import type { RefusedAnswer } from "../../../documents/page.js";
 import { after, otherTabs, remember, remembered, request } from "../system.js";
 
 /** Every request to the dashboard's server. The token goes in a header, which no other site can set. */

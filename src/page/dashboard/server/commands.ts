@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Act, Acted, OfferedPrice, StartedCommand } from "../../../dashboard/shapes.js";
+import type { Act, OfferedPrice, StartedCommand } from "../../../documents/page.js";
 import { post } from "./client.js";
 import { onConnection } from "./standing.js";
 
@@ -86,7 +86,7 @@ let last: Promise<unknown> = Promise.resolve();
 export function perform(act: Act): Promise<StartedCommand> {
   change({ waiting: doing.waiting + 1 });
   const done = last
-    .then(() => post<Acted>("/api/act", act))
+    .then(() => post<StartedCommand>("/api/act", act))
     .finally(() => change({ waiting: doing.waiting - 1 }));
   last = done.catch(() => undefined);
   return done.then((command) => {

@@ -1,4 +1,4 @@
-import type { DroppedSheet } from "../../../dashboard/shapes.js";
+import type { DroppedSheet } from "../../../documents/page.js";
 import { formatsByExtension } from "../../../manifest/formats/extensions.js";
 import { visible } from "../../parts/visible.js";
 import { go, link } from "../route.js";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Standing } from "../../../dashboard/shapes.js";
+import type { Standing } from "../../../documents/page.js";
 import { after, isHidden, onVisibility } from "../system.js";
 import { get, ServerRefusal, send } from "./client.js";
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ItemStory, StartedCommand, WaitingPage } from "../../../dashboard/shapes.js";
+import type { ItemStory, StartedCommand, WaitingPage } from "../../../documents/page.js";
 import { Icon } from "../../parts/icon.js";
 import { onKeys } from "../../parts/keys.js";
 import { visible } from "../../parts/visible.js";
@@ -132,7 +132,7 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
         </h2>
         <p class="quiet">
           <Words text={current.job} />
-          {current.runId !== null && ` run ${current.runId}`} · row {number(current.rowNumber)} ·{" "}
+          {current.run !== null && ` run ${current.run}`} · row {number(current.rowNumber)} ·{" "}
           <Words text={current.model} /> · {credits(current.price)}
         </p>
         {current.prompt !== null && <Clamped text={current.prompt} />}
@@ -153,10 +153,10 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
           nothing is made from it. Approving and rejecting cost nothing by themselves.
         </p>
         {open.length === 0 && <NextSteps />}
-        {current.runId !== null && open.length > 0 && (
+        {current.run !== null && open.length > 0 && (
           <p class="quiet small">
-            When you are done, <a href={link("runs", current.runId)}>resume run {current.runId}</a>: it makes
-            what waited. A run in progress goes on by itself.
+            When you are done, <a href={link("runs", current.run)}>resume run {current.run}</a>: it makes what
+            waited. A run in progress goes on by itself.
           </p>
         )}
       </aside>

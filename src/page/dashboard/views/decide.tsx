@@ -1,4 +1,4 @@
-import type { Standing, WaitingPage } from "../../../dashboard/shapes.js";
+import type { Standing, WaitingPage } from "../../../documents/page.js";
 import { counted, number } from "../parts/amounts.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { EvidenceList, Resolve } from "../parts/resolve.js";
@@ -134,8 +134,7 @@ function ItemHead({ item }: { item: WaitingPage["items"][number] }) {
       </h2>
       <p class="quiet">
         <Words text={item.job} />
-        {item.runId !== null && ` run ${item.runId}`} · row {number(item.rowNumber)} ·{" "}
-        <Words text={item.model} />
+        {item.run !== null && ` run ${item.run}`} · row {number(item.rowNumber)} · <Words text={item.model} />
       </p>
     </header>
   );
@@ -152,12 +151,12 @@ function FailedItems() {
     );
   const runs = new Map<number | null, WaitingPage["items"]>();
   for (const item of data.items) {
-    const ofRun = runs.get(item.runId);
-    if (ofRun === undefined) runs.set(item.runId, [item]);
+    const ofRun = runs.get(item.run);
+    if (ofRun === undefined) runs.set(item.run, [item]);
     else ofRun.push(item);
   }
   // The runs follow each other, so only the last of them may have more.
-  const cutRun = data.total > data.items.length ? data.items.at(-1)?.runId : undefined;
+  const cutRun = data.total > data.items.length ? data.items.at(-1)?.run : undefined;
   return (
     <>
       {[...runs].map(([run, items]) => (

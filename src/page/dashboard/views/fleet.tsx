@@ -1,4 +1,4 @@
-import type { FleetStanding } from "../../../dashboard/shapes.js";
+import type { FleetStanding } from "../../../documents/page.js";
 import { duration } from "../../../text/amounts.js";
 import { counted, number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";

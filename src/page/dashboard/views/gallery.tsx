@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { FileEntry, FilePage } from "../../../dashboard/shapes.js";
+import type { FilePage, ShownFile } from "../../../documents/page.js";
 import { fileSize } from "../../../text/amounts.js";
 import { Dialog } from "../../parts/dialog.js";
 import { Icon } from "../../parts/icon.js";
@@ -33,8 +33,8 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
   const files = found.files?.filter(marks[mark].shows) ?? null;
   const [open, setOpen] = useState<string | null>(null);
   const [isSelecting, setSelecting] = useState(false);
-  const [selected, setSelected] = useState<ReadonlyMap<string, FileEntry>>(new Map());
-  const toggle = (file: FileEntry) =>
+  const [selected, setSelected] = useState<ReadonlyMap<string, ShownFile>>(new Map());
+  const toggle = (file: ShownFile) =>
     setSelected((before) => {
       const next = new Map(before);
       if (!next.delete(nameOf(file))) next.set(nameOf(file), file);
@@ -86,7 +86,9 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
           </button>
           {isSelecting && selected.size > 0 ? (
             <ZipButton
-              body={{ files: [...selected.values()].map(({ itemId, number }) => ({ item: itemId, number })) }}
+              body={{
+                files: [...selected.values()].map(({ itemId, output }) => ({ item: itemId, number: output })),
+              }}
               words={`Download ${counted(selected.size, "file")}`}
             />
           ) : (
@@ -126,19 +128,19 @@ export function GalleryView({ query }: { query: URLSearchParams }) {
 type Mark = "all" | "picked" | "waiting" | "rejected" | "open";
 
 /** Which files are shown. */
-const marks: Readonly<Record<Mark, { words: string; shows(file: FileEntry): boolean }>> = {
+const marks: Readonly<Record<Mark, { words: string; shows(file: ShownFile): boolean }>> = {
   all: { words: "All files", shows: () => true },
-  picked: { words: "Picked", shows: ({ picked }) => picked > 0 },
+  picked: { words: "Picked", shows: ({ picked }) => picked },
   waiting: { words: "Waiting for approval", shows: ({ approval }) => approval === "waiting" },
   rejected: { words: "Rejected", shows: ({ approval }) => approval === "rejected" },
   open: {
     words: "Neither picked nor rejected",
-    shows: ({ picked, approval }) => picked === 0 && approval !== "rejected",
+    shows: ({ picked, approval }) => !picked && approval !== "rejected",
   },
 };
 
-function nameOf({ itemId, number }: FileEntry): string {
-  return `${itemId} ${number}`;
+function nameOf({ itemId, output }: ShownFile): string {
+  return `${itemId} ${output}`;
 }
 
 const pageFiles = 120;
@@ -152,7 +154,7 @@ const refreshedFiles = 500;
  */
 function useFiles(text: string, run: string | null) {
   const [state, setState] = useState<{
-    files: FileEntry[] | null;
+    files: ShownFile[] | null;
     older: number | null;
     error: Error | null;
   }>({
@@ -222,7 +224,7 @@ async function filesUntil(
   last: number,
   load: (before: number | null) => Promise<FilePage>,
 ): Promise<FilePage> {
-  const read: FileEntry[] = [];
+  const read: ShownFile[] = [];
   let older: number | null = null;
   do {
     const page: FilePage = await load(older);
@@ -234,12 +236,12 @@ async function filesUntil(
 }
 
 interface GridProps {
-  files: FileEntry[];
+  files: ShownFile[];
   isAll: boolean;
   more: () => void;
   /** Null while nothing is being selected. */
-  selected: ReadonlyMap<string, FileEntry> | null;
-  onPick: (file: FileEntry) => void;
+  selected: ReadonlyMap<string, ShownFile> | null;
+  onPick: (file: ShownFile) => void;
 }
 
 const gap = 14;
@@ -294,19 +296,19 @@ function Grid({ files, isAll, more, selected, onPick }: GridProps) {
 }
 
 interface TileProps {
-  file: FileEntry;
+  file: ShownFile;
   isSelected: boolean | null;
-  onPick: (file: FileEntry) => void;
+  onPick: (file: ShownFile) => void;
 }
 
 function Tile({ file, isSelected, onPick }: TileProps) {
   const { src, thumbnail, mime, rowId, job, prompt, picked, approval } = file;
   return (
-    <li class={picked > 0 ? "tile picked" : "tile"}>
+    <li class={picked ? "tile picked" : "tile"}>
       <button
         type="button"
         aria-pressed={isSelected ?? undefined}
-        aria-label={`${isSelected === null ? "Open" : "Select"} ${visible(rowId)}, file ${file.number}`}
+        aria-label={`${isSelected === null ? "Open" : "Select"} ${visible(rowId)}, file ${file.output}`}
         onClick={() => onPick(file)}
       >
         {mediaKind(mime) === "sound" ? (
@@ -318,9 +320,9 @@ function Tile({ file, isSelected, onPick }: TileProps) {
           <Thumbnail src={src} thumbnail={thumbnail} mime={mime} name="" />
         )}
         {isSelected !== null && <span class={isSelected ? "check on" : "check"} />}
-        {(picked > 0 || approval === "waiting" || approval === "rejected") && (
+        {(picked || approval === "waiting" || approval === "rejected") && (
           <span class="marks">
-            {picked > 0 && <span class="mark-word picked">picked</span>}
+            {picked && <span class="mark-word picked">picked</span>}
             {approval === "waiting" && <span class="mark-word">waits</span>}
             {approval === "rejected" && <span class="mark-word rejected">rejected</span>}
           </span>
@@ -337,7 +339,7 @@ function Tile({ file, isSelected, onPick }: TileProps) {
 }
 
 interface LargeProps {
-  files: FileEntry[];
+  files: ShownFile[];
   index: number;
   onTurn: (to: number) => void;
   onClose: () => void;
@@ -351,14 +353,14 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
     if (index + by >= 0 && index + by < files.length) onTurn(index + by);
   };
   const pick = () => {
-    if (file !== undefined) void performNow({ do: file.picked > 0 ? "unpick" : "pick", items: [file.name] });
+    if (file !== undefined) void performNow({ do: file.picked ? "unpick" : "pick", items: [file.name] });
   };
   useEffect(() => {
     if (proposal !== null) return;
     return onKeys({ ArrowLeft: () => turn(-1), ArrowRight: () => turn(1), p: pick }, { inDialogs: true });
   });
   if (file === undefined) return null;
-  const { rowId, prompt, job, runId, model, mime, bytes, savedAt, picked, src, itemId } = file;
+  const { rowId, prompt, job, run, model, mime, bytes, savedAt, picked, src, itemId } = file;
   return (
     <Dialog title={visible(rowId)} onClose={onClose} class="large">
       <div class="large-view">
@@ -391,8 +393,8 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
             <div>
               <dt>run</dt>
               <dd>
-                <a href={link("runs", runId)}>
-                  <Words text={job} /> run {runId}
+                <a href={link("runs", run)}>
+                  <Words text={job} /> run {run}
                 </a>
               </dd>
             </div>
@@ -422,8 +424,8 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
             </div>
           </dl>
           <div class="actions">
-            <button type="button" onClick={pick} aria-pressed={picked > 0}>
-              {picked > 0 ? "Picked" : "Pick"} <kbd>P</kbd>
+            <button type="button" onClick={pick} aria-pressed={picked}>
+              {picked ? "Picked" : "Pick"} <kbd>P</kbd>
             </button>
             {file.approval === "waiting" && (
               <button type="button" onClick={() => void performNow({ do: "reject", items: [file.name] })}>

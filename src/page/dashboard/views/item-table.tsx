@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ItemState } from "../../../core/item.js";
-import type { ItemEntry, ItemPage, StateCounts } from "../../../dashboard/shapes.js";
+import type { ItemPage, ShownItem, StateCounts } from "../../../documents/page.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
 import { Icon } from "../../parts/icon.js";
 import { useWindowing } from "../../parts/windowing.js";
@@ -32,7 +32,7 @@ export function ItemTable({ run, counts, state, onState }: ItemTableProps) {
   const [total, setTotal] = useState(0);
   const { list, first, last } = useWindowing<HTMLDivElement>(total, rowHeight);
   const key = `${run} ${state} ${text}`;
-  const rows = useRows<ItemEntry>(key, first, last, async (from, limit, signal) => {
+  const rows = useRows<ShownItem>(key, first, last, async (from, limit, signal) => {
     const path = withQuery(`/api/runs/${run}/items`, { state, text, from, limit });
     const { items, total } = await get<ItemPage>(path, signal);
     return { rows: items, total };
@@ -104,7 +104,7 @@ function Chip({ isOn, onClick, words, state, amount }: ChipProps) {
   );
 }
 
-function ItemRow({ index, total, item }: { index: number; total: number; item: ItemEntry | undefined }) {
+function ItemRow({ index, total, item }: { index: number; total: number; item: ShownItem | undefined }) {
   const style = { transform: `translateY(${index * rowHeight}px)`, height: `${rowHeight}px` };
   if (item === undefined) return <div class="item-row loading" style={style} />;
   const { id, rowId, rowNumber, prompt, model, state, note, price, src, thumbnail, mime, picked } = item;
@@ -121,7 +121,7 @@ function ItemRow({ index, total, item }: { index: number; total: number; item: I
           </b>
           <span class="quiet">
             row {number(rowNumber)}
-            {picked > 0 && " · picked"}
+            {picked && " · picked"}
           </span>
         </span>
         <span class="item-prompt">

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { FileEntry, ItemStory, Standing } from "../../../dashboard/shapes.js";
+import type { ItemStory, ShownFile, Standing } from "../../../documents/page.js";
 import { stateWords } from "../../../report/state-words.js";
 import { duration, fileSize } from "../../../text/amounts.js";
 import { visible } from "../../parts/visible.js";
@@ -24,11 +24,11 @@ export function ItemView({ id, standing }: { id: number; standing: Standing }) {
     <div class="view">
       <p class="trail">
         <a href="#/runs">Runs</a>
-        {item.runId !== null && (
+        {item.run !== null && (
           <>
             {" / "}
-            <a href={link("runs", item.runId)}>
-              <Words text={item.job} /> run {item.runId}
+            <a href={link("runs", item.run)}>
+              <Words text={item.job} /> run {item.run}
             </a>
           </>
         )}
@@ -42,7 +42,7 @@ export function ItemView({ id, standing }: { id: number; standing: Standing }) {
             <StateBadge state={item.state} /> · row {number(item.rowNumber)} · <Words text={item.model} /> ·{" "}
             {credits(item.price)}
             {item.variant > 1 && ` · variant ${item.variant}`}
-            {item.picked > 0 && " · picked"}
+            {item.picked && " · picked"}
             {item.approval !== null && ` · approval: ${item.approval}`}
           </p>
         </div>
@@ -84,8 +84,8 @@ export function ItemView({ id, standing }: { id: number; standing: Standing }) {
 }
 
 function ItemActions({ story: { item, name, files } }: { story: ItemStory }) {
-  const { state, rowId, approval, picked } = item;
-  if (state === "failed" && item.runId !== null)
+  const { state, rowId, approval, picked: isPicked } = item;
+  if (state === "failed" && item.run !== null)
     return (
       <div class="actions">
         <a class="button" href="#/decide/failed">
@@ -94,7 +94,6 @@ function ItemActions({ story: { item, name, files } }: { story: ItemStory }) {
       </div>
     );
   if (state !== "archived") return null;
-  const isPicked = picked > 0;
   return (
     <div class="actions">
       {approval === "waiting" && (
@@ -128,13 +127,13 @@ export function redoOf(rowId: string, name: string): Proposal {
   };
 }
 
-function Files({ files }: { files: FileEntry[] }) {
+function Files({ files }: { files: ShownFile[] }) {
   const [shown, setShown] = useState(0);
   const file = files[Math.min(shown, files.length - 1)];
   if (file === undefined) return null;
   return (
     <section class="panel stage" aria-label="Files">
-      <Medium src={file.src} mime={file.mime} name={`${file.rowId}, file ${file.number}`} />
+      <Medium src={file.src} mime={file.mime} name={`${file.rowId}, file ${file.output}`} />
       <FileStrip files={files} shown={shown} onShow={setShown} />
       <p class="file-facts quiet">
         <a href={file.src} download={file.file.split("/").at(-1)}>
@@ -287,7 +286,7 @@ function History({
                 <b>{stateWords[event.to]}</b>{" "}
                 <span class="quiet">
                   {eventWords[event.event] ?? event.event}
-                  {event.run !== null && event.run !== item.runId && `, in run ${event.run}`}
+                  {event.run !== null && event.run !== item.run && `, in run ${event.run}`}
                 </span>
               </p>
             </li>

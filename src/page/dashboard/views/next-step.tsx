@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import type { OfferedPrice, RunEntry, RunPage } from "../../../dashboard/shapes.js";
+import type { OfferedPrice, RunPage } from "../../../documents/page.js";
+import type { RunDocument } from "../../../documents/run.js";
 import { visible } from "../../parts/visible.js";
 import { counted, credits } from "../parts/amounts.js";
 import { goesOn } from "../parts/run-words.js";
@@ -12,15 +13,15 @@ export function NextSteps() {
   return (
     <>
       {(data?.runs ?? []).filter(goesOn).map((run) => (
-        <NextStep run={run} key={run.id} />
+        <NextStep run={run} key={run.run} />
       ))}
     </>
   );
 }
 
 /** Makes what waited for an approval, for its price. Shows nothing if nothing is left to make. */
-export function NextStep({ run }: { run: RunEntry }) {
-  const { id, job } = run;
+export function NextStep({ run }: { run: RunDocument }) {
+  const { run: id, job } = run;
   const [price, setPrice] = useState<OfferedPrice | null>(null);
   // Other items of the run have another price.
   const counts = JSON.stringify(run.counts);

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { wantedItems } from "../../../core/item.js";
-import type { LiveRun, ProgressOverTime, RunDetail, Standing, ZipReady } from "../../../dashboard/shapes.js";
+import type { LiveRun, ProgressOverTime, RunDetail, Standing, ZipReady } from "../../../documents/page.js";
 import { duration } from "../../../text/amounts.js";
 import { Icon } from "../../parts/icon.js";
 import { counted, credits, number } from "../parts/amounts.js";
@@ -10,7 +10,7 @@ import { QuotaGauge, ReasonNote } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { endWords, goesOn, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateBadge, StateCountList } from "../parts/states.js";
-import { Time, useTime } from "../parts/time.js";
+import { msOf, Time, useTime } from "../parts/time.js";
 import { Clamped, Words } from "../parts/words.js";
 import { go, link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
@@ -42,10 +42,10 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
           <p class="quiet">
             <span class={`run-state ${run.alive ? "alive" : run.state}`}>{runStateWords(run)}</span> · started{" "}
             <Time at={run.startedAt} now={now} />
-            {run.schedule !== null && (
+            {run.beganBy?.schedule !== undefined && (
               <>
                 {" "}
-                by schedule <Words text={run.schedule} />
+                by schedule <Words text={run.beganBy.schedule} />
               </>
             )}{" "}
             · <Words text={below(standing.workspace, run.manifest)} />
@@ -68,9 +68,9 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
           <p class="quiet">A later run of this job followed. The gallery has the files of both.</p>
         )}
       </section>
-      {run.ending !== null && run.ending.reasons.length > 0 && (
+      {run.stops.length > 0 && (
         <section class="panel warn" aria-label="Why it ended">
-          {run.ending.reasons.map((reason) => (
+          {run.stops.map((reason) => (
             <Clamped text={reason} key={reason} />
           ))}
         </section>
@@ -85,7 +85,7 @@ export function RunView({ id, standing, query }: { id: number; standing: Standin
 }
 
 function RunActions({ run }: { run: RunDetail }) {
-  const { id, job, alive, canResume, counts, state, awaiting } = run;
+  const { run: id, job, alive, canResume, counts, state, awaiting } = run;
   const waits = !alive && awaiting > 0;
   const failed = counts.failed ?? 0;
   const open = wantedItems(counts) - (counts.archived ?? 0);
@@ -219,23 +219,27 @@ function below(workspace: string, path: string): string {
 
 function Figures({ run, live, now, workspace }: FiguresProps) {
   const { forecast, requests, startedAt, endedAt, cap } = run;
-  const took = Math.max(1_000, Math.floor(((endedAt ?? now) - startedAt) / 1_000) * 1_000);
+  const { spent, pending, lost } = run.credits;
+  const took = Math.max(
+    1_000,
+    Math.floor(((endedAt === null ? now : msOf(endedAt)) - msOf(startedAt)) / 1_000) * 1_000,
+  );
   const isOver = endedAt !== null || !run.alive;
   return (
     <section class="figures" aria-label="Figures">
       <div class="panel">
         <h2>Credits</h2>
-        <p class="figure">{number(run.charged)}</p>
+        <p class="figure">{number(spent)}</p>
         <p class="quiet">
-          {run.pending > 0 ? `${number(run.pending)} more pending` : "nothing pending"}
-          {run.lost > 0 && ` · up to ${number(run.lost)} lost`}
+          {pending > 0 ? `${number(pending)} more pending` : "nothing pending"}
+          {lost > 0 && ` · up to ${number(lost)} lost`}
           {cap !== null && ` · cap ${number(cap)}`}
         </p>
         {cap !== null && (
           <meter
             min={0}
             max={Math.max(1, cap)}
-            value={run.charged + run.pending + run.lost}
+            value={spent + pending + lost}
             aria-label="Credits of the cap"
           />
         )}
@@ -292,7 +296,11 @@ function RunCharts({ progress, run, now }: { progress: ProgressOverTime; run: Ru
   const { stepMs, startedAt, archived, credits: spent, requests, forecast } = progress;
   const lastStep = Math.max(startedAt, ...[...archived, ...spent, ...requests].map(({ at }) => at));
   const isOpen = run.alive;
-  const until = isOpen ? Math.ceil(now / stepMs) * stepMs : (run.endedAt ?? lastStep + stepMs);
+  const until = isOpen
+    ? Math.ceil(now / stepMs) * stepMs
+    : run.endedAt === null
+      ? lastStep + stepMs
+      : msOf(run.endedAt);
   const sum = (amounts: readonly { amount: number }[]) =>
     amounts.reduce((all, { amount }) => all + amount, 0);
   if (archived.length + spent.length + requests.length === 0) return null;

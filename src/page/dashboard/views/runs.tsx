@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { wantedItems } from "../../../core/item.js";
-import type { AccountOverTime, LiveRun, RunEntry, RunPage, Standing } from "../../../dashboard/shapes.js";
+import type { AccountOverTime, LiveRun, RunPage, Standing } from "../../../documents/page.js";
+import type { RunDocument } from "../../../documents/run.js";
 import { duration } from "../../../text/amounts.js";
 import { counted, credits, number } from "../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
@@ -9,7 +10,7 @@ import { Gauge, QuotaGauge, ReasonNote } from "../parts/live.js";
 import { NewestFiles } from "../parts/newest.js";
 import { endWords, isFollowed, runStateWords } from "../parts/run-words.js";
 import { Progress, StateCountList } from "../parts/states.js";
-import { Time, useTime } from "../parts/time.js";
+import { msOf, Time, useTime } from "../parts/time.js";
 import { Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
@@ -61,7 +62,7 @@ export function RunsView({ standing }: { standing: Standing }) {
           {account.data !== null && <AccountCharts account={account.data} now={standing.now} />}
           <ul class="runs" aria-label="Runs, the newest first">
             {runs.map((run) => (
-              <RunRow key={run.id} run={run} now={now} />
+              <RunRow key={run.run} run={run} now={now} />
             ))}
           </ul>
           {olderError !== null && <Trouble error={olderError} />}
@@ -176,8 +177,9 @@ function AccountCharts({
   );
 }
 
-function RunRow({ run, now }: { run: RunEntry; now: number }) {
-  const { id, job, counts, charged, pending, lost, startedAt, endedAt, alive, schedule, edition } = run;
+function RunRow({ run, now }: { run: RunDocument; now: number }) {
+  const { run: id, job, counts, startedAt, endedAt, alive, beganBy, edition } = run;
+  const { spent, pending, lost } = run.credits;
   return (
     <li>
       <a class="run" href={link("runs", id)}>
@@ -193,10 +195,10 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
                 · edition <Words text={edition.replace(/^#/, "")} />
               </>
             )}
-            {schedule !== null && (
+            {beganBy?.schedule !== undefined && (
               <>
                 {" "}
-                · schedule <Words text={schedule} />
+                · schedule <Words text={beganBy.schedule} />
               </>
             )}
           </span>
@@ -212,7 +214,7 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
           )}
         </span>
         <span class="run-facts">
-          <span>{credits(charged)}</span>
+          <span>{credits(spent)}</span>
           {pending > 0 && <span class="quiet">{number(pending)} pending</span>}
           {lost > 0 && <span class="quiet">up to {number(lost)} lost</span>}
         </span>
@@ -220,7 +222,7 @@ function RunRow({ run, now }: { run: RunEntry; now: number }) {
           <span class={`run-state ${alive ? "alive" : run.state}`}>{runStateWords(run)}</span>
           <span class="quiet">
             <Time at={startedAt} now={now} />
-            {endedAt !== null && `, ${duration(Math.max(1_000, endedAt - startedAt))}`}
+            {endedAt !== null && `, ${duration(Math.max(1_000, msOf(endedAt) - msOf(startedAt)))}`}
           </span>
         </span>
       </a>

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import type { StartChoices } from "../../../dashboard/shapes.js";
+import type { StartChoices } from "../../../documents/page.js";
 import { Dialog } from "../../parts/dialog.js";
 import { visible } from "../../parts/visible.js";
 import { type CronPreset, cronOf, cronWords, presetWords, runWords, weekdays } from "../parts/cron.js";

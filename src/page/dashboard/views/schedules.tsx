@@ -1,4 +1,4 @@
-import type { ScheduleEntry } from "../../../dashboard/shapes.js";
+import type { ScheduleEntry } from "../../../documents/page.js";
 import { localTime } from "../../../text/times.js";
 import { visible } from "../../parts/visible.js";
 import { cronWords } from "../parts/cron.js";

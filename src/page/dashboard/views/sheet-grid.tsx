@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { DroppedSheet, SheetProblem, SheetRows } from "../../../dashboard/shapes.js";
+import type { DroppedSheet, SheetProblem, SheetRows } from "../../../documents/page.js";
 import { visible } from "../../parts/visible.js";
 import { useWindowing } from "../../parts/windowing.js";
 import { number } from "../parts/amounts.js";

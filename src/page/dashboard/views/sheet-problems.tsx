@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { asideWords, numbersOf, rowsText } from "../../../core/problem.js";
-import type { CellChange, SheetProblem } from "../../../dashboard/shapes.js";
+import type { CellChange, SheetProblem } from "../../../documents/page.js";
 import { visible } from "../../parts/visible.js";
 import { number } from "../parts/amounts.js";
 import { Words } from "../parts/words.js";

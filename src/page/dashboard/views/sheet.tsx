@@ -6,7 +6,7 @@ import type {
   SheetProblem,
   Standing,
   StartChoices,
-} from "../../../dashboard/shapes.js";
+} from "../../../documents/page.js";
 import { visible } from "../../parts/visible.js";
 import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";

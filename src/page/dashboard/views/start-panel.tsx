@@ -8,7 +8,7 @@ import type {
   SheetCheck,
   StartChoices,
   StateCounts,
-} from "../../../dashboard/shapes.js";
+} from "../../../documents/page.js";
 import { forecastText } from "../../../report/forecast.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
 import { visible } from "../../parts/visible.js";

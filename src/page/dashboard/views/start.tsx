@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import type { SheetEntry, Standing } from "../../../dashboard/shapes.js";
+import type { SheetEntry, Standing } from "../../../documents/page.js";
 import { Icon } from "../../parts/icon.js";
 import { Trouble } from "../parts/empty.js";
 import { Time, useTime } from "../parts/time.js";
