@@ -3,9 +3,9 @@
  *
  *   node scripts/page.mjs FOLDER
  *
- * FOLDER/page/dashboard is the page of the dashboard and its parts, which are named by their contents. Nothing is inline,
- * because the dashboard's Content-Security-Policy allows no inline script or style. FOLDER/page/gallery is one script and
- * one style, which each gallery holds inline.
+ * Each page is a folder of src/page, and is built into FOLDER/page. Of a page that a server serves these are index.html and
+ * its parts, which are named by their contents. Nothing is inline, because the Content-Security-Policy of such a page
+ * allows no inline script or style. The gallery is one script and one style, which each gallery holds inline.
  */
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -13,37 +13,39 @@ import { fileURLToPath } from "node:url";
 import { build } from "vite";
 import { notices } from "./notices.mjs";
 
-const folder = join(resolve(process.argv[2]), "page");
-const modules = [
-  ...(await page("dashboard")),
-  ...(await page("gallery", {
-    cssCodeSplit: false,
-    rolldownOptions: {
-      input: "main.tsx",
-      output: { format: "iife", entryFileNames: "gallery.js", assetFileNames: "gallery.css" },
-    },
-  })),
-];
-writeFileSync(join(folder, "NOTICES.txt"), notices(modules));
+const inline = {
+  cssCodeSplit: false,
+  rolldownOptions: {
+    input: "main.tsx",
+    output: { format: "iife", entryFileNames: "gallery.js", assetFileNames: "gallery.css" },
+  },
+};
 
-/** Builds src/page/NAME, and answers with the paths of the modules whose code is in it. */
-async function page(name, { rolldownOptions, ...options } = {}) {
+/** Each page with the address of its parts, and how it is built otherwise than the rest. */
+const pages = [
+  { name: "dashboard", base: "./", own: {} },
+  { name: "gallery", base: "./", own: inline },
+];
+
+for (const { name, base, own } of pages) {
+  const target = join(resolve(process.argv[2]), "page", name);
   const { output } = await build({
     configFile: false,
     logLevel: "warn",
     root: fileURLToPath(new URL(`../src/page/${name}/`, import.meta.url)),
-    base: "./",
+    base,
     build: {
-      outDir: join(folder, name),
+      outDir: target,
       emptyOutDir: true,
       target: "es2022",
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
+      ...own,
       // How long a part of the build took says something of the machine, and nothing of the page.
-      rolldownOptions: { checks: { pluginTimings: false }, ...rolldownOptions },
-      ...options,
+      rolldownOptions: { checks: { pluginTimings: false }, ...own.rolldownOptions },
     },
   });
-  return output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
+  const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
+  writeFileSync(join(target, "NOTICES.txt"), notices(modules));
 }
