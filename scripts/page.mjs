@@ -1,10 +1,11 @@
 /**
- * Builds the page of the dashboard:
+ * Builds the pages that a browser shows:
  *
  *   node scripts/page.mjs FOLDER
  *
- * Writes FOLDER/dashboard/index.html and its parts, which are named by their contents. Nothing is inline, because the
- * dashboard's Content-Security-Policy allows no inline script or style.
+ * Each page is a folder of src/page, and is built into FOLDER/page. Of a page that a server serves these are index.html and
+ * its parts, which are named by their contents. Nothing is inline, because the Content-Security-Policy of such a page
+ * allows no inline script or style. The gallery is one script and one style, which each gallery holds inline.
  */
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -12,22 +13,39 @@ import { fileURLToPath } from "node:url";
 import { build } from "vite";
 import { notices } from "./notices.mjs";
 
-const folder = join(resolve(process.argv[2]), "dashboard");
-const { output } = await build({
-  configFile: false,
-  logLevel: "warn",
-  root: fileURLToPath(new URL("../src/page/dashboard/", import.meta.url)),
-  base: "./",
-  build: {
-    outDir: folder,
-    emptyOutDir: true,
-    target: "es2022",
-    assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
-    reportCompressedSize: false,
-    // How long a part of the build took says something of the machine, and nothing of the page.
-    rolldownOptions: { checks: { pluginTimings: false } },
+const inline = {
+  cssCodeSplit: false,
+  rolldownOptions: {
+    input: "main.tsx",
+    output: { format: "iife", entryFileNames: "gallery.js", assetFileNames: "gallery.css" },
   },
-});
-const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
-writeFileSync(join(folder, "NOTICES.txt"), notices(modules));
+};
+
+/** Each page with the address of its parts, and how it is built otherwise than the rest. */
+const pages = [
+  { name: "dashboard", base: "./", own: {} },
+  { name: "gallery", base: "./", own: inline },
+];
+
+for (const { name, base, own } of pages) {
+  const target = join(resolve(process.argv[2]), "page", name);
+  const { output } = await build({
+    configFile: false,
+    logLevel: "warn",
+    root: fileURLToPath(new URL(`../src/page/${name}/`, import.meta.url)),
+    base,
+    build: {
+      outDir: target,
+      emptyOutDir: true,
+      target: "es2022",
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      ...own,
+      // How long a part of the build took says something of the machine, and nothing of the page.
+      rolldownOptions: { checks: { pluginTimings: false }, ...own.rolldownOptions },
+    },
+  });
+  const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
+  writeFileSync(join(target, "NOTICES.txt"), notices(modules));
+}
