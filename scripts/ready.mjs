@@ -119,7 +119,7 @@ function fingerprint() {
     inRoot("package.json"),
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
-    inRoot("src", "dashboard", "page", "tsconfig.json"),
+    inRoot("src", "page", "dashboard", "tsconfig.json"),
     bundler,
     pageBundler,
     manual,

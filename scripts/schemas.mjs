@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const folder = resolve(process.argv[2]);
-const from = (file) => import(pathToFileURL(join(folder, "schemas", file)).href);
+const from = (file) => import(pathToFileURL(join(folder, "documents", file)).href);
 const { documents, jsonSchemaOf } = await from("documents.js");
 const target = join(folder, "json-schemas");
 mkdirSync(target);
