@@ -58,7 +58,7 @@ function textOf(path, { start, end }) {
 async function shapeOf(path, name) {
   if (described[name] !== undefined) {
     const [document, left] = described[name];
-    const { documents } = await moduleOf("../dist/schemas/documents.js");
+    const { documents } = await moduleOf("../dist/documents/documents.js");
     return shapeText(
       z.toJSONSchema(documents[document].schema.omit(Object.fromEntries(left.map((key) => [key, true])))),
     );

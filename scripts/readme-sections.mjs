@@ -32,7 +32,7 @@ export async function sections() {
       "cli/command-list.js",
       "cli/help.js",
       "options/definition.js",
-      "schemas/documents.js",
+      "documents/documents.js",
     ].map((path) => import(new URL(`../dist/${path}`, import.meta.url))),
   );
   const library = await typesOfLibrary();
