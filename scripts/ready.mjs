@@ -119,6 +119,7 @@ function fingerprint() {
     inRoot("package.json"),
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
+    inRoot("src", "page", "tsconfig.json"),
     inRoot("src", "page", "dashboard", "tsconfig.json"),
     bundler,
     pageBundler,

@@ -76,6 +76,16 @@ describe("the bundled command", () => {
   });
 });
 
+describe("a built page", () => {
+  test("names what is in it, and what a package in it is itself made of", () => {
+    const notices = readFileSync("dist/page/reference/NOTICES.txt", "utf8");
+    const { version, license } = packageJson("node_modules/swagger-ui-dist");
+    expect(notices).toContain(`swagger-ui-dist ${version} (${license})`);
+    for (const file of ["LICENSE", "NOTICE", "swagger-ui-es-bundle.js.LICENSE.txt"])
+      expect(notices).toContain(readFileSync(join("node_modules/swagger-ui-dist", file), "utf8").trim());
+  });
+});
+
 describe("the bundled command without what it needs", () => {
   let folder: string;
 

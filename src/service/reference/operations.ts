@@ -1,8 +1,7 @@
-import { type Endpoint, endpoints } from "../../api/endpoints.js";
+import type { Endpoint } from "../../api/endpoints.js";
 import { errorTable } from "../../api/errors.js";
 import { categories } from "../../api/records.js";
-import { examples } from "./examples.js";
-import { componentSchemas, refTo, type SchemaName } from "./schemas.js";
+import type { SchemaName } from "./schemas.js";
 
 export interface Operation {
   endpoint: Endpoint;
@@ -24,7 +23,7 @@ interface Parameter {
   schema: { type: string; format?: string; enum?: readonly string[]; default?: boolean };
 }
 
-const tags = [
+export const tags = [
   { name: "Generation", description: "Make an image, a video or a sound, and get it." },
   { name: "Account", description: "Credits, subscription and use of the key." },
 ] as const;
@@ -111,75 +110,6 @@ export function refusalsOf(operation: Operation): { status: number; code: string
   return [...possible, ...malformed, ...operation.alsoRefuses].sort(
     (left, right) => left.status - right.status,
   );
-}
-
-/** The service as an OpenAPI 3.1 document. */
-export function openApi(): Record<string, unknown> {
-  return {
-    openapi: "3.1.0",
-    info: {
-      title: "Content generation service (bulkgen sandbox)",
-      version: "1",
-      description: "Tasks that make images, videos and sounds, on this machine, at no cost.",
-      license: { name: "MIT", identifier: "MIT" },
-    },
-    tags,
-    servers: [{ url: "/" }],
-    security: [{ bearer: [] }, { apiKey: [] }],
-    paths: Object.fromEntries(operations.map((operation) => [pathOf(operation), item(operation)])),
-    components: {
-      schemas: componentSchemas(),
-      securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "svc_ and 32 letters or digits" },
-        apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
-      },
-    },
-  };
-}
-
-function pathOf({ endpoint }: Operation): string {
-  return endpoints[endpoint].path.replace(/:(\w+)/g, "{$1}");
-}
-
-function item(operation: Operation): Record<string, unknown> {
-  const { endpoint, summary, description, tag, body, parameters, answers } = operation;
-  const shown = examples("http://127.0.0.1:4010");
-  const json = (name: SchemaName, example = shown[name]) => ({
-    "application/json": { schema: { $ref: refTo(name) }, example },
-  });
-  const refusals = refusalsOf(operation);
-  const errors = [...new Set(refusals.map(({ status }) => status))].map((status) => {
-    const rows = refusals.filter((row) => row.status === status);
-    const description = rows.map(({ code, condition }) => `${code}: ${condition}`).join("; ");
-    const error = { code: rows[0]?.code, message: sentence(rows[0]?.condition ?? "") };
-    return [String(status), { description, ...headersOf(status), content: json("Error", { error }) }];
-  });
-  return {
-    [endpoints[endpoint].method.toLowerCase()]: {
-      operationId: endpoint,
-      summary,
-      description,
-      tags: [tag],
-      ...(parameters.length > 0 ? { parameters } : {}),
-      ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
-      responses: { "200": { description: summary, content: json(answers) }, ...Object.fromEntries(errors) },
-    },
-  };
-}
-
-/** The headers that tell a client what to do about a status. */
-function headersOf(status: number) {
-  if (status === 429) {
-    return {
-      headers: {
-        "Retry-After": { description: "Seconds to wait", schema: { type: "integer", minimum: 1 } },
-      },
-    };
-  }
-  if (status !== 401) return {};
-  return {
-    headers: { "WWW-Authenticate": { description: "Bearer", schema: { type: "string", const: "Bearer" } } },
-  };
 }
 
 /** `No key was supplied.` of `no key was supplied` */
