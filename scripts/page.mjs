@@ -16,6 +16,7 @@ import { notices } from "./notices.mjs";
 const pages = [
   { name: "dashboard", folder: "dashboard", base: "./" },
   { name: "reference", folder: "page/reference", base: "/docs/" },
+  { name: "service", folder: "page/service", base: "/dashboard/" },
 ];
 
 for (const { name, folder, base } of pages) {

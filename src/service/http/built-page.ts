@@ -8,20 +8,24 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
+export interface PageFile {
+  type: string;
+  content: Uint8Array<ArrayBuffer>;
+}
+
 /** A page as it was built (scripts/page.mjs). Its files are read when the first of them is asked for: a rehearsal asks for none. */
 export class BuiltPage {
-  private files: Map<string, { type: string; content: Uint8Array<ArrayBuffer> }> | undefined;
+  private files: ReadonlyMap<string, PageFile> | undefined;
 
   constructor(private readonly folder: string) {}
 
-  /** The file at this path below the page's address, such as `index.html`; null if there is none. */
-  answer(path: string, headers: Readonly<Record<string, string>>): Response | null {
+  /** The file at this path below the page's address, such as `index.html`. */
+  file(path: string): PageFile | undefined {
     this.files ??= this.read();
-    const file = this.files.get(path);
-    return file ? new Response(file.content, { headers: { ...headers, "Content-Type": file.type } }) : null;
+    return this.files.get(path);
   }
 
-  private read() {
+  private read(): ReadonlyMap<string, PageFile> {
     const entries = readdirSync(this.folder, { recursive: true, withFileTypes: true });
     return new Map(
       entries.flatMap((entry) => {

@@ -22,10 +22,9 @@ export function referenceApp(reference: Reference): Hono {
   app.get("/openapi.json", loopbackOnly, (context) =>
     context.json(openApi(reference, new URL(context.req.url).origin)),
   );
-  app.get("/docs", loopbackOnly, (context) => page.answer("index.html", headers) ?? context.notFound());
-  app.get("/docs/*", loopbackOnly, async (context, next) => {
-    const found = page.answer(context.req.path.slice("/docs/".length), headers);
-    return found ?? next();
+  app.get("/docs/*", loopbackOnly, (context, next) => {
+    const file = page.file(context.req.path.slice("/docs/".length) || "index.html");
+    return file ? context.body(file.content, 200, { ...headers, "Content-Type": file.type }) : next();
   });
   return app;
 }
