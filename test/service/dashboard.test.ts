@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AccountAnswer, NewKey } from "../../src/api/service-page.js";
+import { createAccount, openDesk } from "../../src/service/admin/accounts.js";
 import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import { Caller } from "../sandbox/caller.js";
 
@@ -200,6 +201,27 @@ describe("a new key", () => {
 });
 
 describe("an account", () => {
+  it("of another user is told and changed when it is named, and the sandbox's own is not", async () => {
+    const desk = openDesk({
+      file,
+      clock: caller.clock,
+      random: { next: () => 0.5, uuid: () => crypto.randomUUID() },
+    });
+    const { id } = createAccount(desk, "second@example.org", {});
+    desk.close();
+    expect((await change("keys", { user: id, name: "theirs" })).status).toBe(200);
+    const other = await look(`?user=${id}`);
+    expect(other.account.email).toBe("second@example.org");
+    expect(other.accounts.map(({ email }) => email)).toEqual([
+      "sandbox@localhost.invalid",
+      "second@example.org",
+    ]);
+    expect(other.keys.map(({ name }) => name)).toContain("theirs");
+    expect(other.publicKey).toBeNull();
+    expect(other.firstCommand).toContain("YOUR_API_KEY");
+    expect(await keyNames()).not.toContain("theirs");
+  });
+
   it("is told with the key that everybody has", async () => {
     expect((await look()).publicKey).toBe(caller.sandbox.key);
   });
