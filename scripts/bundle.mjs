@@ -58,7 +58,6 @@ const bundles = [
 ];
 const modules = [];
 for (const each of bundles) modules.push(...(await bundle(each)));
-modules.push(...(await bundlePage(join(folder, "page", "gallery", "main.js"))));
 writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
 for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
 copyFileSync(beside("start.mjs"), join(folder, "bin", "bulkgen.js"));
@@ -117,11 +116,4 @@ function keepCode() {
   ])
     spawnSync(process.execPath, [...start, ...words], { cwd: place, env, stdio: "ignore" });
   rmSync(place, { recursive: true });
-}
-
-/** Bundles a page's script into one file without imports, which the page holds inline; answers as `bundle` does. */
-async function bundlePage(file) {
-  const made = await rolldown({ input: file, cwd: folder, platform: "browser", onLog: refuse });
-  const { output } = await made.write({ file, format: "iife", minify: true });
-  return output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
 }

@@ -1,10 +1,11 @@
 /**
- * Builds the pages that a server serves:
+ * Builds the pages that a browser shows:
  *
  *   node scripts/page.mjs FOLDER
  *
- * Writes index.html of each page and its parts, which are named by their contents. Nothing is inline, because the
- * Content-Security-Policy of each page allows no inline script or style.
+ * FOLDER/page/dashboard is the page of the dashboard and its parts, which are named by their contents; so are the pages of the
+ * service, reference and service. Nothing is inline, because their Content-Security-Policy allows no inline script or style.
+ * FOLDER/page/gallery is one script and one style, which each gallery holds inline.
  */
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -12,33 +13,41 @@ import { fileURLToPath } from "node:url";
 import { build } from "vite";
 import { notices } from "./notices.mjs";
 
-/** Each page by its folder in src/page, with its folder in the build and the address of its parts. */
-const pages = [
-  { name: "dashboard", folder: "dashboard", base: "./" },
-  { name: "reference", folder: "page/reference", base: "/docs/" },
-  { name: "service", folder: "page/service", base: "/dashboard/" },
+const folder = join(resolve(process.argv[2]), "page");
+const modules = [
+  ...(await page("dashboard")),
+  ...(await page("gallery", {
+    cssCodeSplit: false,
+    rolldownOptions: {
+      input: "main.tsx",
+      output: { format: "iife", entryFileNames: "gallery.js", assetFileNames: "gallery.css" },
+    },
+  })),
+  ...(await page("reference", { base: "/docs/" })),
+  ...(await page("service", { base: "/dashboard/" })),
 ];
+writeFileSync(join(folder, "NOTICES.txt"), notices(modules));
 
-for (const { name, folder, base } of pages) {
-  const target = join(resolve(process.argv[2]), folder);
+/** Builds src/page/NAME, and answers with the paths of the modules whose code is in it. */
+async function page(name, { base = "./", rolldownOptions, ...options } = {}) {
   const { output } = await build({
     configFile: false,
     logLevel: "warn",
     root: fileURLToPath(new URL(`../src/page/${name}/`, import.meta.url)),
     base,
     build: {
-      outDir: target,
+      outDir: join(folder, name),
       emptyOutDir: true,
       target: "es2022",
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      // The viewer of the reference is one file of 1.7 MB, which a browser reads from its own machine.
+      // The viewer of the reference is one file of 1.5 MB, which a browser reads from its own machine.
       chunkSizeWarningLimit: 2_000,
       // How long a part of the build took says something of the machine, and nothing of the page.
-      rolldownOptions: { checks: { pluginTimings: false } },
+      rolldownOptions: { checks: { pluginTimings: false }, ...rolldownOptions },
+      ...options,
     },
   });
-  const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
-  writeFileSync(join(target, "NOTICES.txt"), notices(modules));
+  return output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
 }

@@ -115,6 +115,7 @@ await page.waitForFunction(() => [...document.images].slice(0, 4).every((image) 
 for (const key of ["ArrowRight", "p", "ArrowRight", "x", "ArrowRight", "r", "ArrowLeft", "ArrowLeft"])
   await page.keyboard.press(key);
 await page.evaluate(() => window.scrollTo(0, 0));
+await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished)));
 await picture(page, "gallery");
 await browser.close();
 child.kill("SIGTERM");

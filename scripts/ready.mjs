@@ -120,7 +120,6 @@ function fingerprint() {
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
     inRoot("src", "page", "tsconfig.json"),
-    inRoot("src", "page", "dashboard", "tsconfig.json"),
     bundler,
     pageBundler,
     manual,

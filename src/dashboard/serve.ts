@@ -28,7 +28,7 @@ export async function serveDashboard(options: ServeOptions): Promise<RunningDash
   const version = ownVersion();
   const watch = new WorkspaceWatch({ workspace, schedulesFile, sandbox, version, commands, clock });
   const fleet = new FleetWatch(workspace, clock);
-  const page = new PageFiles(packageFile("dist/dashboard"));
+  const page = new PageFiles(packageFile("dist/page/dashboard"));
   const app = dashboardApp({ ...options, commands, watch, fleet, page });
   const server = serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });
   await new Promise<void>((resolve, reject) => {

@@ -24,7 +24,7 @@ const items = numberOf("--items", short ? 200 : 100_000);
 const runs = 100;
 const rounds = short ? 1 : 5;
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
-const assets = fileURLToPath(new URL("../../dist/dashboard/assets/", import.meta.url));
+const assets = fileURLToPath(new URL("../../dist/page/dashboard/assets/", import.meta.url));
 const browserFile = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 if (existsSync(browserFile)) await bench();

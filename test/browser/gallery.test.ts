@@ -299,6 +299,14 @@ steps:
   it("fits a phone", async () => {
     await open(path(), "", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    for (const [index, name] of ["Pick (P)", "Reject (X)", "Redo (R)"].entries())
+      await page
+        .locator(".card")
+        .nth(index + 3)
+        .getByRole("button", { name })
+        .tap();
+    expect(await page.locator(".review-button").innerText()).toBe("1 picked · 1 rejected · 1 to redo");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await page.locator(".preview").first().tap();
     expect(
       await page.evaluate(() => document.querySelector("dialog[open]")?.scrollWidth),

@@ -2,15 +2,17 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { cronOf, cronWords, runWords } from "../../src/page/dashboard/parts/cron.js";
 import { endWords, runStateWords } from "../../src/page/dashboard/parts/run-words.js";
-import { visible } from "../../src/page/dashboard/parts/visible.js";
 import { inTurn } from "../../src/page/dashboard/server/in-turn.js";
+import { visible } from "../../src/page/parts/visible.js";
 
 describe("text that somebody else wrote", () => {
   test.each([
     ["an escape sequence", "a\u001b[2Jb", "a\u241b[2Jb"],
     ["a bell", "a\u0007b", "a\u2407b"],
-    ["a right-to-left override", "a\u202egnp.exe", "agnp.exe"],
-    ["an isolate that is never closed", "a\u2067b", "ab"],
+    ["a right-to-left override", "a\u202egnp.exe", "a⟨U+202E⟩gnp.exe"],
+    ["an isolate that is never closed", "a\u2067b", "a⟨U+2067⟩b"],
+    ["a soft hyphen", "a\u00adb", "ab"],
+    ["the line ends of Windows", "a\r\nb", "a\nb"],
     ["half of a surrogate pair", "a\ud83db", "a\ufffdb"],
     ["marks without end on a letter", `Z${"\u0301".repeat(500)}`, `Z${"\u0301".repeat(8)}`],
     ["a tag", "<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { galleryPage } from "../../src/report/gallery/document.js";
@@ -63,6 +65,7 @@ describe("the gallery's page", () => {
       "img-src 'self' file:",
       "media-src 'self' file:",
       `script-src ${hashOf(script)}`,
+      "require-trusted-types-for 'script'",
       `style-src ${hashOf(style)}`,
       "base-uri 'none'",
       "form-action 'none'",
@@ -70,10 +73,17 @@ describe("the gallery's page", () => {
   });
 
   test("its script reads no text as HTML or as code, and asks nobody for anything", () => {
+    const forbidden =
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttpRequest|WebSocket|import\(/gi;
+    const sources = readdirSync("src/page", { recursive: true, encoding: "utf8" })
+      .filter((name) => /^(gallery|parts)\/.*\.tsx?$/.test(name))
+      .map((name) => readFileSync(join("src/page", name), "utf8"));
+    expect(sources.length).toBeGreaterThan(10);
+    expect(sources.flatMap((text) => text.match(forbidden) ?? [])).toEqual([]);
+    // Preact sets the HTML of an element that asks for it, which none does, and the policy would not let it.
+    const preact = readFileSync("node_modules/preact/dist/preact.mjs", "utf8");
     const { script } = parts(galleryPage(pageOf()));
-    expect(script).not.toMatch(
-      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttpRequest|WebSocket|import\(/,
-    );
+    expect(script.match(forbidden)?.sort()).toEqual(preact.match(forbidden)?.sort());
   });
 
   test("P24: no text from outside becomes a tag or an attribute", () => {

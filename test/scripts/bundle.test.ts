@@ -76,16 +76,6 @@ describe("the bundled command", () => {
   });
 });
 
-describe("a built page", () => {
-  test("names what is in it, and what a package in it is itself made of", () => {
-    const notices = readFileSync("dist/page/reference/NOTICES.txt", "utf8");
-    const { version, license } = packageJson("node_modules/swagger-ui-dist");
-    expect(notices).toContain(`swagger-ui-dist ${version} (${license})`);
-    for (const file of ["LICENSE", "NOTICE", "swagger-ui-es-bundle.js.LICENSE.txt"])
-      expect(notices).toContain(readFileSync(join("node_modules/swagger-ui-dist", file), "utf8").trim());
-  });
-});
-
 describe("the bundled command without what it needs", () => {
   let folder: string;
 
@@ -144,7 +134,6 @@ describe("the bundled command without what it needs", () => {
 
 describe("bundling", () => {
   let root: string;
-  const page = "page/gallery/main.js";
   const out = () => join(root, "node_modules", ".cache", "build");
 
   beforeEach(() => {
@@ -153,8 +142,6 @@ describe("bundling", () => {
     write("node_modules/.cache/build/cli/main.d.ts", "");
     for (const thread of ["archive/check/inspector-worker.js", "sandbox/studio/worker.js"])
       write(`node_modules/.cache/build/${thread}`, `import { greeting } from "kind"; console.log(greeting);`);
-    write(`node_modules/.cache/build/${page}`, `import { word } from "./word.js"; console.log(word);`);
-    write("node_modules/.cache/build/page/gallery/word.js", `export const word = "hello";`);
     write(
       "node_modules/kind/package.json",
       `{"name":"kind","version":"1.2.3","license":"MIT","main":"kind.js"}`,
@@ -187,7 +174,7 @@ describe("bundling", () => {
     expect(existsSync(join(out(), "cli/main.js"))).toBe(false);
   });
 
-  test("bundles each worker thread where it is, so that it needs no package, and the gallery's script into one file", async () => {
+  test("bundles each worker thread where it is, so that it needs no package", async () => {
     main(`console.log("main");`);
     expect(bundle()).toEqual({ status: 0, stderr: "" });
     rmSync(join(root, "node_modules/kind"), { recursive: true });
@@ -195,9 +182,6 @@ describe("bundling", () => {
       const { stdout } = spawnSync(process.execPath, [join(out(), thread)], { encoding: "utf8" });
       expect(stdout).toBe("good day\n");
     }
-    const script = readFileSync(join(out(), page), "utf8");
-    expect(script).toContain("hello");
-    expect(script).not.toMatch(/\bimport\b|\bexport\b/);
   });
 
   test("fails for a package without the text of its licence", () => {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
+import { visible } from "../../parts/visible.js";
 import { NoServer, ServerRefusal } from "../server/client.js";
-import { visible } from "./visible.js";
 
 /** What a view shows while there is nothing else: it waits, it failed, or there is nothing. */
 export function Waiting({ error }: { error: Error | null }) {

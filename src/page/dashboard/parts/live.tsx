@@ -1,10 +1,10 @@
 import { wantedItems } from "../../../core/item.js";
 import type { LiveRun, QuotaWindow } from "../../../dashboard/shapes.js";
 import { duration } from "../../../text/amounts.js";
+import { visible } from "../../parts/visible.js";
 import { link } from "../route.js";
 import { number } from "./amounts.js";
 import { Progress } from "./states.js";
-import { visible } from "./visible.js";
 import { Words } from "./words.js";
 
 /** The run in progress, small: beside every view. */

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { FileEntry } from "../../../dashboard/shapes.js";
-import { Icon } from "./dialog.js";
+import { Icon } from "../../parts/icon.js";
+import { mediaKind, posterAddress } from "../../parts/medium.js";
 
 /** An archived file, small or large. */
 
@@ -14,7 +15,7 @@ interface Shown {
 
 export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
   const [isBroken, setBroken] = useState(false);
-  const picture = thumbnail ?? (mime.startsWith("image/") ? src : null);
+  const picture = thumbnail ?? (mediaKind(mime) === "picture" ? src : null);
   if (picture !== null && !isBroken)
     return (
       <img
@@ -26,11 +27,11 @@ export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
         onError={() => setBroken(true)}
       />
     );
-  if (mime.startsWith("video/") && !isBroken)
+  if (mediaKind(mime) === "clip" && !isBroken)
     return (
       <span class="thumbnail">
         <video
-          src={`${src}#t=0.1`}
+          src={posterAddress(src)}
           preload="metadata"
           muted
           tabIndex={-1}
@@ -47,8 +48,8 @@ export function Thumbnail({ src, thumbnail, mime, name }: Shown) {
       class="thumbnail bare"
       {...(name === "" ? { "aria-hidden": true as const } : { role: "img" as const, "aria-label": name })}
     >
-      {mime.startsWith("audio/") ? <Icon name="sound" /> : <Icon name="file" />}
-      <span>{mime.startsWith("audio/") ? "audio" : mime.split("/")[1]}</span>
+      {mediaKind(mime) === "sound" ? <Icon name="sound" /> : <Icon name="file" />}
+      <span>{mediaKind(mime) === "sound" ? "audio" : mime.split("/")[1]}</span>
     </span>
   );
 }
@@ -58,8 +59,9 @@ export function Medium({ src, mime, name }: Omit<Shown, "thumbnail">) {
   if (broken === src)
     return <p class="missing">This file cannot be shown. It may have been moved or deleted.</p>;
   const lost = () => setBroken(src);
-  if (mime.startsWith("image/")) return <img class="medium" key={src} src={src} alt={name} onError={lost} />;
-  if (mime.startsWith("video/"))
+  if (mediaKind(mime) === "picture")
+    return <img class="medium" key={src} src={src} alt={name} onError={lost} />;
+  if (mediaKind(mime) === "clip")
     return (
       // biome-ignore lint/a11y/useMediaCaption: a generated clip has no captions
       <video
@@ -73,7 +75,7 @@ export function Medium({ src, mime, name }: Omit<Shown, "thumbnail">) {
         onError={lost}
       />
     );
-  if (mime.startsWith("audio/"))
+  if (mediaKind(mime) === "sound")
     return (
       <div class="medium sound">
         <Icon name="sound" />

@@ -1,9 +1,9 @@
 import type { FilePage } from "../../../dashboard/shapes.js";
+import { visible } from "../../parts/visible.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";
 import { withQuery } from "../server/client.js";
 import { Thumbnail } from "./media.js";
-import { visible } from "./visible.js";
 
 const filesMax = 16;
 

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { WaitingPage } from "../../../dashboard/shapes.js";
 import { localTime } from "../../../text/times.js";
+import { visible } from "../../parts/visible.js";
 import { propose } from "../server/commands.js";
-import { visible } from "./visible.js";
 import { Words } from "./words.js";
 
 /** What is known of a held item's request, and what a person can do about it. */

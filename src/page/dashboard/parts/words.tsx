@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { visible } from "./visible.js";
+import { visible } from "../../parts/visible.js";
 
 /** Text on one line, or with its own line breaks; the style of its place truncates it. */
 export function Words({ text, class: name = "" }: { text: string; class?: string }) {

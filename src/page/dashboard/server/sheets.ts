@@ -1,6 +1,6 @@
 import type { DroppedSheet } from "../../../dashboard/shapes.js";
 import { formatsByExtension } from "../../../manifest/formats/extensions.js";
-import { visible } from "../parts/visible.js";
+import { visible } from "../../parts/visible.js";
 import { go, link } from "../route.js";
 import { postFile, ServerRefusal, withQuery } from "./client.js";
 import { tellError } from "./commands.js";

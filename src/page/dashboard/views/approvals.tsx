@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ItemStory, StartedCommand, WaitingPage } from "../../../dashboard/shapes.js";
+import { Icon } from "../../parts/icon.js";
+import { onKeys } from "../../parts/keys.js";
+import { visible } from "../../parts/visible.js";
 import { credits, number } from "../parts/amounts.js";
-import { Icon } from "../parts/dialog.js";
 import { Empty, Waiting } from "../parts/empty.js";
-import { onKeys } from "../parts/keys.js";
 import { FileStrip, Medium, Thumbnail } from "../parts/media.js";
-import { visible } from "../parts/visible.js";
 import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";

@@ -1,14 +1,16 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { FileEntry, FilePage } from "../../../dashboard/shapes.js";
 import { fileSize } from "../../../text/amounts.js";
+import { Dialog } from "../../parts/dialog.js";
+import { Icon } from "../../parts/icon.js";
+import { onKeys } from "../../parts/keys.js";
+import { mediaKind } from "../../parts/medium.js";
+import { visible } from "../../parts/visible.js";
+import { useWindowing } from "../../parts/windowing.js";
 import { counted } from "../parts/amounts.js";
-import { Dialog, Icon } from "../parts/dialog.js";
 import { Empty, Waiting } from "../parts/empty.js";
-import { onKeys } from "../parts/keys.js";
 import { Medium, Thumbnail } from "../parts/media.js";
 import { Time, useTime } from "../parts/time.js";
-import { visible } from "../parts/visible.js";
-import { useWindowing } from "../parts/windowing.js";
 import { Clamped, Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useChanges } from "../server/answer.js";
@@ -307,7 +309,7 @@ function Tile({ file, isSelected, onPick }: TileProps) {
         aria-label={`${isSelected === null ? "Open" : "Select"} ${visible(rowId)}, file ${file.number}`}
         onClick={() => onPick(file)}
       >
-        {mime.startsWith("audio/") ? (
+        {mediaKind(mime) === "sound" ? (
           <span class="thumbnail spoken">
             <Icon name="sound" />
             <Words text={prompt ?? ""} />
@@ -353,7 +355,7 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
   };
   useEffect(() => {
     if (proposal !== null) return;
-    return onKeys({ ArrowLeft: () => turn(-1), ArrowRight: () => turn(1), p: pick }, true);
+    return onKeys({ ArrowLeft: () => turn(-1), ArrowRight: () => turn(1), p: pick }, { inDialogs: true });
   });
   if (file === undefined) return null;
   const { rowId, prompt, job, runId, model, mime, bytes, savedAt, picked, src, itemId } = file;

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OfferedPrice, RunEntry, RunPage } from "../../../dashboard/shapes.js";
+import { visible } from "../../parts/visible.js";
 import { counted, credits } from "../parts/amounts.js";
 import { goesOn } from "../parts/run-words.js";
-import { visible } from "../parts/visible.js";
 import { useAnswer } from "../server/answer.js";
 import { priceOf, propose, tellError } from "../server/commands.js";
 

@@ -1,8 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
 import type { StartChoices } from "../../../dashboard/shapes.js";
+import { Dialog } from "../../parts/dialog.js";
+import { visible } from "../../parts/visible.js";
 import { type CronPreset, cronOf, cronWords, presetWords, runWords, weekdays } from "../parts/cron.js";
-import { Dialog } from "../parts/dialog.js";
-import { visible } from "../parts/visible.js";
 import { go } from "../route.js";
 import { perform } from "../server/commands.js";
 

@@ -1,9 +1,9 @@
 import type { ScheduleEntry } from "../../../dashboard/shapes.js";
 import { localTime } from "../../../text/times.js";
+import { visible } from "../../parts/visible.js";
 import { cronWords } from "../parts/cron.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { Time, useTime } from "../parts/time.js";
-import { visible } from "../parts/visible.js";
 import { Words } from "../parts/words.js";
 import { link } from "../route.js";
 import { useAnswer } from "../server/answer.js";

@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DroppedSheet, SheetProblem, SheetRows } from "../../../dashboard/shapes.js";
+import { visible } from "../../parts/visible.js";
+import { useWindowing } from "../../parts/windowing.js";
 import { number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
-import { visible } from "../parts/visible.js";
-import { useWindowing } from "../parts/windowing.js";
 import { useRows } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";
 

@@ -7,9 +7,9 @@ import type {
   Standing,
   StartChoices,
 } from "../../../dashboard/shapes.js";
+import { visible } from "../../parts/visible.js";
 import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
-import { visible } from "../parts/visible.js";
 import { Words } from "../parts/words.js";
 import { link, readdress } from "../route.js";
 import { useAnswer } from "../server/answer.js";

@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { SheetEntry, Standing } from "../../../dashboard/shapes.js";
-import { Icon } from "../parts/dialog.js";
+import { Icon } from "../../parts/icon.js";
 import { Trouble } from "../parts/empty.js";
 import { Time, useTime } from "../parts/time.js";
 import { Words } from "../parts/words.js";
