@@ -25,6 +25,8 @@ const inline = {
 const pages = [
   { name: "dashboard", base: "./", own: {} },
   { name: "gallery", base: "./", own: inline },
+  { name: "reference", base: "/docs/", own: {} },
+  { name: "service", base: "/dashboard/", own: {} },
 ];
 
 for (const { name, base, own } of pages) {
@@ -42,6 +44,8 @@ for (const { name, base, own } of pages) {
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       ...own,
+      // The viewer of the reference is one file of 1.5 MB, which a browser reads from its own machine.
+      chunkSizeWarningLimit: 2_000,
       // How long a part of the build took says something of the machine, and nothing of the page.
       rolldownOptions: { checks: { pluginTimings: false }, ...own.rolldownOptions },
     },

@@ -23,3 +23,4 @@ export function limitsOf(plan: string): PlanLimits & { known: boolean } {
 
 /** States of a subscription. Apart from the schemas, because commands that start fast name them too. */
 export const subscriptionStatuses = ["active", "canceled", "past_due"] as const;
+export type SubscriptionStatus = (typeof subscriptionStatuses)[number];

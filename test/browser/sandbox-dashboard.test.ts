@@ -1,8 +1,13 @@
-import { mkdirSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import axe from "axe-core";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { madeHere } from "../../src/sandbox/studio/studio.js";
+import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import { Caller } from "../sandbox/caller.js";
 import { startChromium } from "./chromium.js";
 
@@ -39,6 +44,7 @@ async function open(options: BrowserContextOptions): Promise<void> {
 async function createKey(name: string): Promise<string> {
   await page.getByLabel("Name of the new key").fill(name);
   await page.getByRole("button", { name: "Create new key" }).click();
+  await page.getByText(`Your new key “${name}”.`).waitFor();
   return page.locator("[data-key]").innerText();
 }
 
@@ -49,6 +55,7 @@ function row(name: string) {
 async function revoke(name: string): Promise<void> {
   await row(name).getByText("Revoke", { exact: true }).click();
   await row(name).getByRole("button", { name: "Revoke this key" }).click();
+  await row(name).getByText("revoked").waitFor();
 }
 
 async function ask(key: string): Promise<[status: number, code: string | undefined]> {
@@ -66,12 +73,15 @@ describe("the keys panel", () => {
     await page.reload();
     expect(await page.content()).not.toContain(value);
     expect(await row("nightly").locator("[data-label=Requests]").innerText()).toBe("1");
+
+    const second = await createKey("weekly");
+    await page.getByRole("link", { name: "API reference" }).first().click();
+    await page.waitForURL("**/docs");
     await page.goBack();
-    expect(await page.content()).not.toContain(value);
-    await page.goto(`${caller.sandbox.url}/dashboard`);
+    await row("weekly").waitFor();
+    expect(await page.content()).not.toContain(second);
 
     await revoke("nightly");
-    expect(await row("nightly").innerText()).toContain("revoked");
     expect(await row("nightly").getByText("Revoke", { exact: true }).count()).toBe(0);
     expect(await ask(value)).toEqual([401, "INVALID_API_KEY"]);
     expect(complaints).toEqual([]);
@@ -105,13 +115,15 @@ describe("a page of another site", () => {
     await elsewhere.route("http://elsewhere.example/", (route) =>
       route.fulfill({
         contentType: "text/html",
-        body: `<form method="post" action="${caller.sandbox.url}/dashboard/keys"><input name="name" value="theirs"><button>Win</button></form>`,
+        body: `<form method="post" action="${caller.sandbox.url}/dashboard/api/keys"><input name="name" value="theirs"><button>Win</button></form>`,
       }),
     );
     await elsewhere.goto("http://elsewhere.example/");
+    const answered = elsewhere.waitForResponse("**/dashboard/api/keys");
     await elsewhere.getByRole("button").click();
-    await elsewhere.getByRole("heading", { name: "Refused" }).waitFor();
+    expect((await answered).status()).toBe(403);
     await page.reload();
+    await row("sandbox public").waitFor();
     expect(await row("theirs").count()).toBe(0);
   });
 });
@@ -132,7 +144,70 @@ async function fillUp(): Promise<void> {
   caller.clock.advance(200_000);
 }
 
+describe("a newcomer", () => {
+  it("finds the address, the key, the reference, and a first command that works", async () => {
+    const panel = page.getByRole("region", { name: "Connect" });
+    await panel.getByText(caller.sandbox.url, { exact: true }).waitFor();
+    await panel.getByText(caller.sandbox.key, { exact: true }).waitFor();
+    expect(await panel.getByRole("link", { name: "API reference" }).getAttribute("href")).toBe("/docs");
+    const command = await page.locator(".command").innerText();
+    const { stdout } = await promisify(execFile)("sh", ["-c", command]);
+    expect(JSON.parse(stdout).status).toBe("processing");
+  });
+
+  it("without the link is told to open it", async () => {
+    await context.clearCookies();
+    await page.goto(`${caller.sandbox.url}/dashboard`);
+    await page.getByRole("heading", { name: "Open the link" }).waitFor();
+    expect(await page.getByText("API keys").count()).toBe(0);
+  });
+});
+
+describe("the subscription", () => {
+  it("can be activated", async () => {
+    await context.close();
+    await caller.sandbox.close();
+    const folder = mkdtempSync(join(tmpdir(), "bulkgen-dashboard-"));
+    const file = join(folder, "sandbox.db");
+    caller = await Caller.start({ file });
+    const { db } = new SqliteState(file);
+    db.exec("update accounts set subscription_status = 'past_due'");
+    db.close();
+    await open({});
+    const card = page.getByRole("region", { name: "Subscription" });
+    await card.getByText("past due").waitFor();
+    await card.getByRole("button", { name: "Activate subscription" }).click();
+    await card.getByText("active", { exact: true }).waitFor();
+    expect(await card.getByRole("button").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("what people wrote", () => {
+  it("is shown as they wrote it, and never as markup", async () => {
+    const hostile = `"><img src=x onerror=alert(1)>&amp;`;
+    await caller.generate({ model: "aurora-image", prompt: hostile });
+    await page.reload();
+    await page.getByText(hostile, { exact: true }).waitFor();
+    await createKey("<b>bold</b>");
+    await row("<b>bold</b>").waitFor();
+    expect(await page.locator('img[src="x"], b').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+});
+
 describe("recent tasks", () => {
+  it("are seen to finish without loading the page again, while a new key stays on show", async () => {
+    await caller.generate({ model: "aurora-image", prompt: "A heron" });
+    await page.reload();
+    await page.getByText("processing").waitFor();
+    const value = await createKey("nightly");
+    caller.clock.advance(1_000);
+    await page.locator(".preview img").waitFor();
+    expect(await page.locator("[data-key]").innerText()).toBe(value);
+  });
+
   it("show pictures, and play films and sounds, with nothing held back by the page's own policy", async () => {
     // All have ended: a page with open tasks loads itself again while one plays.
     await fillUp();
@@ -169,7 +244,7 @@ describe("the page", () => {
   it("fits its window, wide or narrow, light or dark, with long names and a key on show", async () => {
     await fillUp();
     await caller.generate({ model: "aurora-image-mini", prompt: "Still to come" });
-    await createKey("a-rather-long-name-for-a-key-of-the-nightly-job-on-the-build-host");
+    await createKey("a-rather-long-name-for-a-key-of-the-nightly-job-on-a-build-host");
     await createKey("old");
     await revoke("old");
     for (const [name, options] of Object.entries(windows)) {
@@ -179,6 +254,7 @@ describe("the page", () => {
       await page.waitForLoadState("networkidle");
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       expect(overflow, name).toBeLessThanOrEqual(0);
+      expect(await violations(), name).toEqual([]);
       const folder = process.env["BULKGEN_SCREENSHOTS"];
       if (folder) {
         mkdirSync(folder, { recursive: true });
@@ -188,3 +264,11 @@ describe("the page", () => {
     }
   });
 });
+
+async function violations(): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const found = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as {
+    violations: { id: string; nodes: { html: string }[] }[];
+  };
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`);
+}

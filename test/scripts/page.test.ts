@@ -24,7 +24,13 @@ describe("the built pages", () => {
     }
   });
 
-  test("both are drawn with the same colours, by day and by night", () => {
+  test("a package that is itself made of others is named with their notices", () => {
+    const notices = textOf("reference/NOTICES.txt");
+    for (const file of ["LICENSE", "NOTICE", "swagger-ui-es-bundle.js.LICENSE.txt"])
+      expect(notices).toContain(readFileSync(`node_modules/swagger-ui-dist/${file}`, "utf8").trim());
+  });
+
+  test("gallery and dashboard are drawn with the same colours, by day and by night", () => {
     const colours = (style: string) => style.match(/--(ground|ink|accent):[^;}]+/g);
     const assets = readdirSync(join(folder, "dashboard/assets"));
     const dashboard = assets

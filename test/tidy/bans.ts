@@ -17,8 +17,8 @@ import {
  */
 const exempt = "src/system.ts";
 
-/** The page of the dashboard runs in a browser, where it has a clock, timers and fetch of its own. */
-const exemptInBrowser = "src/page/dashboard/system.ts";
+/** A page runs in a browser, where it has a clock, timers and fetch of its own. */
+const exemptInBrowser = ["src/page/dashboard/system.ts", "src/page/service/system.ts"];
 
 /** Worker threads have a process of their own to talk to. */
 const threads = ["src/archive/check/inspector-worker.ts", "src/sandbox/studio/worker.ts"];
@@ -81,7 +81,7 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
   const sources = files.filter((file) => file.path.startsWith("src/"));
   return [
     ...sources
-      .filter(({ path }) => path !== exempt && path !== exemptInBrowser && !threads.includes(path))
+      .filter(({ path }) => path !== exempt && !exemptInBrowser.includes(path) && !threads.includes(path))
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
     ...sources.filter(({ path }) => !isAside(path)).flatMap(otherConnections),

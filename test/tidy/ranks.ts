@@ -53,7 +53,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   job: ["paid", "orders", "run"],
   upkeep: ["rebuild", "doctor", "archive"],
   report: [".", "gallery"],
-  page: ["parts", "gallery", "dashboard"],
+  page: ["parts", "gallery", "dashboard", "reference", "service"],
   cli: ["settings", "output", "commands", "."],
   service: ["models", "inputs", "state", "answers", "limiter", "world", "http", "admin", "reference", "page"],
   sandbox: ["catalogue", "faults", "studio", "."],

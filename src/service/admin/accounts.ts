@@ -1,17 +1,10 @@
 import { sandboxKey } from "../../api/key.js";
-import type { PlanName } from "../../api/plans.js";
+import type { PlanName, SubscriptionStatus } from "../../api/plans.js";
 import type { Clock, Random } from "../../clock.js";
 import { creditsPerMonth, ensureDefaultAccount } from "../state/default-account.js";
 import { accountColumns, accountOf, type ServiceAccountRow } from "../state/rows.js";
 import { SqliteState } from "../state/sqlite-state.js";
-import {
-  type AccountRecord,
-  asOf,
-  keyHash,
-  periodMs,
-  type SubscriptionStatus,
-  toMicro,
-} from "../state/state.js";
+import { type AccountRecord, asOf, keyHash, periodMs, toMicro } from "../state/state.js";
 
 /** What administering accounts needs: the state that a sandbox serves, in this process or another. */
 export interface Desk {

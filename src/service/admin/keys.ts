@@ -1,30 +1,10 @@
 import { createHash } from "node:crypto";
 import { keyPrefix, sandboxKey } from "../../api/key.js";
+import type { KeyListing, NewKey } from "../../api/service-page.js";
 import type { Random } from "../../clock.js";
 import { keyColumns } from "../state/rows.js";
 import { fromMicro, type KeyRecord, keyHash } from "../state/state.js";
 import { AdminProblem, type Desk } from "./accounts.js";
-
-/** A key as its owner sees it once it is made: everything but its value. */
-export interface KeyListing {
-  id: string;
-  name: string;
-  createdAt: number;
-  /** Null while the key is good. */
-  revokedAt: number | null;
-  requestsCount: number;
-  /** Credits. */
-  used: number;
-  /** The constant key that every sandbox has. */
-  isPublic: boolean;
-}
-
-/** A new key. Its value is here and nowhere else: only a hash of it is stored. */
-export interface NewKey {
-  id: string;
-  name: string;
-  value: string;
-}
 
 const nameLettersMax = 64;
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;

@@ -2,12 +2,15 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { getCookie, setCookie } from "hono/cookie";
+import { endpoints } from "../../api/endpoints.js";
+import { sandboxKey } from "../../api/key.js";
+import type { AccountAnswer, PageRefusal } from "../../api/service-page.js";
+import { packageFile } from "../../package-file.js";
 import { AdminProblem, changeAccount, type Desk, findAccount, listAccounts } from "../admin/accounts.js";
-import { createKey, listKeys, type NewKey, revokeKey } from "../admin/keys.js";
+import { createKey, listKeys, revokeKey } from "../admin/keys.js";
+import { BuiltPage } from "../http/built-page.js";
 import { isLoopbackHost } from "../http/http.js";
-import { type AccountRecord, asOf } from "../state/state.js";
-import { icon, notice, style } from "./document.js";
-import { dashboardPage } from "./page.js";
+import { type AccountRecord, asOf, fromMicro } from "../state/state.js";
 import { recentTasks } from "./recent-tasks.js";
 
 export interface DashboardOptions extends Desk {
@@ -17,138 +20,129 @@ export interface DashboardOptions extends Desk {
   settle(accountId: string): void;
 }
 
-const formBytesMax = 16 * 1024;
+const bodyBytesMax = 16 * 1024;
 
 const headers = {
   "Content-Security-Policy":
-    "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Resource-Policy": "same-origin",
-  // The sender's origin distinguishes our forms from those of other sites.
+  // The sender's origin distinguishes our page from other sites.
   "Referrer-Policy": "same-origin",
   // A key is shown once, so the browser must not cache it.
   "Cache-Control": "no-store",
 };
 
-/** The user's dashboard, to be mounted at /dashboard. */
+/** The user's dashboard, to be mounted at /dashboard: the page, which shows nothing by itself, and what it asks for. */
 export function dashboardApp(options: DashboardOptions): Hono {
   const app = new Hono();
   const access = new Access(options.token);
+  const page = new BuiltPage(packageFile("dist/page/service"));
   guard(app, access);
-  app.get("/style.css", (context) => context.body(style, 200, { "Content-Type": "text/css; charset=utf-8" }));
-  app.get("/icon.svg", (context) => context.body(icon, 200, { "Content-Type": "image/svg+xml" }));
+  app.get("/*", async (context, next) => {
+    const path = context.req.path.slice("/dashboard/".length);
+    const file = page.file(path || "index.html");
+    if (file === undefined) return next();
+    const status = path === "" && !access.isAdmitted(context) ? 401 : 200;
+    return context.body(file.content, status, { "Content-Type": file.type });
+  });
   app.use(async (context, next) => {
     if (access.isAdmitted(context)) return next();
-    return context.html(
-      notice("Open the link", "This page is opened by the link that the sandbox printed."),
-      401,
-    );
+    return refusal(context, 401, "This page is opened by the link that the sandbox printed.");
   });
-  pages(app, options, access);
-  app.all("*", (context) => context.html(notice("Not found", "There is no such page."), 404));
+  answers(app, options, access);
+  app.all("*", (context) => refusal(context, 404, "There is no such page."));
   return app;
+}
+
+function refusal(context: Context, status: 400 | 401 | 403 | 404 | 413, message: string) {
+  return context.json({ error: { message } } satisfies PageRefusal, status);
 }
 
 function guard(app: Hono, access: Access): void {
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(headers)) context.header(name, value);
     const objection = access.objection(context);
-    return objection === null ? next() : context.html(notice("Refused", objection), 403);
+    return objection === null ? next() : refusal(context, 403, objection);
   });
   app.get("/", async (context, next) => {
     const token = context.req.query("token");
     if (token === undefined || !access.admitByLink(context, token)) return next();
     return context.redirect("/dashboard", 303);
   });
-  const onError = (context: Context) => context.html(notice("Too large", "This form is too large."), 413);
-  app.use(bodyLimit({ maxSize: formBytesMax, onError }));
+  const onError = (context: Context) => refusal(context, 413, "This request is too large.");
+  app.use(bodyLimit({ maxSize: bodyBytesMax, onError }));
 }
 
-interface Form {
-  token: string;
-  user: string;
-  name: string;
-}
-
-/** Does what a form asks for and returns what the address of the next page says about it. Throws AdminProblem. */
-type FormAct = (account: AccountRecord, form: Form, keyId: string) => Record<string, string>;
-
-/** Answers with the dashboard of an account, and with why its last form was refused. */
-type Show = (
-  context: Context,
-  account: AccountRecord,
-  refused: { why: string; name: string } | null,
-) => Response | Promise<Response>;
-
-/** After a form comes a page with an address of its own, so that reloading it sends nothing a second time. */
-function onForm(options: DashboardOptions, access: Access, show: Show, act: FormAct) {
-  return async (context: Context) => {
-    const form = await readForm(context);
-    if (!access.isOwnForm(form.token)) return strange(context);
-    const account = accountOf(options, form.user);
-    try {
-      const next = act(account, form, context.req.param("id") ?? "");
-      return context.redirect(`/dashboard?${new URLSearchParams({ user: account.id, ...next })}`, 303);
-    } catch (error) {
-      if (!(error instanceof AdminProblem)) throw error;
-      return show(context, account, { why: error.message, name: form.name });
-    }
-  };
-}
-
-function pages(app: Hono, options: DashboardOptions, access: Access): void {
-  // The value of the key made last, until a page has shown it.
-  let unseen: NewKey | null = null;
-
-  const show: Show = (context, account, refused) => {
-    const made = context.req.query("made") === unseen?.id ? unseen : null;
-    if (made) unseen = null;
-    const page = dashboardPage({
-      account,
-      accounts: listAccounts(options),
-      made,
-      refused,
-      keys: listKeys(options, account.id),
-      tasks: recentTasks(options, account.id, wholeNumber(context.req.query("before"))),
-      formToken: access.formToken,
-      origin: `http://${context.req.header("host")}`,
-      now: options.clock.now(),
+function answers(app: Hono, options: DashboardOptions, access: Access): void {
+  app.get("/api/account", (context) => {
+    const account = accountOf(options, context.req.query("user"));
+    const before = wholeNumber(context.req.query("before"));
+    const { formToken } = access;
+    const origin = `http://${context.req.header("host")}`;
+    return context.json({ ...accountAnswer(options, account, before, origin), formToken });
+  });
+  app.post("*", async (context, next) => {
+    if (access.isOwnForm(context.req.header("x-form-token") ?? "")) return next();
+    return refusal(context, 403, "This request does not come from this page. Open the dashboard again.");
+  });
+  app.post("/api/keys", async (context) => {
+    const { user, name } = await readBody(context);
+    return attempt(context, () => createKey(options, accountOf(options, user).id, name ?? ""));
+  });
+  app.post("/api/keys/:id/revoke", async (context) => {
+    const { user } = await readBody(context);
+    return attempt(context, () => revokeKey(options, accountOf(options, user).id, context.req.param("id")));
+  });
+  app.post("/api/activate", async (context) => {
+    const { user } = await readBody(context);
+    return attempt(context, () => {
+      changeAccount(options, accountOf(options, user).id, { subscription: "active" });
+      return {};
     });
-    return context.html(page, refused ? 400 : 200);
-  };
-
-  app.get("/", (context) => show(context, accountOf(options, context.req.query("user")), null));
-
-  app.post(
-    "/keys",
-    onForm(options, access, show, (account, form) => {
-      unseen = createKey(options, account.id, form.name);
-      return { made: unseen.id };
-    }),
-  );
-  app.post(
-    "/activate",
-    onForm(options, access, show, (account) => {
-      changeAccount(options, account.id, { subscription: "active" });
-      return {};
-    }),
-  );
-  app.post(
-    "/keys/:id/revoke",
-    onForm(options, access, show, (account, _, keyId) => {
-      revokeKey(options, account.id, keyId);
-      return {};
-    }),
-  );
+  });
 }
 
-function strange(context: Context) {
-  return context.html(
-    notice("Refused", "This form does not belong to this page. Open the dashboard again."),
-    403,
-  );
+/** Answers with what an act returns, or with why it cannot be done. */
+function attempt(context: Context, act: () => object) {
+  try {
+    return context.json(act());
+  } catch (error) {
+    if (!(error instanceof AdminProblem)) throw error;
+    return refusal(context, 400, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`);
+  }
+}
+
+function accountAnswer(
+  options: DashboardOptions,
+  account: AccountRecord,
+  before: number | null,
+  origin: string,
+): Omit<AccountAnswer, "formToken"> {
+  const { id, email, name, plan, creditsPerMonth, periodEnd, cancelAtPeriodEnd } = account;
+  const { balanceMicro, subscriptionStatus: subscription } = account;
+  const balance = fromMicro(balanceMicro);
+  const keys = listKeys(options, id);
+  const publicKey = keys.some((key) => key.isPublic) ? sandboxKey : null;
+  return {
+    account: { id, email, name, balance, creditsPerMonth, plan, subscription, periodEnd, cancelAtPeriodEnd },
+    accounts: listAccounts(options).map(({ id, name, email }) => ({ id, name, email })),
+    keys,
+    publicKey,
+    firstCommand: firstCommand(origin, publicKey),
+    ...recentTasks(options, id, before),
+    now: options.clock.now(),
+  };
+}
+
+function firstCommand(origin: string, key: string | null): string {
+  const body = JSON.stringify({ model: "aurora-image-mini", prompt: "A lighthouse at dawn" });
+  return `curl ${origin}${endpoints.generate.path} \\
+  -H "Authorization: Bearer ${key ?? "YOUR_API_KEY"}" \\
+  -H "Content-Type: application/json" \\
+  -d '${body}'`;
 }
 
 /** The account with this id, or the sandbox's own, as of now. */
@@ -159,10 +153,11 @@ function accountOf(options: DashboardOptions, id: string | undefined): AccountRe
   return asOf(options.state.account(wanted) ?? own, options.clock.now());
 }
 
-async function readForm(context: Context): Promise<Form> {
-  const fields = await context.req.parseBody().catch(() => ({}) as Record<string, unknown>);
-  const text = (name: string) => (typeof fields[name] === "string" ? fields[name] : "");
-  return { token: text("token"), user: text("user"), name: text("name") };
+/** The fields of a request that are text. */
+async function readBody(context: Context): Promise<{ user?: string; name?: string }> {
+  const body: unknown = await context.req.json().catch(() => null);
+  const fields = Object.entries(body ?? {}).filter(([, value]) => typeof value === "string");
+  return Object.fromEntries(fields);
 }
 
 function wholeNumber(text: string | undefined): number | null {
@@ -171,7 +166,7 @@ function wholeNumber(text: string | undefined): number | null {
 
 /**
  * Access to the dashboard: by the link that contains its token. The link is exchanged for a cookie, so
- * that the token does not stay in the address bar. Cookie and form tokens are made of the link's token and cannot be
+ * that the token does not stay in the address bar. Cookie and form token are made of the link's token and cannot be
  * turned back into it.
  *
  * The server is bound to the loopback interface, but every page in this machine's browser can reach that. So each
@@ -180,7 +175,7 @@ function wholeNumber(text: string | undefined): number | null {
  */
 class Access {
   private readonly cookieValue: string;
-  /** What every form carries. */
+  /** What every request that changes something carries. */
   readonly formToken: string;
 
   /** `token` is to be random and long: it is all that stands between the dashboard and the machine's other users. */
@@ -197,7 +192,7 @@ class Access {
     if (origin !== undefined && origin !== `http://${host}`)
       return "This page takes no requests from other sites.";
     const changes = context.req.method !== "GET" && context.req.method !== "HEAD";
-    if (changes && origin === undefined) return "A form must state its origin.";
+    if (changes && origin === undefined) return "A request that changes something must state its origin.";
     return null;
   }
 

@@ -1,3 +1,4 @@
+import type { AccountAnswer, ShownTask } from "../../api/service-page.js";
 import type { Desk } from "../admin/accounts.js";
 import { type TaskRow, taskColumns, taskOf } from "../state/rows.js";
 import type { TaskRecord } from "../state/state.js";
@@ -5,37 +6,19 @@ import { fromMicro } from "../state/state.js";
 import { isFinal } from "../world/present.js";
 import { signedPath } from "../world/signing.js";
 
-/** A task as the dashboard shows it. */
-export interface ShownTask {
-  id: string;
-  model: string;
-  category: TaskRecord["category"];
-  status: "processing" | "completed" | "failed";
-  prompt: string | null;
-  /** What else was asked for, media addresses included. */
-  params: [name: string, value: string][];
-  error: string | null;
-  /** Signed paths of the outputs, on this server. */
-  outputs: string[];
-  credits: number;
-  createdAt: number;
-}
-
-export interface TaskPage {
-  tasks: ShownTask[];
-  /** The start of the next page; null on the last one. */
-  older: number | null;
-}
-
 const tasksOnPage = 12;
-/** Preview URLs are valid only while the page is open. */
+/** Preview URLs are valid for one to two hours, and the same until the hour ends: what is playing goes on when the page asks again. */
 const previewMs = 60 * 60 * 1_000;
 
 /**
  * A page of an account's tasks, the newest first, from those made before the row `before`. It walks the table from its
  * end, so it costs the same however many tasks there are.
  */
-export function recentTasks({ state, clock }: Desk, accountId: string, before: number | null): TaskPage {
+export function recentTasks(
+  { state, clock }: Desk,
+  accountId: string,
+  before: number | null,
+): Pick<AccountAnswer, "tasks" | "older"> {
   const now = clock.now();
   const rows = state.db
     .prepare<[string, number, number, number]>(
@@ -57,8 +40,9 @@ function shown(task: TaskRecord, secret: string, now: number): ShownTask {
   const { id, model, category, createdAt } = task;
   const status = (isFinal(task, now) && task.outcome) || "processing";
   const { prompt = null, ...params } = task.input;
+  const expires = (Math.floor(now / previewMs) + 2) * previewMs;
   const path = (extension: string, index: number) =>
-    signedPath(secret, { taskId: id, number: index + 1, extension }, now + previewMs);
+    signedPath(secret, { taskId: id, number: index + 1, extension }, expires);
   return {
     id,
     model,

@@ -1,136 +1,35 @@
-import { type Endpoint, endpoints } from "../../api/endpoints.js";
-import { errorTable } from "../../api/errors.js";
-import { categories } from "../../api/records.js";
-import { examples } from "./examples.js";
+import { endpoints } from "../../api/endpoints.js";
+import { sandboxKey } from "../../api/key.js";
+import { examples, failedExample, processingExample } from "./examples.js";
+import { introduction, operationGuide, type Reference } from "./guide.js";
+import { type Operation, operations, refusalsOf, sentence, tags } from "./operations.js";
 import { componentSchemas, refTo, type SchemaName } from "./schemas.js";
 
-export interface Operation {
-  endpoint: Endpoint;
-  summary: string;
-  description: string;
-  tag: (typeof tags)[number]["name"];
-  answers: SchemaName;
-  body?: SchemaName;
-  parameters: readonly Parameter[];
-  /** What it can answer instead, besides the errors of the service's table. */
-  alsoRefuses: readonly { status: number; code: string; condition: string }[];
-}
-
-interface Parameter {
-  name: string;
-  in: "query" | "path";
-  required: boolean;
-  description: string;
-  schema: { type: string; format?: string; enum?: readonly string[]; default?: boolean };
-}
-
-const tags = [
-  { name: "Generation", description: "Make an image, a video or a sound, and get it." },
-  { name: "Account", description: "Credits, subscription and use of the key." },
-] as const;
-
-const broken = { status: 500, code: "INTERNAL_ERROR", condition: "an internal server error" };
-const invalid = { status: 400, code: "INVALID_REQUEST", condition: "the request is malformed or incomplete" };
-
-export const operations: readonly Operation[] = [
-  {
-    endpoint: "generate",
-    summary: "Make an image, a video or a sound",
-    description:
-      "Creates a task and takes its credits at once. The task is processing until GET task says completed or failed; a failed task gives its credits back.",
-    tag: "Generation",
-    answers: "Creation",
-    body: "GenerateRequest",
-    parameters: [],
-    alsoRefuses: [
-      { status: 413, code: "PAYLOAD_TOO_LARGE", condition: "the body has more than a mebibyte" },
-      { status: 415, code: "UNSUPPORTED_MEDIA_TYPE", condition: "the body is not declared as JSON" },
-    ],
-  },
-  {
-    endpoint: "task",
-    summary: "Get a task",
-    description:
-      "Answers 200 in every status, failed ones included. Poll 2 seconds after creation, then at growing intervals of up to 10 seconds, for at most 10 minutes; completed and failed are final.",
-    tag: "Generation",
-    answers: "Task",
-    parameters: [
-      {
-        name: "taskId",
-        in: "path",
-        required: true,
-        description: "The task_id that POST generate answered.",
-        schema: { type: "string", format: "uuid" },
-      },
-    ],
-    alsoRefuses: [],
-  },
-  {
-    endpoint: "models",
-    summary: "List the models",
-    description: "Every model with its category, the inputs it needs, its parameters and its base cost.",
-    tag: "Generation",
-    answers: "ModelList",
-    parameters: [
-      {
-        name: "include_parameters",
-        in: "query",
-        required: false,
-        description: "Whether each model comes with its parameters.",
-        schema: { type: "boolean", default: true },
-      },
-      {
-        name: "category",
-        in: "query",
-        required: false,
-        description: "Only the models of this category.",
-        schema: { type: "string", enum: categories },
-      },
-    ],
-    alsoRefuses: [broken],
-  },
-  {
-    endpoint: "me",
-    summary: "See the user, credits, subscription and key",
-    description: "Works without an active subscription too.",
-    tag: "Account",
-    answers: "Me",
-    parameters: [],
-    alsoRefuses: [broken],
-  },
-];
-
-/** Every refusal of an operation, by rising status. */
-export function refusalsOf(operation: Operation): { status: number; code: string; condition: string }[] {
-  const { endpoint } = operation;
-  const served = errorTable.filter((row) => row.endpoint === "all" || row.endpoint === endpoint);
-  // Without a body or a query nothing can be wrong with either, and me answers without a subscription.
-  const never = endpoint === "me" ? ["INVALID_REQUEST", "SUBSCRIPTION_REQUIRED"] : ["INVALID_REQUEST"];
-  const possible = served.filter((row) => !never.includes(row.code));
-  const malformed = endpoint === "generate" || endpoint === "models" ? [invalid] : [];
-  return [...possible, ...malformed, ...operation.alsoRefuses].sort(
-    (left, right) => left.status - right.status,
-  );
-}
-
 /** The service as an OpenAPI 3.1 document. */
-export function openApi(): Record<string, unknown> {
+export function openApi(reference: Reference, origin: string): Record<string, unknown> {
   return {
     openapi: "3.1.0",
     info: {
       title: "Content generation service (bulkgen sandbox)",
       version: "1",
-      description: "Tasks that make images, videos and sounds, on this machine, at no cost.",
+      description: introduction(origin),
       license: { name: "MIT", identifier: "MIT" },
     },
     tags,
     servers: [{ url: "/" }],
     security: [{ bearer: [] }, { apiKey: [] }],
-    paths: Object.fromEntries(operations.map((operation) => [pathOf(operation), item(operation)])),
+    paths: Object.fromEntries(
+      operations.map((operation) => [pathOf(operation), item(operation, origin, reference)]),
+    ),
     components: {
       schemas: componentSchemas(),
       securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "svc_ and 32 letters or digits" },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: `\`svc_\` and 32 letters or digits. Every sandbox takes \`${sandboxKey}\`.`,
+          "x-sandbox-key": sandboxKey,
+        },
         apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
       },
     },
@@ -141,11 +40,11 @@ function pathOf({ endpoint }: Operation): string {
   return endpoints[endpoint].path.replace(/:(\w+)/g, "{$1}");
 }
 
-function item(operation: Operation): Record<string, unknown> {
-  const { endpoint, summary, description, tag, body, parameters, answers } = operation;
-  const shown = examples("http://127.0.0.1:4010");
+function item(operation: Operation, origin: string, reference: Reference): Record<string, unknown> {
+  const { endpoint, summary, tag, body, parameters, answers } = operation;
+  const shown = examples(origin);
   const json = (name: SchemaName, example = shown[name]) => ({
-    "application/json": { schema: { $ref: refTo(name) }, example },
+    "application/json": { schema: { $ref: refTo(name) }, ...examplesOf(name, example) },
   });
   const refusals = refusalsOf(operation);
   const errors = [...new Set(refusals.map(({ status }) => status))].map((status) => {
@@ -158,13 +57,24 @@ function item(operation: Operation): Record<string, unknown> {
     [endpoints[endpoint].method.toLowerCase()]: {
       operationId: endpoint,
       summary,
-      description,
+      description: operationGuide(operation, origin, reference),
       tags: [tag],
       ...(parameters.length > 0 ? { parameters } : {}),
       ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
       responses: { "200": { description: summary, content: json(answers) }, ...Object.fromEntries(errors) },
     },
   };
+}
+
+/** A task is shown in each of its states. */
+function examplesOf(name: SchemaName, example: unknown): Record<string, unknown> {
+  if (name !== "Task") return { example };
+  const examples = {
+    completed: { value: example },
+    processing: { summary: "While it is processing", value: processingExample },
+    failed: { summary: "A task that failed", value: failedExample },
+  };
+  return { examples };
 }
 
 /** The headers that tell a client what to do about a status. */
@@ -180,9 +90,4 @@ function headersOf(status: number) {
   return {
     headers: { "WWW-Authenticate": { description: "Bearer", schema: { type: "string", const: "Bearer" } } },
   };
-}
-
-/** `No key was supplied.` of `no key was supplied` */
-export function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { PlanName } from "../../api/plans.js";
+import type { PlanName, SubscriptionStatus } from "../../api/plans.js";
 import type { Category } from "../../api/records.js";
 
 /**
@@ -36,8 +36,6 @@ export interface KeyRecord {
   requestsCount: number;
   usedMicro: number;
 }
-
-export type SubscriptionStatus = "active" | "canceled" | "past_due";
 
 export interface AccountRecord {
   id: string;

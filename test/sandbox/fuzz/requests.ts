@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { endpoints } from "../../../src/api/endpoints.js";
 import { catalogue } from "../../../src/sandbox/catalogue/catalogue.js";
-import { operations } from "../../../src/service/reference/openapi.js";
+import { operations } from "../../../src/service/reference/operations.js";
 import { componentSchemas } from "../../../src/service/reference/schemas.js";
 import type { Call } from "../suite/subject.js";
 import { fromSchema, text } from "./from-schema.js";

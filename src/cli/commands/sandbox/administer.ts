@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import type { KeyListing } from "../../../api/service-page.js";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import type { SandboxAccountFlags, SandboxKeyFlags, StateFlags } from "../../../options/sandbox.js";
@@ -13,7 +14,7 @@ import {
   listAccounts,
   openDesk,
 } from "../../../service/admin/accounts.js";
-import { createKey, type KeyListing, listKeys, revokeKey } from "../../../service/admin/keys.js";
+import { createKey, listKeys, revokeKey } from "../../../service/admin/keys.js";
 import type { AccountRecord } from "../../../service/state/state.js";
 import { fromMicro } from "../../../service/state/state.js";
 import { labelled, table } from "../../../text/table.js";
