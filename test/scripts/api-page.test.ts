@@ -31,8 +31,8 @@ test("a schema is shown as a type, with what it says of each field", () => {
 });
 
 test("a type has the members that it takes from types nobody can import, and the values that it allows", () => {
-  expect(codes.get("WorkspaceItem")).toContain("  rowNumber: number;\n");
-  expect(codes.get("WorkspaceItem")).not.toContain("BrowsedItem");
+  expect(codes.get("ManifestRow")).toContain("  number: number;\n");
+  expect(codes.get("ManifestRow")).not.toContain("Pick<");
   expect(codes.get("PlanSettings")).toContain('onInsufficient?: "refuse" | "fit" | "stop" | "wait";');
   expect(codes.get("ItemState")).toContain('"held"');
 });
