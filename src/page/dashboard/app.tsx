@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { wantedItems } from "../../core/item.js";
 import type { Standing } from "../../documents/page.js";
+import { number } from "../parts/amounts.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon, type IconName } from "../parts/icon.js";
 import { visible } from "../parts/visible.js";
 import { lazy } from "./lazy.js";
-import { number } from "./parts/amounts.js";
 import { DropAnywhere } from "./parts/drop.js";
 import { Beginning, Unreadable } from "./parts/empty.js";
 import { LiveCard } from "./parts/live.js";

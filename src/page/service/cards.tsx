@@ -1,6 +1,6 @@
 import { limitsOf } from "../../api/plans.js";
 import type { AccountAnswer, PageAccount } from "../../api/service-page.js";
-import { counted, credits, number } from "../dashboard/parts/amounts.js";
+import { counted, credits, number } from "../parts/amounts.js";
 
 const days = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" });
 const statusWords = { active: "active", canceled: "canceled", past_due: "past due" } as const;

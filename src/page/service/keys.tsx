@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AccountAnswer, KeyListing, NewKey } from "../../api/service-page.js";
-import { number } from "../dashboard/parts/amounts.js";
+import { number } from "../parts/amounts.js";
 import { Stamp } from "./stamp.js";
 
 interface KeysProps {

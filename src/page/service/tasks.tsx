@@ -1,5 +1,5 @@
 import type { AccountAnswer, ShownTask } from "../../api/service-page.js";
-import { credits } from "../dashboard/parts/amounts.js";
+import { credits } from "../parts/amounts.js";
 import { FirstCommand } from "./connect.js";
 import { Stamp } from "./stamp.js";
 

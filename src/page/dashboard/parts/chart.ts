@@ -2,7 +2,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Amount } from "../../../core/ports/accounts.js";
 import { localMinute } from "../../../text/times.js";
-import { exactTime } from "./amounts.js";
+import { exactTime } from "../../parts/amounts.js";
 
 export interface ChartData {
   /** UTC ms. */

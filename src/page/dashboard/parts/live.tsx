@@ -1,9 +1,9 @@
 import { wantedItems } from "../../../core/item.js";
 import type { LiveRun, QuotaWindow } from "../../../documents/page.js";
 import { duration } from "../../../text/amounts.js";
+import { number } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
 import { link } from "../route.js";
-import { number } from "./amounts.js";
 import { Progress } from "./states.js";
 import { Words } from "./words.js";
 

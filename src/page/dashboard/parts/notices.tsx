@@ -1,11 +1,11 @@
 import { useEffect } from "preact/hooks";
 import { exitNameOf } from "../../../core/exit.js";
 import type { StartedCommand } from "../../../documents/page.js";
+import { ago } from "../../parts/amounts.js";
 import { Icon } from "../../parts/icon.js";
 import { visible } from "../../parts/visible.js";
 import { dismiss, type Notice, useDoing } from "../server/commands.js";
 import { after } from "../system.js";
-import { ago } from "./amounts.js";
 import { Words } from "./words.js";
 
 /** What the commands that were started here say. */

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OfferedPrice } from "../../../documents/page.js";
+import { counted, credits } from "../../parts/amounts.js";
 import { Dialog } from "../../parts/dialog.js";
 import { visible } from "../../parts/visible.js";
 import { type Proposal, perform, priceOf, withdraw } from "../server/commands.js";
-import { counted, credits } from "./amounts.js";
 import { Words } from "./words.js";
 
 /** Asks a person to agree to an act: what would happen, what it costs, and only then the button. */

@@ -5,7 +5,7 @@ import { isOfQuota } from "../../../core/reason.js";
 import type { LiveRun } from "../../../documents/page.js";
 import type { RunDocument } from "../../../documents/run.js";
 import { duration } from "../../../text/amounts.js";
-import { clockTime } from "./amounts.js";
+import { clockTime } from "../../parts/amounts.js";
 
 const someFailed = "finished, some failed";
 const endings: Partial<Record<ExitName, string>> = {

@@ -1,7 +1,7 @@
 import { type ItemState, wantedItems } from "../../../core/item.js";
 import type { StateCounts } from "../../../documents/page.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
-import { number } from "./amounts.js";
+import { number } from "../../parts/amounts.js";
 
 /** Items by state, as a bar and in numbers. */
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { localTime } from "../../../text/times.js";
+import { ago } from "../../parts/amounts.js";
 import { every, now } from "../system.js";
-import { ago } from "./amounts.js";
 
 /** The time, every second. */
 export function useTime(): number {

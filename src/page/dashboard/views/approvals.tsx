@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ItemStory, StartedCommand, WaitingPage } from "../../../documents/page.js";
+import { credits, number } from "../../parts/amounts.js";
 import { Icon } from "../../parts/icon.js";
 import { onKeys } from "../../parts/keys.js";
 import { visible } from "../../parts/visible.js";
-import { credits, number } from "../parts/amounts.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { FileStrip, Medium, Thumbnail } from "../parts/media.js";
 import { Clamped, Words } from "../parts/words.js";

@@ -1,5 +1,5 @@
 import type { Standing, WaitingPage } from "../../../documents/page.js";
-import { counted, number } from "../parts/amounts.js";
+import { counted, number } from "../../parts/amounts.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { EvidenceList, Resolve } from "../parts/resolve.js";
 import { Clamped, Words } from "../parts/words.js";

@@ -1,6 +1,6 @@
 import type { FleetStanding } from "../../../documents/page.js";
 import { duration } from "../../../text/amounts.js";
-import { counted, number } from "../parts/amounts.js";
+import { counted, number } from "../../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
 import { Words } from "../parts/words.js";
 import { useAnswer } from "../server/answer.js";

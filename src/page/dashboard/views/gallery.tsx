@@ -1,13 +1,13 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { FilePage, ShownFile } from "../../../documents/page.js";
 import { fileSize } from "../../../text/amounts.js";
+import { counted } from "../../parts/amounts.js";
 import { Dialog } from "../../parts/dialog.js";
 import { Icon } from "../../parts/icon.js";
 import { onKeys } from "../../parts/keys.js";
 import { mediaKind } from "../../parts/medium.js";
 import { visible } from "../../parts/visible.js";
 import { useWindowing } from "../../parts/windowing.js";
-import { counted } from "../parts/amounts.js";
 import { Empty, Waiting } from "../parts/empty.js";
 import { Medium, Thumbnail } from "../parts/media.js";
 import { Time, useTime } from "../parts/time.js";

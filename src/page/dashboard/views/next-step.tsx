@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { OfferedPrice, RunPage } from "../../../documents/page.js";
 import type { RunDocument } from "../../../documents/run.js";
+import { counted, credits } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
-import { counted, credits } from "../parts/amounts.js";
 import { goesOn } from "../parts/run-words.js";
 import { useAnswer } from "../server/answer.js";
 import { priceOf, propose, tellError } from "../server/commands.js";

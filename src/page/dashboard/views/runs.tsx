@@ -3,7 +3,7 @@ import { wantedItems } from "../../../core/item.js";
 import type { AccountOverTime, LiveRun, RunPage, Standing } from "../../../documents/page.js";
 import type { RunDocument } from "../../../documents/run.js";
 import { duration } from "../../../text/amounts.js";
-import { counted, credits, number } from "../parts/amounts.js";
+import { counted, credits, number } from "../../parts/amounts.js";
 import { Chart } from "../parts/charts.js";
 import { Beginning, Trouble, Waiting } from "../parts/empty.js";
 import { Gauge, QuotaGauge, ReasonNote } from "../parts/live.js";

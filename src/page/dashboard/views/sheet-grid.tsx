@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DroppedSheet, SheetProblem, SheetRows } from "../../../documents/page.js";
+import { number } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
 import { useWindowing } from "../../parts/windowing.js";
-import { number } from "../parts/amounts.js";
 import { Trouble } from "../parts/empty.js";
 import { useRows } from "../server/answer.js";
 import { get, withQuery } from "../server/client.js";

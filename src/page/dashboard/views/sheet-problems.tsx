@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { asideWords, numbersOf, rowsText } from "../../../core/problem.js";
 import type { CellChange, SheetProblem } from "../../../documents/page.js";
+import { number } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
-import { number } from "../parts/amounts.js";
 import { Words } from "../parts/words.js";
 import type { CellPlace } from "./sheet-grid.js";
 

@@ -7,8 +7,8 @@ import type {
   Standing,
   StartChoices,
 } from "../../../documents/page.js";
+import { counted, number } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
-import { counted, number } from "../parts/amounts.js";
 import { Waiting } from "../parts/empty.js";
 import { Words } from "../parts/words.js";
 import { link, readdress } from "../route.js";

@@ -11,8 +11,8 @@ import type {
 } from "../../../documents/page.js";
 import { forecastText } from "../../../report/forecast.js";
 import { orderedStates, stateWords } from "../../../report/state-words.js";
+import { counted, credits, number } from "../../parts/amounts.js";
 import { visible } from "../../parts/visible.js";
-import { counted, credits, number } from "../parts/amounts.js";
 import { Words } from "../parts/words.js";
 import { go, link } from "../route.js";
 import type { Checked } from "../server/check.js";

@@ -1,4 +1,4 @@
-import { localMinute } from "../../../text/times.js";
+import { localMinute } from "../../text/times.js";
 
 /** How numbers and times read on the page. */
 
