@@ -30,7 +30,7 @@ export interface Place {
 
 /** Problems as shown: the first hundred kinds, in the order of the sheet. */
 export interface Digest {
-  told: readonly ProblemGroup[];
+  reported: readonly ProblemGroup[];
   count: number;
   /** Those that a repair would fix. */
   repairs: number;
@@ -87,7 +87,7 @@ export function digestOf(problems: Iterable<Problem>): Digest {
     rows.count++;
     if (rows.first.length < (problem.aside === undefined ? rowsMax : asidesMax)) rows.first.push(row);
   }
-  return { told: [...groups.values()], count, repairs };
+  return { reported: [...groups.values()], count, repairs };
 }
 
 function sameness({ place, message, expected, got, nearest, aside }: Problem): string {

@@ -55,8 +55,8 @@ async function planned(
   return { exit, plan: document as ParsedPlan };
 }
 
-function workOf({ models, standings }: ParsedPlan): Pick<SheetCheck, "due" | "existing"> {
-  const { new: _, ...existing } = standings;
+function workOf({ models, states }: ParsedPlan): Pick<SheetCheck, "due" | "existing"> {
+  const { new: _, ...existing } = states;
   return { due: models.reduce((sum, model) => sum + model.due, 0), existing };
 }
 

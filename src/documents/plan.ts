@@ -39,8 +39,8 @@ export const forecast = z
   })
   .describe("from the durations of earlier generations and the limits of the account's plan");
 
-const standing = z.enum(["new", ...itemStates]);
-const standings = z.partialRecord(standing, count("items that stand so"));
+const state = z.enum(["new", ...itemStates]);
+const states = z.partialRecord(state, count("items that stand so"));
 const mediaText = (what: string) => z.partialRecord(z.enum(mediaFields), z.string()).describe(what);
 
 const plannedItem = z.strictObject({
@@ -73,7 +73,7 @@ const plannedItem = z.strictObject({
   cells: z
     .array(z.tuple([z.string(), z.string()]))
     .describe("the cells of its row as written: column and text"),
-  standing: standing.describe("`new`, or the state of the item that is on record"),
+  state: state.describe("`new`, or the state of the item that is on record"),
   due: flag("this run would submit and pay it"),
   order: count("its place in the order of submission, from 0"),
   fits: flag("balance and caps cover it and all before it"),
@@ -148,7 +148,7 @@ const step = z.strictObject({
   items: count("items of the step"),
   due: count("of them, those to be submitted"),
   credits: credits("what these are expected to cost"),
-  standings,
+  states,
   next: z.array(z.string()).describe("names of the steps that use its outputs"),
 });
 
@@ -184,7 +184,7 @@ export const plan = z.strictObject({
     .describe("variants of the rows that a person has ordered, and that are made too"),
   unselected: count("items on record whose rows are not selected"),
   missing: z.array(z.strictObject({ rowId, key: itemKey })).describe("archived items whose files are gone"),
-  standings,
+  states,
   models: z
     .array(
       z.strictObject({

@@ -12,10 +12,11 @@ import type { Source, Written } from "./shape/source.js";
 
 /** The part without rows that have a key, which become problems. */
 export function withoutKeyRows({ rows, problems }: Part): Part {
-  const refused = rows.flatMap((row) => {
+  const refused: { row: Row; column: string }[] = [];
+  for (const row of rows) {
     const column = columnWithKey(row);
-    return column === null ? [] : [{ row, column }];
-  });
+    if (column !== null) refused.push({ row, column });
+  }
   if (refused.length === 0) return { rows, problems: problems.map(unquoted) };
   const wrong = new Set(refused.map(({ row }) => row));
   return {
@@ -74,6 +75,9 @@ function isKeyIn(text: string | null | undefined): boolean {
 
 /** A problem as it may be shown. */
 function unquoted(problem: Problem): Problem {
+  const { place, message, expected, got, nearest, repair } = problem;
+  const texts = [message, got, expected, nearest, repair, place.column, place.id, place.combination];
+  if (!texts.some((text) => text?.includes(keyPrefix))) return problem;
   const text = JSON.stringify(problem);
   const clean = withoutKeys(text);
   return clean === text ? problem : (JSON.parse(clean) as Problem);

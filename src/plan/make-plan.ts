@@ -365,7 +365,7 @@ function concluded(
     sheet: draft.sheet(manifest.columns),
     leftOut: leftOut(planning.leftOut, input.leftOut ?? new Map()),
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),
-    standings: totals.standings,
+    states: totals.states,
     models: modelCosts(sums, input),
     workflow: workflowOf(draft),
     money,

@@ -4,7 +4,7 @@ import type { Credits } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
-import type { Comparison, Draft, ItemStanding, PlannedItem } from "../core/ports/draft.js";
+import type { Comparison, Draft, PlannedItem, PlannedState } from "../core/ports/draft.js";
 import type { Item, ModelSize, OrderedVariant, Sheet } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
@@ -139,8 +139,8 @@ export interface Plan extends Comparison {
   sheet: Sheet;
   /** Archived items in the selection whose files are gone. */
   missing: { rowId: string; key: string }[];
-  /** How many items have each standing. */
-  standings: Partial<Record<ItemStanding, number>>;
+  /** How many items have each state. */
+  states: Partial<Record<PlannedState, number>>;
   models: ModelCost[];
   /** The steps of the manifest; steps that use no output of others come first. */
   workflow: Listing<WorkflowStep>;
@@ -272,8 +272,7 @@ export function refusalsOf(
 
 /** Whether no item is at the service or waits for its download. */
 function onlyBuys(items: Iterable<PlannedItem>): boolean {
-  for (const { due, standing } of items)
-    if (!due && standing !== "archived" && standing !== "failed") return false;
+  for (const { due, state } of items) if (!due && state !== "archived" && state !== "failed") return false;
   return true;
 }
 

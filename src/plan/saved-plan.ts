@@ -239,7 +239,7 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
   let more = noCredits;
   let spent = before.planned;
   let left = noCredits;
-  for (const { key, model, rowNumber, rowId, price, due, standing } of items) {
+  for (const { key, model, rowNumber, rowId, price, due, state } of items) {
     if (due) left = plus(left, price);
     const old = before.find(key);
     if (old === undefined) {
@@ -248,7 +248,7 @@ function itemDrift(before: SavedItems, { items, unselected }: Plan, tolerance: n
     }
     isThere[old.position] = 1;
     // Failed items have cost nothing.
-    if (old.due && (due || standing === "failed")) spent = minus(spent, old.credits);
+    if (old.due && (due || state === "failed")) spent = minus(spent, old.credits);
     if (!due) continue;
     if (!old.due) {
       again.add(

@@ -1,5 +1,5 @@
 import { type Credits, minus, noCredits, priceText, showCredits, sumOf } from "../core/money.js";
-import type { ItemStanding, PlannedItem, VanishedItem } from "../core/ports/draft.js";
+import type { PlannedItem, PlannedState, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Finding, Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
@@ -21,7 +21,7 @@ type ShownPlan = Pick<
   | "money"
   | "requests"
   | "files"
-  | "standings"
+  | "states"
   | "problems"
   | "blockers"
   | "warnings"
@@ -29,7 +29,7 @@ type ShownPlan = Pick<
 > &
   Partial<Pick<Plan, "changed" | "vanished" | "renamed" | "restored" | "selection">>;
 
-type ShownRow = Pick<PlannedItem, "rowNumber" | "rowId" | "model" | "prompt" | "price" | "standing">;
+type ShownRow = Pick<PlannedItem, "rowNumber" | "rowId" | "model" | "prompt" | "price" | "state">;
 
 /** Characters of a prompt that a table shows, and lines of one list. */
 const promptCharactersMax = 120;
@@ -49,7 +49,7 @@ export function planText(
   const passed = plan.blockers.filter((each) => !refusals.includes(each));
   const facts: [string, Cell][] = [
     ...selected(plan),
-    ["items", standings(plan)],
+    ["items", states(plan)],
     ["credits", creditsText(plan)],
     ...timeOf(plan),
     ["requests", requestsText(plan)],
@@ -87,7 +87,7 @@ export function rowsTable(rows: Iterable<ShownRow>, style: TerminalStyle = plain
       row.model,
       shortText(row.prompt ?? "", promptCharactersMax),
       showCredits(row.price),
-      row.standing,
+      row.state,
     ]),
     style,
   );
@@ -150,13 +150,13 @@ function files({ files: { files, bytes, unknown } }: ShownPlan): [string, Cell][
   return [["files", `${count(files, "file")}, ${size}`]];
 }
 
-const standingWords: Readonly<Record<ItemStanding, string>> = { new: "new", ...stateWords };
+const plannedStateWords: Readonly<Record<PlannedState, string>> = { new: "new", ...stateWords };
 
-function standings(plan: ShownPlan): string {
-  const known = Object.entries(plan.standings).filter(([, number]) => (number ?? 0) > 0);
+function states(plan: ShownPlan): string {
+  const known = Object.entries(plan.states).filter(([, number]) => (number ?? 0) > 0);
   return known.length === 0
     ? "none"
-    : known.map(([state, number]) => `${number} ${standingWords[state as ItemStanding]}`).join(", ");
+    : known.map(([state, number]) => `${number} ${plannedStateWords[state as PlannedState]}`).join(", ");
 }
 
 function selected({ selection }: ShownPlan): [string, Cell][] {
@@ -169,10 +169,10 @@ function selected({ selection }: ShownPlan): [string, Cell][] {
   ];
 }
 
-function creditsText({ money, standings }: ShownPlan): Cell {
+function creditsText({ money, states }: ShownPlan): Cell {
   const { needed, within, inDoubt, balance, after, maxCredits, spent } = money;
   const short = after !== null && after < 0;
-  const unanswered = (standings.submitting ?? 0) + (standings.unknown ?? 0);
+  const unanswered = (states.submitting ?? 0) + (states.unknown ?? 0);
   const lost = `${count(unanswered, "request")} in doubt ${unanswered === 1 ? "was" : "were"} not charged`;
   const pieces = [
     `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} within the caps` : ""}`,

@@ -29,8 +29,8 @@ function groupLine({ message, expected, got, nearest }: Problem, where: string, 
  * All problems, one line each; a manifest that is wrong in every row does not fill the screen. Files are named as seen
  * from `folder`, if that is shorter.
  */
-export function problemsText({ told, count, repairs }: Digest, folder: string): string {
-  const seen = told.map(({ problem: { place, ...problem }, ...group }) => ({
+export function problemsText({ reported, count, repairs }: Digest, folder: string): string {
+  const seen = reported.map(({ problem: { place, ...problem }, ...group }) => ({
     problem: { ...problem, place: { ...place, file: shownPath(place.file, folder) } },
     ...group,
   }));

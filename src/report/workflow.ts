@@ -97,13 +97,13 @@ function shown(name: string): string {
   return shortText(name, nameCharactersMax);
 }
 
-function factsOf({ name, step, model, items, credits, standings }: WorkflowStep): string[] {
-  const known = Object.entries(standings);
-  const states = known.map(([state, number]) => `${number} ${state}`).join(", ");
+function factsOf({ name, step, model, items, credits, states }: WorkflowStep): string[] {
+  const known = Object.entries(states);
+  const shownStates = known.map(([state, number]) => `${number} ${state}`).join(", ");
   return [
     count(items, "item"),
     inCredits(credits),
     ...(step === null || name.endsWith(`(${model})`) ? [] : [model]),
-    ...(known.every(([state]) => state === "new") ? [] : [states]),
+    ...(known.every(([state]) => state === "new") ? [] : [shownStates]),
   ];
 }

@@ -145,8 +145,8 @@ async function planned(path, defaults) {
     const manifest = await openManifest(path, { defaults, today: "2026-11-21" });
     const begun = await begin(manifest, draft);
     const plan = await makePlan({ manifest, draft, models, me, ...place }, begun);
-    const { told } = digestOf(plan.problems);
-    const found = { items: plan.items.length, problems: plan.problems.length, told: told.length };
+    const { reported } = digestOf(plan.problems);
+    const found = { items: plan.items.length, problems: plan.problems.length, told: reported.length };
     draft.close();
     return found;
   });

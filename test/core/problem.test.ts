@@ -8,7 +8,7 @@ const problem = (place: Partial<Place>, change: Partial<Problem> = {}): Problem 
   got: "x",
   ...change,
 });
-const told = (...problems: Problem[]) => digestOf(problems).told;
+const told = (...problems: Problem[]) => digestOf(problems).reported;
 
 describe("a mistake is listed once", () => {
   test("with the first four of its rows, and how many there are", () => {
@@ -68,9 +68,9 @@ test("a hundred mistakes are listed, and all are counted, also those that a repa
   const again = problem({ row: 900 }, { message: "mistake 3" });
   const digest = digestOf([...many, again]);
   expect(digest).toMatchObject({ count: 151, repairs: 75 });
-  expect(digest.told).toHaveLength(100);
-  expect(digest.told.at(-1)?.problem.message).toBe("mistake 99");
-  expect(digest.told[3]).toMatchObject({ times: 2, rows: { first: [5, 900], count: 2 } });
+  expect(digest.reported).toHaveLength(100);
+  expect(digest.reported.at(-1)?.problem.message).toBe("mistake 99");
+  expect(digest.reported[3]).toMatchObject({ times: 2, rows: { first: [5, 900], count: 2 } });
 });
 
 test("a problem's subject is its row, or one combination of it", () => {

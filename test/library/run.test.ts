@@ -168,7 +168,7 @@ describe("a run by the library", () => {
     expect(error).toBeInstanceOf(EarlyExit);
     expect(error).toMatchObject({
       exit: "usage",
-      problems: { count: 1, told: [{ problem: { nearest: "aurora-image-mini" } }] },
+      problems: { count: 1, reported: [{ problem: { nearest: "aurora-image-mini" } }] },
       message: expect.stringMatching(
         /^1 problem in the manifest; nothing was submitted\nset.csv, row 2, id cup, column model: unknown model/,
       ),
@@ -186,7 +186,7 @@ test("a plan is whole after it was made, in plain numbers, and changes nothing",
   expect(made).toMatchObject({
     job: "set",
     money: { needed: 1, balance: 500, after: 499 },
-    items: [{ rowId: "cup", price: 1, due: true, standing: "new" }],
+    items: [{ rowId: "cup", price: 1, due: true, state: "new" }],
     selection: { rows: 1 },
   });
   expect(JSON.parse(JSON.stringify(made))).toEqual(made);

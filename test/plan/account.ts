@@ -140,7 +140,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
     missing: [],
     models: [],
     selection: null,
-    standings: {},
+    states: {},
     workflow: [],
     publish: null,
     sheet: { columns, rows: [] },

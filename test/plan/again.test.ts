@@ -25,12 +25,12 @@ test("what is archived, on its way, failed or held is not paid again; what is ne
     ]);
   }
   const plan = await planOf(sheet, { existing: kept(before, "planned", "archived", "archived").slice(0, 2) });
-  expect(plan.items.map(({ standing, due }) => [standing, due])).toEqual([
+  expect(plan.items.map(({ state, due }) => [state, due])).toEqual([
     ["planned", true],
     ["archived", false],
     ["new", true],
   ]);
-  expect(plan.standings).toEqual({ planned: 1, archived: 1, new: 1 });
+  expect(plan.states).toEqual({ planned: 1, archived: 1, new: 1 });
   expect(plan.money.needed).toBe(credits(8));
 });
 
@@ -128,6 +128,6 @@ describe("an edited manifest", () => {
 test("another edition pays again, and does not list what the first one has", async () => {
   const existing = kept(await planOf(sheet), "archived");
   const plan = await planOf(sheet, { existing, edition: "2026-11-20" });
-  expect(plan.standings).toEqual({ new: 3 });
+  expect(plan.states).toEqual({ new: 3 });
   expect([plan.changed, plan.vanished]).toEqual([[], []]);
 });

@@ -34,7 +34,7 @@ test("a row becomes an item with everything that its submission needs", async ()
         ["season", "late summer"],
       ],
       price: credits(4),
-      standing: "new",
+      state: "new",
       due: true,
       order: 0,
       fits: true,
@@ -153,31 +153,31 @@ test("keys and ids of a plan's items are all different, whatever rows repeat", a
 
 describe("identical rows of which one goes", () => {
   const two = "id,model,prompt\na,paint,x\nb,paint,x\n";
-  const standings = ({ items }: Awaited<ReturnType<typeof planOf>>) =>
-    items.map(({ rowId, occurrence, standing, due }) => ({ rowId, occurrence, standing, due }));
+  const states = ({ items }: Awaited<ReturnType<typeof planOf>>) =>
+    items.map(({ rowId, occurrence, state, due }) => ({ rowId, occurrence, state, due }));
 
   test("P2: the one that was made alone is not paid again when its twin goes", async () => {
     const [, b] = kept(await planOf(two), "archived") as [Existing, Existing];
     const alone = await planOf("id,model,prompt\nb,paint,x\n", { existing: [b] });
-    expect(standings(alone)).toEqual([{ rowId: "b", occurrence: 2, standing: "archived", due: false }]);
+    expect(states(alone)).toEqual([{ rowId: "b", occurrence: 2, state: "archived", due: false }]);
     expect(alone.vanished).toEqual([]);
     // Another id is the same row still.
     const renamed = await planOf("id,model,prompt\nc,paint,x\n", { existing: [b] });
-    expect(standings(renamed)).toEqual([{ rowId: "c", occurrence: 2, standing: "archived", due: false }]);
+    expect(states(renamed)).toEqual([{ rowId: "c", occurrence: 2, state: "archived", due: false }]);
     // Beside a new twin as well.
     const again = await planOf(two, { existing: [b] });
-    expect(standings(again)).toMatchObject([
-      { rowId: "a", standing: "new" },
-      { rowId: "b", standing: "archived" },
+    expect(states(again)).toMatchObject([
+      { rowId: "a", state: "new" },
+      { rowId: "b", state: "archived" },
     ]);
   });
 
   test("P2: two of three that were made keep what they have", async () => {
     const [, b, c] = kept(await planOf(`${two}c,paint,x\n`), "archived") as [Existing, Existing, Existing];
     const left = await planOf("id,model,prompt\nb,paint,x\nc,paint,x\n", { existing: [b, c] });
-    expect(standings(left)).toEqual([
-      { rowId: "b", occurrence: 2, standing: "archived", due: false },
-      { rowId: "c", occurrence: 3, standing: "archived", due: false },
+    expect(states(left)).toEqual([
+      { rowId: "b", occurrence: 2, state: "archived", due: false },
+      { rowId: "c", occurrence: 3, state: "archived", due: false },
     ]);
   });
 
@@ -185,11 +185,11 @@ describe("identical rows of which one goes", () => {
     const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
     const [failed, made] = kept(await planOf(rows(2)), "failed", "archived") as [Existing, Existing];
     const left = await planOf(rows(1), { existing: [failed, made] });
-    expect(left.items).toMatchObject([{ key: made.key, standing: "archived" }]);
+    expect(left.items).toMatchObject([{ key: made.key, state: "archived" }]);
     const named = await planOf("id,model,prompt\nb,paint,x\n", {
       existing: kept(await planOf(two), "failed", "archived"),
     });
-    expect(standings(named)).toMatchObject([{ rowId: "b", standing: "archived" }]);
+    expect(states(named)).toMatchObject([{ rowId: "b", state: "archived" }]);
   });
 
   test.each(["dropped", "planned", "blocked"] as const)(
@@ -198,7 +198,7 @@ describe("identical rows of which one goes", () => {
       const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
       const existing = kept(await planOf(rows(2)), state, "archived");
       const { items } = await planOf(rows(1), { existing });
-      expect(items).toMatchObject([{ occurrence: 2, standing: "archived" }]);
+      expect(items).toMatchObject([{ occurrence: 2, state: "archived" }]);
       // Its id and its file are called by the key that it has.
       const id = shortId(existing[1]?.key ?? "");
       expect(items).toMatchObject([{ rowId: id, name: id }]);
@@ -209,10 +209,7 @@ describe("identical rows of which one goes", () => {
     const rows = (count: number) => `model,prompt\n${"paint,x\n".repeat(count)}`;
     const [, two, three] = kept(await planOf(rows(3)), "archived") as [Existing, Existing, Existing];
     const taken = async (count: number, existing: Existing[]) =>
-      (await planOf(rows(count), { existing })).items.map(({ occurrence, standing }) => [
-        occurrence,
-        standing,
-      ]);
+      (await planOf(rows(count), { existing })).items.map(({ occurrence, state }) => [occurrence, state]);
     expect(await taken(1, [three, two])).toEqual([[2, "archived"]]);
     expect(await taken(1, [three, { ...two, state: "failed" }])).toEqual([[3, "archived"]]);
     const failed = kept(await planOf(rows(3)), "failed", "failed", "archived");
@@ -228,8 +225,8 @@ describe("identical rows of which one goes", () => {
     const existing = kept(await planOf(sheet(...rows)), "archived", "failed", "archived");
     const { items } = await planOf(sheet(rows[0] ?? "", "d,paint,x,out/d\n"), { existing });
     expect(items).toMatchObject([
-      { rowId: "a", name: "out/a", occurrence: 1, standing: "archived" },
-      { rowId: "d", name: "out/d", occurrence: 3, standing: "archived" },
+      { rowId: "a", name: "out/a", occurrence: 1, state: "archived" },
+      { rowId: "d", name: "out/d", occurrence: 3, state: "archived" },
     ]);
   });
 
@@ -239,7 +236,7 @@ describe("identical rows of which one goes", () => {
     const [, , third] = existing as [Existing, Existing, Existing];
     const variant: Existing = { ...third, key: variantKey(third.key, 2), rowId: `${third.rowId}-v2` };
     const { items } = await planOf(rows(2), { existing: [...existing, variant] });
-    expect(items.map(({ occurrence, standing }) => [occurrence, standing])).toEqual([
+    expect(items.map(({ occurrence, state }) => [occurrence, state])).toEqual([
       [1, "failed"],
       [3, "archived"],
     ]);
@@ -250,7 +247,7 @@ describe("identical rows of which one goes", () => {
     const sheet = "id,model,prompt,image_url\ncup,paint,c,\n,edit,x,@cup\n,edit,x,@cup\n";
     const existing = kept(await planOf(sheet), "archived", "failed", "archived");
     const { items } = await planOf(sheet, { existing });
-    expect(items.map(({ occurrence, standing }) => [occurrence, standing])).toEqual([
+    expect(items.map(({ occurrence, state }) => [occurrence, state])).toEqual([
       [1, "archived"],
       [1, "failed"],
       [2, "archived"],
@@ -267,7 +264,7 @@ describe("identical rows of which one goes", () => {
       "archived",
     ) as [Existing, Existing];
     const alone = await planOf(`${input}b,edit,x,cup.png\n`, { localInputs, existing: [{ ...b, files }] });
-    expect(standings(alone)).toMatchObject([{ rowId: "b", standing: "archived" }]);
+    expect(states(alone)).toMatchObject([{ rowId: "b", state: "archived" }]);
 
     const cup = `${input}cup,paint,c,\n`;
     const [parent, , d] = kept(
@@ -275,10 +272,7 @@ describe("identical rows of which one goes", () => {
       "archived",
     ) as Existing[];
     const child = await planOf(`${cup}d,edit,x,@cup\n`, { existing: [parent as Existing, d as Existing] });
-    expect(standings(child)).toMatchObject([
-      { rowId: "cup" },
-      { rowId: "d", standing: "archived", due: false },
-    ]);
+    expect(states(child)).toMatchObject([{ rowId: "cup" }, { rowId: "d", state: "archived", due: false }]);
   });
 });
 
@@ -366,7 +360,7 @@ describe("identical rows that are merged", () => {
     const two = "model,prompt\npaint,x\npaint,x\n";
     const existing = kept(await planOf(two), "failed", "archived");
     const merged = await planOf(two, { duplicates: "merge", existing });
-    expect(merged.items).toMatchObject([{ occurrence: 2, standing: "archived" }]);
+    expect(merged.items).toMatchObject([{ occurrence: 2, state: "archived" }]);
     const selection = { ...allRows, onlyFailed: true };
     expect((await planOf(two, { duplicates: "merge", existing, selection })).due).toBe(0);
   });
@@ -375,7 +369,7 @@ describe("identical rows that are merged", () => {
     const two = "id,model,prompt\na,paint,x\nb,paint,x\n";
     const existing = kept(await planOf(two, { duplicates: "merge" }), "archived");
     const again = await planOf("id,model,prompt\nb,paint,x\n", { duplicates: "merge", existing });
-    expect(again.items).toMatchObject([{ rowId: "b", occurrence: 1, standing: "archived", due: false }]);
+    expect(again.items).toMatchObject([{ rowId: "b", occurrence: 1, state: "archived", due: false }]);
   });
 });
 

@@ -75,12 +75,14 @@ test("very many wrong rows are counted and the first hundred mistakes told, in t
     await large("id,model,prompt", rows, (index) => `r${index},nobody${index},x`),
   );
   const digest = digestOf(problems);
-  const { told, count } = digest;
+  const { reported, count } = digest;
   expect(count).toBe(rows);
   const lines = problemsText(digest, "").split("\n");
   expect(lines).toHaveLength(101);
   expect(lines[100]).toContain(`and ${rows - 100} more`);
-  expect(told.map(({ problem }) => problem.place.row)).toEqual(Array.from({ length: 100 }, (_, n) => n + 2));
+  expect(reported.map(({ problem }) => problem.place.row)).toEqual(
+    Array.from({ length: 100 }, (_, n) => n + 2),
+  );
 });
 
 test("a chain of ten thousand items is planned", async () => {

@@ -21,14 +21,14 @@ describe("what the service has withdrawn", () => {
     ["a param", withParams([]), "image"],
   ])("%s: the items that were made with it stay as they are", async (_, now) => {
     const existing = kept(await planOf(some), "archived");
-    const { items, problems, due, money, standings, vanished, notes } = await planOf(some, {
+    const { items, problems, due, money, states, vanished, notes } = await planOf(some, {
       existing,
       models: now,
     });
     expect(problems).toEqual([]);
     expect(items.map(({ key }) => key)).toEqual(existing.map(({ key }) => key));
     expect(items.map(({ category }) => category)).toEqual(["image", "image"]);
-    expect({ due, standings, vanished }).toEqual({ due: 0, standings: { archived: 2 }, vanished: [] });
+    expect({ due, states, vanished }).toEqual({ due: 0, states: { archived: 2 }, vanished: [] });
     expect(money.needed).toBe(0);
     expect(notes.filter((note) => note.endsWith("(row 2)") || note.endsWith("(rows 2, 3)"))).toEqual([
       expect.stringMatching(/^(unknown|model paint has no|parameter).*, but its items are paid for and stay/),

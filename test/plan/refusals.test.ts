@@ -21,9 +21,9 @@ describe("whether a blocker keeps a run from starting", () => {
 
   test("a balance for none of them does as well if the run is to fit, unless there is something to collect", async () => {
     expect(await started(3)).toEqual(["stop"]);
-    for (const standing of ["archived", "failed"] as const)
-      expect(await started(3, [{ due: false, standing }]), standing).toEqual(["stop"]);
-    expect(await started(3, [{ due: false, standing: "processing" }])).toEqual(["fit", "stop"]);
+    for (const state of ["archived", "failed"] as const)
+      expect(await started(3, [{ due: false, state }]), state).toEqual(["stop"]);
+    expect(await started(3, [{ due: false, state: "processing" }])).toEqual(["fit", "stop"]);
   });
 
   test("no subscription does, whatever is to happen without credits", async () => {

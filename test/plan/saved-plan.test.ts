@@ -25,7 +25,7 @@ const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
   inputs: {},
   cells: [],
   price: credits(4),
-  standing: "new",
+  state: "new",
   due: true,
   order: 0,
   fits: true,
@@ -137,19 +137,19 @@ describe("a saved plan", () => {
 
   test("needs what failed items of its own cost once they are submitted again", () => {
     const items = four.map(({ rowId }) =>
-      item(rowId, { due: false, standing: rowId === "bowl" ? "failed" : "archived" }),
+      item(rowId, { due: false, state: rowId === "bowl" ? "failed" : "archived" }),
     );
     expect(refused(plan({ items, balance: 0 }))).toEqual([]);
-    const again = items.map((each) => ({ ...each, due: each.standing === "failed" }));
+    const again = items.map((each) => ({ ...each, due: each.state === "failed" }));
     expect(refused(plan({ items: again, balance: 4 }))).toEqual([]);
     expect(refused(plan({ items: again, balance: 3 }))).toEqual(["balance: 4 credits needed, now 3"]);
   });
 
   test("tells which items are due again, and takes them as its credits allow", () => {
-    const failed = { standing: "failed", due: false } as const;
+    const failed = { state: "failed", due: false } as const;
     const before = [item("cup", failed), item("jug", failed), item("pot"), item("bowl")];
     const document = reread(plan({ items: before }));
-    const again = before.map((each) => (each.rowId === "cup" ? item("cup", { standing: "planned" }) : each));
+    const again = before.map((each) => (each.rowId === "cup" ? item("cup", { state: "planned" }) : each));
     const drift = (tolerance: number) => driftOf(document, plan({ items: again }), tolerance);
     const message = "items: row 2 (cup) is due again, for 4 credits";
     expect(drift(49)).toEqual([{ message, refused: true }]);

@@ -135,7 +135,7 @@ describe("--only-failed", () => {
     const existing = [{ ...red, state: "failed" as const }, { ...blue, state: "failed" as const }, ...others];
     const mended = valid.replace("a blue cup", "a navy cup");
     const plan = await planOf(mended, { existing, selection: { ...allRows, onlyFailed: true } });
-    expect(plan.items.map(({ rowId, standing, due }) => [rowId, standing, due])).toEqual([
+    expect(plan.items.map(({ rowId, state, due }) => [rowId, state, due])).toEqual([
       ["cup-red", "failed", true],
       ["cup-blue", "new", true],
     ]);

@@ -120,7 +120,7 @@ const step = (name: string, next: string[] = []) => ({
   items: 5,
   due: 5,
   credits: 40_000 as never,
-  standings: { new: 5 },
+  states: { new: 5 },
   next,
 });
 

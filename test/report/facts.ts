@@ -184,7 +184,7 @@ export const plan: Parameters<typeof planText>[0] = {
     finishAt: null,
   },
   files: { files: 24, bytes: 2_710_000, unknown: ["voice"] },
-  standings: { new: 24, archived: 2 },
+  states: { new: 24, archived: 2 },
   problems: [
     {
       place: { file: "jobs/demo.csv", row: 12, column: "model", id: "cover-12" },

@@ -215,8 +215,8 @@ describe("a plan", () => {
   });
   test("says what requests in doubt may add", () => {
     const money = { ...plan.money, inDoubt: credits(1.5) };
-    const shown = (standings: typeof plan.standings) =>
-      planText({ ...plan, money, standings }, here).replace(/\s+/g, " ");
+    const shown = (states: typeof plan.states) =>
+      planText({ ...plan, money, states }, here).replace(/\s+/g, " ");
     expect(shown({ archived: 2, unknown: 1 })).toContain(
       "75 needed, up to 1.5 more if 1 request in doubt was not charged, ",
     );
@@ -240,7 +240,7 @@ describe("a plan", () => {
       model: "voice",
       prompt: "a\nb",
       price: credits(0.5),
-      standing: "new" as const,
+      state: "new" as const,
     };
     expect(rowsTable([row, { ...row, rowNumber: 12, prompt: null }])).toBe(
       "row  id       model  prompt  credits  state\n  2  cover-1  voice  a b         0.5  new\n 12  cover-1  voice              0.5  new",

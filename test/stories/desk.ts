@@ -10,7 +10,7 @@ export interface Planned {
   edition: string;
   money: { needed: number; inDoubt: number };
   missing: { rowId: string }[];
-  standings: Partial<Record<string, number>>;
+  states: Partial<Record<string, number>>;
 }
 
 /** A paid request, as the receipts of a folder have it. */

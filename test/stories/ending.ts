@@ -42,7 +42,7 @@ export async function checkFiles(commands: Commands, desk: Desk, name: string): 
   const planned = await commands.run(desk, ["plan", desk.sheets.manifest(name), "--json"]);
   const plan = documentOf<Planned>(planned);
   const rows = desk.sheets.rows(name);
-  const isMade = planned.code === 0 && plan?.edition === "" && plan.standings["archived"] === rows.length;
+  const isMade = planned.code === 0 && plan?.edition === "" && plan.states["archived"] === rows.length;
   const { hasAdopted, hasTwoFolders, hasBucketAlone, hasTwoUsers } = desk;
   const isElsewhere = hasTwoFolders || hasBucketAlone;
   // Files elsewhere stay there under their names, and of two sheets of a job the last one names them.

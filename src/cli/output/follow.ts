@@ -56,7 +56,7 @@ export async function followed(
 
 /** Why a run could not start, with the first problem of its manifest, for notifications. */
 function reasonOf(error: Error, { cwd }: Machine): string {
-  const first = error instanceof EarlyExit ? error.problems?.told[0] : undefined;
+  const first = error instanceof EarlyExit ? error.problems?.reported[0] : undefined;
   if (first === undefined) return error.message;
   return `${error.message}: ${problemsText(digestOf([first.problem]), cwd)}`;
 }

@@ -87,7 +87,7 @@ export interface Draft {
   compare(fields: (old: RowContent, now: RowContent) => ChangedRow["fields"]): void;
   comparison(): Comparison;
 
-  /** The number of wanted items; valid once wanted rows and standings are known. */
+  /** The number of wanted items; valid once wanted rows and states are known. */
   totals(): Totals;
   /** Wanted items that are due, in the order of submission. */
   dueInOrder(): Iterable<Ordered>;
@@ -127,7 +127,7 @@ export interface Totals {
   due: number;
   /** By price group, in the order of the sheet. */
   groups: GroupSum[];
-  standings: Partial<Record<ItemStanding, number>>;
+  states: Partial<Record<PlannedState, number>>;
   /** The price of those whose request has no answer yet: each is sent again if it proves not to have been charged. */
   inDoubt: Credits;
 }
@@ -248,15 +248,15 @@ export interface StepSum {
   due: number;
   /** Of the due ones. */
   credits: Credits;
-  standings: Partial<Record<ItemStanding, number>>;
+  states: Partial<Record<PlannedState, number>>;
   /** The steps that use outputs of this one, by their index. */
   next: number[];
 }
 
-export type ItemStanding = "new" | ItemState;
+export type PlannedState = "new" | ItemState;
 
 export interface PlannedItem extends NewItem {
-  standing: ItemStanding;
+  state: PlannedState;
   /** It is to be submitted, and paid, by this run. */
   due: boolean;
   /** Position in the order of submission, from 0: by priority, then by the manifest's order. */

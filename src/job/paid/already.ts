@@ -38,7 +38,7 @@ export async function paidAlready(
   ] as PaymentSource<never>[];
   const tallies = sources.map(() => ({ found: [] as KnownItems<unknown>["found"] }));
   for (const item of plan.items) {
-    if (!item.due || item.standing === "archived") continue;
+    if (!item.due || item.state === "archived") continue;
     // An item that several know is told of once, by the one that knows the best way on.
     for (const [at, source] of sources.entries()) {
       const known = source.has(item);

@@ -35,7 +35,7 @@ export async function unendedHere(question: Question): Promise<PaymentSource> {
   const { workspace } = question;
   const byKey = await unknownEntries(question);
   return {
-    has: ({ key, standing }) => (standing === "new" ? byKey.get(key) : undefined),
+    has: ({ key, state }) => (state === "new" ? byKey.get(key) : undefined),
     finding(tally: KnownItems<PaidAttempt>, plan) {
       const names = tally.found
         .slice(0, namesMax)
@@ -46,7 +46,7 @@ export async function unendedHere(question: Question): Promise<PaymentSource> {
       const more = items > names.length ? ` and ${items - names.length} more` : "";
       const what = `${items} of ${of} sent from ${workspace.root} before (the newest on ${dateOf(newestOf(tally).sentAt)}), which may have been charged and whose outcome is unknown: ${names.join(", ")}${more}`;
       const anew =
-        plan.standings.new === all
+        plan.states.new === all
           ? "--fresh or another --edition makes them again"
           : "a sheet of only these rows with --fresh makes them again";
       const message = `${what}. The workspace's history does not know them, and they would be paid again, for ${inCredits(tally.credits)}: restore ${dirname(workspace.stateFile)} and run \`bulkgen resume\` to continue them; ${anew}.`;

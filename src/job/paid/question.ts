@@ -44,4 +44,4 @@ export interface KnownItems<By> {
   credits: Credits;
 }
 
-export type AskedPlan = Pick<Plan, "job" | "edition" | "items" | "due" | "standings" | "otherParams">;
+export type AskedPlan = Pick<Plan, "job" | "edition" | "items" | "due" | "states" | "otherParams">;

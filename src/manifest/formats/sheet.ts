@@ -3,7 +3,7 @@ import { count } from "../../text/amounts.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { shortText } from "../../text/terminal.js";
 import { columnLetters, columnName, isKnown } from "../shape/columns.js";
-import type { LostCell, Source, SourceBatch } from "../shape/source.js";
+import type { LostCell, Source, SourceBatch, SourceRow } from "../shape/source.js";
 import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
 import { asideIn } from "./headings.js";
 import type { LostCells } from "./lost-cells.js";
@@ -66,15 +66,13 @@ export class SheetReader {
       const wrong = this.shapeProblem(header, record);
       const aside = asideIn(header, record, lost, number);
       if (wrong && aside === undefined) this.read.problems.push(wrong);
-      else
-        this.read.rows.push({
-          number,
-          file,
-          cells: this.cellsOf(header, record),
-          ...(lost === undefined ? {} : { lost }),
-          ...(aside === undefined ? {} : { aside }),
-          ...(wrong === null ? {} : { misfit: wrong }),
-        });
+      else {
+        const row: SourceRow = { number, file, cells: this.cellsOf(header, record) };
+        if (lost !== undefined) row.lost = lost;
+        if (aside !== undefined) row.aside = aside;
+        if (wrong !== null) row.misfit = wrong;
+        this.read.rows.push(row);
+      }
     }
   }
 

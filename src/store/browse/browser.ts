@@ -7,6 +7,7 @@ import { named, type Sqlite } from "../../sqlite.js";
 import { sqliteDatabase } from "../on-sqlite.js";
 import { NewerDatabase, openReadOnly, refuseForeignCode } from "../open.js";
 import type { Database, Queries, Script } from "../script.js";
+import { isLost, isUndecided } from "../workspace/lost-requests.js";
 import { absolutePath } from "../workspace/own-paths.js";
 import { refuseStrangeNames } from "../workspace/workspace.js";
 import { workspaceMigrations } from "../workspace/workspace-schema.js";
@@ -30,8 +31,7 @@ const runColumns = `
     (SELECT coalesce(sum(charged), 0) FROM run_spending s WHERE s.run_id = r.id) AS charged,
     (SELECT coalesce(sum(pending), 0) FROM run_spending s WHERE s.run_id = r.id) AS pending,
     (SELECT coalesce(sum(a.price), 0) FROM attempts a JOIN items i ON i.id = a.item_id
-     WHERE +a.run_id = r.id AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
-       AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))) AS lost,
+     WHERE +a.run_id = r.id AND ${isLost("a")} AND NOT ${isUndecided("a", "i")}) AS lost,
     (SELECT count(*) FROM items i WHERE i.run_id = r.id AND i.approval = 'waiting' AND i.state = 'archived') AS awaiting
   FROM runs r JOIN jobs j ON j.id = r.job_id`;
 

@@ -41,7 +41,7 @@ export function draftHistory(
       tally.spoil();
       // A dropped item comes back with its row, unless it was submitted: then a person skipped it.
       sql(
-        `UPDATE drafted SET standing = known.state, due =
+        `UPDATE drafted SET state = known.state, due =
            known.state IN ('planned', 'blocked')
            OR (known.state = 'dropped' AND NOT known.attempted)
            OR (known.state = 'failed' AND ?)

@@ -3,9 +3,9 @@ import type {
   Choice,
   Draft,
   GroupSum,
-  ItemStanding,
   Ordered,
   PlannedItem,
+  PlannedState,
   Totals,
 } from "../../core/ports/draft.js";
 import type { SheetRow } from "../../core/ports/store.js";
@@ -75,7 +75,7 @@ function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
 }
 
 interface Part extends GroupSum {
-  standing: ItemStanding;
+  state: PlannedState;
   inDoubt: Credits;
 }
 
@@ -83,17 +83,17 @@ interface Part extends GroupSum {
 function totalsOf(db: Sqlite): Totals {
   const parts = db
     .prepare(
-      `SELECT price_group AS "group", standing, count(*) AS items, sum(due) AS due, max(price) AS price,
-         sum(due * price) AS credits, sum((standing IN ('submitting', 'unknown')) * price) AS inDoubt
-       FROM planned WHERE wanted GROUP BY price_group, standing ORDER BY min(position)`,
+      `SELECT price_group AS "group", state, count(*) AS items, sum(due) AS due, max(price) AS price,
+         sum(due * price) AS credits, sum((state IN ('submitting', 'unknown')) * price) AS inDoubt
+       FROM planned WHERE wanted GROUP BY price_group, state ORDER BY min(position)`,
     )
     .all() as Part[];
   const groups = new Map<number, GroupSum>();
-  const totals: Totals = { items: 0, due: 0, groups: [], standings: {}, inDoubt: noCredits };
-  for (const { standing, inDoubt, ...part } of parts) {
+  const totals: Totals = { items: 0, due: 0, groups: [], states: {}, inDoubt: noCredits };
+  for (const { state, inDoubt, ...part } of parts) {
     totals.items += part.items;
     totals.due += part.due;
-    totals.standings[standing] = (totals.standings[standing] ?? 0) + part.items;
+    totals.states[state] = (totals.states[state] ?? 0) + part.items;
     totals.inDoubt = plus(totals.inDoubt, inDoubt);
     const group = groups.get(part.group);
     if (group === undefined) groups.set(part.group, part);
@@ -182,7 +182,7 @@ function plannedItem(
     ...(record.approve ? { approve: true as const } : {}),
     cells: Object.entries(JSON.parse(record.cells)),
     price: record.price as Credits,
-    standing: record.standing,
+    state: record.state,
     due: record.due === 1,
     order,
     fits: record.due === 1 && reached,

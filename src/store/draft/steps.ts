@@ -1,5 +1,5 @@
 import { type Credits, plus } from "../../core/money.js";
-import type { ItemStanding, StepSum } from "../../core/ports/draft.js";
+import type { PlannedState, StepSum } from "../../core/ports/draft.js";
 import type { Sqlite } from "../../sqlite.js";
 
 /** What distinguishes items without a step, besides their model. */
@@ -10,7 +10,7 @@ interface Part {
   model: string;
   category: string;
   depth: number | null;
-  standing: ItemStanding;
+  state: PlannedState;
   items: number;
   due: number;
   credits: Credits;
@@ -29,23 +29,23 @@ interface Arrow {
 export function draftSteps(db: Sqlite, depthMax: number): StepSum[] {
   const parts = db
     .prepare(
-      `SELECT step, model, category, ${level("drafted")} AS depth, standing, count(*) AS items, sum(due) AS due,
+      `SELECT step, model, category, ${level("drafted")} AS depth, state, count(*) AS items, sum(due) AS due,
          sum(due * price) AS credits
        FROM drafted CROSS JOIN kinds ON kinds.id = drafted.kind WHERE key IS NOT NULL AND wanted
-       GROUP BY 1, 2, 4, standing ORDER BY min(drafted.depth), min(position)`,
+       GROUP BY 1, 2, 4, state ORDER BY min(drafted.depth), min(position)`,
     )
     .all({ depthMax }) as Part[];
   const steps: StepSum[] = [];
   const indexes = new Map<string, number>();
-  for (const { standing, ...part } of parts) {
+  for (const { state, ...part } of parts) {
     const name = nameOf(part.step, part.model, part.depth);
     const known = steps[indexes.get(name) ?? -1];
     if (known === undefined) {
       indexes.set(name, steps.length);
-      steps.push({ ...part, standings: { [standing]: part.items }, next: [] });
+      steps.push({ ...part, states: { [state]: part.items }, next: [] });
       continue;
     }
-    known.standings[standing] = part.items;
+    known.states[state] = part.items;
     known.items += part.items;
     known.due += part.due;
     known.credits = plus(known.credits, part.credits);

@@ -54,7 +54,7 @@ export const draftTables = `
     depth INTEGER NOT NULL DEFAULT 0,
     -- The name of its step, where the job has steps.
     step TEXT,
-    standing TEXT NOT NULL DEFAULT 'new',
+    state TEXT NOT NULL DEFAULT 'new',
     due INTEGER NOT NULL DEFAULT 1
   );
 
@@ -62,7 +62,7 @@ export const draftTables = `
   CREATE VIEW planned AS
   SELECT position, row, number, copy, drafted.id, cells, wanted, key, occurrence, head, approve, priority,
     coalesce(row_id, drafted.id) AS row_id, coalesce(name, row_id, drafted.id) AS name,
-    repeat, model, category, prompt, params, inputs, contents, parents, price, price_group, standing, due
+    repeat, model, category, prompt, params, inputs, contents, parents, price, price_group, state, due
   FROM drafted CROSS JOIN kinds ON kinds.id = drafted.kind
   WHERE key IS NOT NULL;
 
@@ -153,7 +153,7 @@ export interface DraftPlanned {
   repeat: number;
   price: number;
   price_group: number;
-  standing: "new" | ItemState;
+  state: "new" | ItemState;
   due: number;
   wanted: number;
 }
@@ -226,6 +226,6 @@ export class Tally {
     if (!this.holds) return null;
     const groups = [...this.sums.values()].map((sum) => ({ ...sum }));
     const items = groups.reduce((sum, group) => sum + group.items, 0);
-    return { items, due: items, groups, standings: items === 0 ? {} : { new: items }, inDoubt: noCredits };
+    return { items, due: items, groups, states: items === 0 ? {} : { new: items }, inDoubt: noCredits };
   }
 }

@@ -3,6 +3,7 @@ import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Store } from "../../core/ports/store.js";
 import type { AsScript, InTransaction, Script } from "../script.js";
+import { isLost, isUndecided, newestNumber } from "./lost-requests.js";
 import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
 
 /** Attempts, and the tasks that they led to. */
@@ -102,9 +103,8 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
       read(function* () {
         const { sum } = (yield* sql(
           `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
-         WHERE ? IN (a.run_id, i.run_id) AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
-           AND (i.state NOT IN ('held', 'dropped')
-             OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
+         WHERE ? IN (a.run_id, i.run_id) AND ${isLost("a")}
+           AND (i.state NOT IN ('held', 'dropped') OR a.number < ${newestNumber("i")})`,
         ).get(runId)) as { sum: number };
         return sum as Credits;
       }),
@@ -233,7 +233,7 @@ const attemptColumns = `
   attempts.created_at AS createdAt, attempts.completed_at AS completedAt`;
 export const selectAttempts = `SELECT ${attemptColumns} FROM attempts`;
 
-const isOrphan = "attempts.outcome = 'unanswered' AND attempts.verdict IN ('charged', 'undecided')";
+const isOrphan = isLost("attempts");
 const orphansOfItem = `${selectAttempts} WHERE attempts.item_id = ? AND ${isOrphan} ORDER BY attempts.number`;
 // The lost requests that the run sent, and those whose items the run has paid for again or is about to.
 const orphansOfRun = `
@@ -241,6 +241,6 @@ const orphansOfRun = `
   WHERE ${isOrphan}
     AND (attempts.run_id = @run OR (i.run_id = @run AND i.state = 'planned') OR EXISTS (
       SELECT 1 FROM attempts again WHERE again.item_id = attempts.item_id AND again.number > attempts.number AND again.run_id = @run))
-    AND NOT (i.state = 'held' AND attempts.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
+    AND NOT ${isUndecided("attempts", "i")}
   -- The sign keeps SQLite from reading all attempts in their order.
   ORDER BY +attempts.id`;

@@ -46,8 +46,8 @@ export interface Adoption {
  * Whether an item is not paid for yet, whatever became of its run. An item already at the service is not replaced by a
  * file.
  */
-function isOpen({ standing, due }: PlannedItem): boolean {
-  return due ? standing !== "archived" : standing === "failed";
+function isOpen({ state, due }: PlannedItem): boolean {
+  return due ? state !== "archived" : state === "failed";
 }
 
 /**

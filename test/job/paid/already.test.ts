@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
-import type { ItemStanding, PlannedItem } from "../../../src/core/ports/draft.js";
+import type { PlannedItem, PlannedState } from "../../../src/core/ports/draft.js";
 import type { LoggedAnswer, SpendLog } from "../../../src/core/ports/spend-log.js";
 import type { Store } from "../../../src/core/ports/store.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
@@ -58,31 +58,31 @@ async function used(): Promise<number> {
 }
 
 interface Change {
-  standing?: ItemStanding;
+  state?: PlannedState;
   due?: boolean;
   edition?: EditionChoice;
   sandbox?: boolean;
   store?: null;
 }
 
-/** What stands in the way of a plan of two items, of which `a` has this standing. */
-async function found({ standing = "new", due = true, ...change }: Change = {}): Promise<string | null> {
+/** What stands in the way of a plan of two items, of which `a` has this state. */
+async function found({ state = "new", due = true, ...change }: Change = {}): Promise<string | null> {
   const planned = (id: string, item: Partial<PlannedItem>): PlannedItem => ({
     ...newItem(id),
-    standing: "new",
+    state: "new",
     due: true,
     order: 0,
     fits: true,
     ...item,
   });
-  const items = [planned("a", { standing, due }), planned("b", {})];
+  const items = [planned("a", { state, due }), planned("b", {})];
   const { edition = "first", sandbox = false, store: known = store } = change;
   const plan = {
     job: "demo",
     edition: "",
     due: items.filter((item) => item.due).length,
     items: { length: 2, [Symbol.iterator]: () => items.values() },
-    standings: { new: standing === "new" ? 2 : 1 },
+    states: { new: state === "new" ? 2 : 1 },
     otherParams: {},
   };
   const who = { user: "u", origin: owner.origin };
@@ -182,7 +182,7 @@ describe("P2: a paid request that only the account's spend log remembers", () =>
 
   test("blocks nothing else: items that are not new, not selected, to be made again, or rehearsed", async () => {
     await paid(open);
-    expect(await found({ standing: "planned" })).toBeNull();
+    expect(await found({ state: "planned" })).toBeNull();
     expect(await found({ due: false })).toBeNull();
     expect(await found({ edition: "fresh" })).toBeNull();
     expect(await found({ sandbox: true })).toBeNull();

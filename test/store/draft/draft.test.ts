@@ -50,7 +50,7 @@ function drafted() {
 test("items come to the same whether they are counted as they go in or afterwards", () => {
   const draft = drafted();
   const asTheyWentIn = draft.totals();
-  expect(asTheyWentIn).toMatchObject({ items: 20, due: 20, standings: { new: 20 } });
+  expect(asTheyWentIn).toMatchObject({ items: 20, due: 20, states: { new: 20 } });
   expect(asTheyWentIn.groups.map(({ group, items, price }) => [group, items, price])).toEqual([
     [1, 7, credits(20)],
     [0, 13, credits(5)],
@@ -67,7 +67,7 @@ test("what a job has already is not due again", () => {
   const known = { state: "archived", rowId: "r0", model: "animate", prompt: "x", params: {}, inputs: {} };
   draft.know([{ ...known, key: "k1:0", name: "n", attempted: true, vanished: false } as never], new Set());
   draft.stand({ failed: false, missing: false });
-  expect(draft.totals()).toMatchObject({ items: 20, due: 19, standings: { new: 19, archived: 1 } });
+  expect(draft.totals()).toMatchObject({ items: 20, due: 19, states: { new: 19, archived: 1 } });
   draft.close();
 });
 
@@ -92,7 +92,7 @@ test("a draft that is cleared holds nothing, and takes the same items again", ()
   const draft = drafted();
   draft.choose({ onlyFailed: false, sample: null, first: 1, matches: () => true });
   draft.clear();
-  expect(draft.totals()).toEqual({ items: 0, due: 0, groups: [], standings: {}, inDoubt: 0 });
+  expect(draft.totals()).toEqual({ items: 0, due: 0, groups: [], states: {}, inDoubt: 0 });
   draft.add(row, [item(0)]);
   expect(draft.totals()).toMatchObject({ items: 1, due: 1, groups: [{ group: 1, credits: credits(20) }] });
   expect([...draft.items("", null, 1)]).toMatchObject([{ rowId: "r0", model: "animate", name: "n" }]);

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DroppedSheet, SheetProblem, SheetRows } from "../../../documents/page.js";
 import { number } from "../../parts/amounts.js";
@@ -84,20 +85,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
   useEffect(() => {
     if (goal !== null && reached !== undefined) onPlace({ row: reached.number, column: goal.column });
   });
-  // Brings the current cell into view, also when its place is known better.
-  useEffect(() => {
-    const element = scroller.current;
-    if (element === null || index < 0) return;
-    const top = index * rowHeight;
-    const visibleHeight = element.clientHeight - headHeight - rowHeight;
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (top > element.scrollTop + visibleHeight) element.scrollTop = top - visibleHeight;
-    const left = widths.slice(0, Math.max(0, column)).reduce((sum, each) => sum + each, 0);
-    const right = left + (widths[column] ?? 0);
-    if (left < element.scrollLeft) element.scrollLeft = left;
-    else if (right > element.scrollLeft + element.clientWidth - numberWidth)
-      element.scrollLeft = right - element.clientWidth + numberWidth;
-  }, [place, index, column]);
+  useInView(scroller, { place, index, column, widths, numberWidth });
 
   const valueAt = (row: Row, at: number): string => {
     const name = columns[at] ?? "";
@@ -132,17 +120,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
     const isText = event.key.length === 1 && !far && !event.altKey;
     if (editing !== null && !isText) return;
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 400) / rowHeight) - 2);
-    const moves: Record<string, [number, number]> = {
-      ArrowDown: [far ? total : 1, 0],
-      ArrowUp: [far ? -total : -1, 0],
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      PageDown: [page, 0],
-      PageUp: [-page, 0],
-      Home: [far ? -total : 0, -columns.length],
-      End: [far ? total : 0, columns.length],
-    };
-    const by = moves[event.key];
+    const by = stepsOf(event.key, { far, page, total, columns: columns.length });
     if (by !== undefined) {
       event.preventDefault();
       move(...by);
@@ -180,16 +158,7 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
           if (place === null && total > 0) move(0, 0);
         }}
       >
-        <div class="sheet-head" role="row" aria-rowindex={1} style={{ ...template, minWidth: `${width}px` }}>
-          <span role="columnheader" class="corner">
-            <span class="unseen">row</span>
-          </span>
-          {columns.map((name) => (
-            <span key={name} role="columnheader" title={visible(name)} dir="auto">
-              {visible(name)}
-            </span>
-          ))}
-        </div>
+        <GridHead columns={columns} style={{ ...template, minWidth: `${width}px` }} />
         <div
           ref={list}
           class="sheet-rows"
@@ -198,68 +167,168 @@ export function SheetGrid({ sheet, named, problems, edits, place, onPlace, onEdi
         >
           {shown.map((at) => {
             const row = rows.row(at);
-            const style = { ...template, transform: `translateY(${at * rowHeight}px)` };
-            if (row === undefined)
-              return (
-                <div key={at} class="sheet-row" role="row" aria-rowindex={at + 2} style={style}>
-                  <span role="rowheader" class="corner">
-                    {number(firstNumber + at)}
-                  </span>
-                </div>
-              );
-            const ofRow = problems.get(cellKey(row.number, ""));
             return (
-              <div key={at} class="sheet-row" role="row" aria-rowindex={at + 2} style={style}>
-                <span
-                  role="rowheader"
-                  class={ofRow === undefined ? "corner" : "corner bad"}
-                  title={ofRow?.[0]?.message}
-                >
-                  {number(row.number)}
-                </span>
-                {columns.map((name, columnAt) => {
-                  const isMeant = place?.row === row.number && place.column === name;
-                  const found = problems.get(cellKey(row.number, name));
-                  const value = valueAt(row, columnAt);
-                  return (
-                    <span
-                      key={name}
-                      id={`cell-${at}-${columnAt}`}
-                      role="gridcell"
-                      dir="auto"
-                      class={`${found === undefined ? "" : "bad"} ${isMeant ? "meant" : ""}`}
-                      aria-selected={isMeant}
-                      aria-invalid={found !== undefined}
-                      title={found?.map(({ message }) => visible(message)).join("\n")}
-                      onClick={() => {
-                        const before = pressedOn.current;
-                        if (before?.row === row.number && before.column === name) edit(null);
-                        else onPlace({ row: row.number, column: name });
-                      }}
-                    >
-                      {isMeant && editing !== null ? (
-                        <CellEditor
-                          name={name}
-                          value={editing.value}
-                          onCommit={commit}
-                          onCancel={() => {
-                            setEditing(null);
-                            scroller.current?.focus();
-                          }}
-                        />
-                      ) : (
-                        visible(value.slice(0, charactersMax).replace(/[\r\n]+/g, " ⏎ "))
-                      )}
-                    </span>
-                  );
-                })}
-              </div>
+              <GridRow
+                key={at}
+                at={at}
+                number={row?.number ?? firstNumber + at}
+                style={{ ...template, transform: `translateY(${at * rowHeight}px)` }}
+                problems={row === undefined ? undefined : problems.get(cellKey(row.number, ""))}
+              >
+                {row !== undefined &&
+                  columns.map((name, columnAt) => {
+                    const isMeant = place?.row === row.number && place.column === name;
+                    return (
+                      <GridCell
+                        key={name}
+                        id={`cell-${at}-${columnAt}`}
+                        isMeant={isMeant}
+                        problems={problems.get(cellKey(row.number, name))}
+                        onPress={() => {
+                          const before = pressedOn.current;
+                          if (before?.row === row.number && before.column === name) edit(null);
+                          else onPlace({ row: row.number, column: name });
+                        }}
+                      >
+                        {isMeant && editing !== null ? (
+                          <CellEditor
+                            name={name}
+                            value={editing.value}
+                            onCommit={commit}
+                            onCancel={() => {
+                              setEditing(null);
+                              scroller.current?.focus();
+                            }}
+                          />
+                        ) : (
+                          visible(
+                            valueAt(row, columnAt)
+                              .slice(0, charactersMax)
+                              .replace(/[\r\n]+/g, " ⏎ "),
+                          )
+                        )}
+                      </GridCell>
+                    );
+                  })}
+              </GridRow>
             );
           })}
         </div>
       </div>
     </>
   );
+}
+
+type Style = Readonly<Record<string, string>>;
+
+function GridHead({ columns, style }: { columns: readonly string[]; style: Style }) {
+  return (
+    <div class="sheet-head" role="row" aria-rowindex={1} style={style}>
+      <span role="columnheader" class="corner">
+        <span class="unseen">row</span>
+      </span>
+      {columns.map((name) => (
+        <span key={name} role="columnheader" title={visible(name)} dir="auto">
+          {visible(name)}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+interface RowProps {
+  /** Its place among the rows, from 0, and its number as a spreadsheet counts. */
+  at: number;
+  number: number;
+  style: Style;
+  /** Those of the row as a whole. */
+  problems: readonly SheetProblem[] | undefined;
+  /** Its cells, once they are loaded. */
+  children: ComponentChildren;
+}
+
+function GridRow({ at, number: shown, style, problems, children }: RowProps) {
+  const isBad = problems !== undefined;
+  return (
+    <div class="sheet-row" role="row" aria-rowindex={at + 2} style={style}>
+      <span role="rowheader" class={isBad ? "corner bad" : "corner"} title={problems?.[0]?.message}>
+        {number(shown)}
+      </span>
+      {children}
+    </div>
+  );
+}
+
+interface CellProps {
+  id: string;
+  /** It is the current cell. */
+  isMeant: boolean;
+  problems: readonly SheetProblem[] | undefined;
+  onPress: () => void;
+  children: ComponentChildren;
+}
+
+function GridCell({ id, isMeant, problems, onPress, children }: CellProps) {
+  return (
+    <span
+      id={id}
+      role="gridcell"
+      dir="auto"
+      class={`${problems === undefined ? "" : "bad"} ${isMeant ? "meant" : ""}`}
+      aria-selected={isMeant}
+      aria-invalid={problems !== undefined}
+      title={problems?.map(({ message }) => visible(message)).join("\n")}
+      onClick={onPress}
+    >
+      {children}
+    </span>
+  );
+}
+
+/** By how many rows and columns a key moves; undefined for any other key. */
+function stepsOf(
+  key: string,
+  { far, page, total, columns }: { far: boolean; page: number; total: number; columns: number },
+): [rows: number, columns: number] | undefined {
+  const steps: Record<string, [number, number]> = {
+    ArrowDown: [far ? total : 1, 0],
+    ArrowUp: [far ? -total : -1, 0],
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    PageDown: [page, 0],
+    PageUp: [-page, 0],
+    Home: [far ? -total : 0, -columns],
+    End: [far ? total : 0, columns],
+  };
+  return steps[key];
+}
+
+interface Viewed {
+  place: CellPlace | null;
+  index: number;
+  column: number;
+  widths: readonly number[];
+  numberWidth: number;
+}
+
+/** Brings the current cell into view, also when its place is known better. */
+function useInView(
+  scroller: { readonly current: HTMLDivElement | null },
+  { place, index, column, widths, numberWidth }: Viewed,
+): void {
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null || index < 0) return;
+    const top = index * rowHeight;
+    const visibleHeight = element.clientHeight - headHeight - rowHeight;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top > element.scrollTop + visibleHeight) element.scrollTop = top - visibleHeight;
+    const left = widths.slice(0, Math.max(0, column)).reduce((sum, each) => sum + each, 0);
+    const right = left + (widths[column] ?? 0);
+    if (left < element.scrollLeft) element.scrollLeft = left;
+    else if (right > element.scrollLeft + element.clientWidth - numberWidth)
+      element.scrollLeft = right - element.clientWidth + numberWidth;
+  }, [place, index, column]);
 }
 
 interface EditorProps {
