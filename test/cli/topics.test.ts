@@ -47,7 +47,7 @@ test("the job file in the topic about manifests can be planned", async () => {
   at.write("products.csv", "id,product\ncup,a cup\n");
   const { code, stdout, stderr } = await run(at, ["plan", "autumn.yaml", "--sandbox", "--json"]);
   expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ problems: [], standings: { new: 4 } });
+  expect(JSON.parse(stdout)).toMatchObject({ problems: [], states: { new: 4 } });
 });
 
 test("there is a manual page for the program, each command and each topic, and none of their texts is taken for roff", () => {

@@ -246,7 +246,7 @@ describe.concurrent("a sheet that changes", () => {
     expect(plan.stdout).toContain("a01 (archived) is no longer in the manifest");
     const json = JSON.parse((await run(place, ["plan", "s.csv", "--sandbox", "--json"])).stdout);
     expect(json.money.needed).toBe(2);
-    expect(json.items.map((item: { standing: string }) => item.standing)).toEqual(["archived", "new", "new"]);
+    expect(json.items.map((item: { state: string }) => item.state)).toEqual(["archived", "new", "new"]);
   });
 
   test("--fresh and --edition make everything again once, and only once", slow, async () => {

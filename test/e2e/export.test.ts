@@ -136,7 +136,7 @@ describe.concurrent("bulkgen export", () => {
     place.write("team.csv", readFileSync(join(place.folder, "team.csv.new.csv")));
     const plan = await run(place, ["plan", "team.csv", "--sandbox", "--json"]);
     const { items, money, notes } = JSON.parse(plan.stdout);
-    expect(items.map((item: { standing: string }) => item.standing)).toEqual([
+    expect(items.map((item: { state: string }) => item.state)).toEqual([
       "archived",
       "failed",
       "archived",

@@ -70,7 +70,7 @@ test("a job from standard input is the same job, and its paths are relative to t
   expect(made, made.stderr).toMatchObject({ code: 0 });
   expectArchived(join(place.folder, "outputs", "shots"), all);
   const again = await run(place, ["plan", "-", "--json"], { ...service, stdin: job });
-  expect(JSON.parse(again.stdout)).toMatchObject({ file: "stdin", standings: { archived: 8 } });
+  expect(JSON.parse(again.stdout)).toMatchObject({ file: "stdin", states: { archived: 8 } });
 });
 
 test("a mistake in a template is reported with line and column before any request is sent", async () => {

@@ -24,7 +24,7 @@ test("plan --graph draws the steps below the plan; the word after it is its valu
   expect(diagram.stdout.split("\n")[0]).toBe("flowchart LR");
   const document = await run(place, ["plan", "job.yaml", "--graph", "--json", "--sandbox"]);
   expect(JSON.parse(document.stdout).graph.steps).toMatchObject([
-    { name: "picture", items: 1, credits: 1, standings: { new: 1 }, next: ["clip"] },
+    { name: "picture", items: 1, credits: 1, states: { new: 1 }, next: ["clip"] },
     { name: "clip", items: 1, credits: 15, next: [] },
   ]);
   const wrong = await run(place, ["plan", "job.yaml", "--graph=svg", "--sandbox"]);

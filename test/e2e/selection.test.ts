@@ -29,7 +29,7 @@ describe.concurrent("a part of a sheet", () => {
     const after = await run(place, ["plan", "s.csv", "--sandbox", "--json"]);
     const made = JSON.parse(after.stdout);
     expect(made.vanished).toEqual([]);
-    expect(made.items.map((item: { standing: string }) => item.standing)).toEqual([
+    expect(made.items.map((item: { state: string }) => item.state)).toEqual([
       "archived",
       "archived",
       "new",
@@ -95,7 +95,7 @@ describe.concurrent("a part of a sheet", () => {
     expect(planned.items).toHaveLength(3);
     expect(await pays(place, ...flags)).toBe(3);
     const again = JSON.parse((await run(place, ["plan", "s.csv", "--sandbox", "--json"])).stdout);
-    const archived = again.items.filter((item: { standing: string }) => item.standing === "archived");
+    const archived = again.items.filter((item: { state: string }) => item.state === "archived");
     expect(archived.map((item: { rowId: string }) => item.rowId)).toEqual(
       planned.items.map((item: { rowId: string }) => item.rowId),
     );
