@@ -199,7 +199,7 @@ test("a plan is answered without its items, which are as many as the sheet has r
   const { place, call } = await agent();
   sheet(place);
   const { document } = (await call("plan", { manifest: "demo.csv" })).structuredContent;
-  expect(document).toMatchObject({ standings: { new: 2 }, money: { needed: 4 } });
+  expect(document).toMatchObject({ states: { new: 2 }, money: { needed: 4 } });
   expect(document).not.toHaveProperty("items");
 });
 
