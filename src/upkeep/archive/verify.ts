@@ -65,7 +65,7 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
   mustHaveRuns(workspace);
   const folders = await withStore(workspace, clock, foldersOf);
   const all = folders.reduce((sum, { known }) => sum + known.length, 0);
-  const places = new Map(folders.flatMap(({ path, known }) => known.map(({ identity }) => [identity, path])));
+  const places = placesOf(folders);
   let done = 0;
   const reports: FolderReport[] = [];
   for (const folder of folders) {
@@ -89,6 +89,14 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
     }
   }
   return reports;
+}
+
+/** The folder that has each output by now. An output of the only folder is nowhere else. */
+function placesOf(folders: readonly Folder[]): ReadonlyMap<string, string> {
+  const places = new Map<string, string>();
+  if (folders.length > 1)
+    for (const { path, known } of folders) for (const { identity } of known) places.set(identity, path);
+  return places;
 }
 
 /** The buckets that have, or will have, outputs of the folder instead of the disk. */
