@@ -5,7 +5,8 @@ import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file
 import { moveFile, supersede } from "../archive/move.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Log } from "../core/ports/send.js";
-import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
+import type { ArchivedFile, Item, Run } from "../core/ports/store.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { count } from "../text/amounts.js";
 
 type Named = Pick<Item, "id" | "rowId" | "name" | "edition">;

@@ -7,7 +7,8 @@ import { type Credits, noCredits } from "../core/money.js";
 import { pollMsMin } from "../core/pace/poll.js";
 import { type Attempt, type AttemptOutcome, type Conclusion, TaskTaken } from "../core/ports/attempt.js";
 import type { LoggedAnswer, LoggedPoll } from "../core/ports/spend-log.js";
-import type { Item, Run, Store } from "../core/ports/store.js";
+import type { Item, Run } from "../core/ports/store.js";
+import type { Store } from "../store/workspace/workspace.js";
 import type { RunPorts } from "./ports.js";
 
 /** Records the outcome of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */

@@ -1,9 +1,10 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Clock } from "../clock.js";
 import { backoffMs, readTriesMax } from "../core/again.js";
-import type { Item, Output, Store } from "../core/ports/store.js";
+import type { Item, Output } from "../core/ports/store.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { NotArchivedError, PublishError, type Publisher, type PublishFile } from "../publish/publisher.js";
+import type { Store } from "../store/workspace/workspace.js";
 
 /** Where local inputs go, and how they are found. */
 export interface PublishPorts {

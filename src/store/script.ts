@@ -26,11 +26,6 @@ export interface QueryResult {
   changes: number;
 }
 
-/** A method of a port as the script of its transaction. */
-export type AsScript<Method> = Method extends (...given: infer Given) => Promise<infer Result>
-  ? (...given: Given) => Script<Result>
-  : never;
-
 /** Makes a query from a text, in SQL that both databases understand; `postgres/dialect.ts` has the exceptions. */
 export type Queries = (text: string) => Query;
 

@@ -1,5 +1,6 @@
-import type { BlockedItem, ParentOutput, Store } from "../core/ports/store.js";
+import type { BlockedItem, ParentOutput } from "../core/ports/store.js";
 import { mayBeVariant, rowIdOf } from "../core/variant.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { count } from "../text/amounts.js";
 
 /** An item that waits for the output of another one, and why it does not come. */

@@ -1,7 +1,8 @@
 import { nodeDisk } from "../archive/disk/node-disk.js";
 import type { Attempt } from "../core/ports/attempt.js";
-import type { Item, Store } from "../core/ports/store.js";
+import type { Item } from "../core/ports/store.js";
 import { openReceipts } from "../run/receipts/receipts.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { reasonCharactersMax } from "../text/reasons.js";
 import { shortText, terminalText } from "../text/terminal.js";
 import { isoOrNull, localTime } from "../text/times.js";

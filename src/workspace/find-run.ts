@@ -1,5 +1,6 @@
 import { EarlyExit } from "../core/exit.js";
-import type { Run, Store } from "../core/ports/store.js";
+import type { Run } from "../core/ports/store.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { count } from "../text/amounts.js";
 import {
   heldAdvice,

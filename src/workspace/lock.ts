@@ -1,9 +1,9 @@
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import type { Clock } from "../clock.js";
-import type { Store } from "../core/ports/store.js";
 import type { Reason } from "../core/reason.js";
 import { isTaken, type Lock, takeLock } from "../store/lock.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";
 

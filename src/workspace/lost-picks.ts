@@ -1,7 +1,8 @@
 import { prunedNote } from "../archive/index-file.js";
 import { variantKey } from "../core/identity.js";
-import type { Item, Run, Store } from "../core/ports/store.js";
+import type { Item, Run } from "../core/ports/store.js";
 import { rowIdOf } from "../core/variant.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { someOf } from "../text/reasons.js";
 
 /**

@@ -1,5 +1,5 @@
 import { type Credits, minus, noCredits, plus } from "../core/money.js";
-import type { Store } from "../core/ports/store.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { evidenceIn, type WaitingItem } from "./evidence.js";
 
 /** What a run has cost or may have cost. */

@@ -1,9 +1,10 @@
 import type { Clock } from "../clock.js";
 import { plus } from "../core/money.js";
-import type { Run, Store } from "../core/ports/store.js";
+import type { Run } from "../core/ports/store.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { Progress } from "../run/loop.js";
 import type { QuotaReader } from "../store/accounts/quota-reader.js";
+import type { Store } from "../store/workspace/workspace.js";
 import { lockOwnerOf } from "./lock.js";
 import { type Opened, openQuota, openStore } from "./state.js";
 import type { Workspace } from "./workspace.js";

@@ -136,11 +136,7 @@ describe.concurrent("bulkgen export", () => {
     place.write("team.csv", readFileSync(join(place.folder, "team.csv.new.csv")));
     const plan = await run(place, ["plan", "team.csv", "--sandbox", "--json"]);
     const { items, money, notes } = JSON.parse(plan.stdout);
-    expect(items.map((item: { state: string }) => item.state)).toEqual([
-      "archived",
-      "failed",
-      "archived",
-    ]);
+    expect(items.map((item: { state: string }) => item.state)).toEqual(["archived", "failed", "archived"]);
     expect(money.needed).toBe(0);
     expect(notes.filter((note: string) => /task_id|"file"/.test(note))).toEqual([]);
     await run(place, ["run", "team.csv", "--sandbox", "--yes", "--skip-invalid"]);

@@ -1,4 +1,3 @@
-import type { Store } from "../../src/core/ports/store.js";
 import type { LocalInput } from "../../src/manifest/local-inputs.js";
 import {
   PublishError,
@@ -7,6 +6,7 @@ import {
   type PublishFile,
 } from "../../src/publish/publisher.js";
 import type { PublishPorts } from "../../src/run/publishing.js";
+import type { Store } from "../../src/store/workspace/workspace.js";
 import { chance } from "./chance.js";
 import { sha256 } from "./files.js";
 import { itemOf } from "./jobs.js";

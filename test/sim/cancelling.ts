@@ -1,8 +1,8 @@
 import type { Clock } from "../../src/clock.js";
-import type { Store } from "../../src/core/ports/store.js";
 import { applyRunOrder } from "../../src/job/orders/apply.js";
 import { type OrderPolling, pollOrders } from "../../src/job/orders/attend.js";
 import type { Session } from "../../src/run/ports.js";
+import type { Store } from "../../src/store/workspace/workspace.js";
 import type { Chance } from "./chance.js";
 import type { Process } from "./machine.js";
 import type { PlannedFault, Scenario } from "./scenario.js";

@@ -1,4 +1,4 @@
-import type { Store } from "../../src/core/ports/store.js";
+import type { Store } from "../../src/store/workspace/workspace.js";
 
 /** What a run asks at every turn. */
 const eachTurn: readonly string[] = ["due", "waiting", "spending"];
@@ -47,7 +47,8 @@ interface Answer {
  */
 export function remembering(store: Store): Store {
   const answers = new Map<string, Answer>();
-  const methods = Object.entries(store).map(([name, act]: [string, (...values: unknown[]) => unknown]) => {
+  const given = Object.entries(store) as unknown as [string, (...values: unknown[]) => unknown][];
+  const methods = given.map(([name, act]) => {
     const remembered = (...values: unknown[]) => {
       const last = answers.get(name);
       if (last !== undefined && isSame(last.to, values)) return last.answer;
@@ -62,7 +63,7 @@ export function remembering(store: Store): Store {
     const keeps = (storeLooks as readonly string[]).includes(name) || besides.includes(name);
     return [name, eachTurn.includes(name) ? remembered : keeps ? act : forgetting];
   });
-  return Object.fromEntries(methods) as Store;
+  return Object.fromEntries(methods) as unknown as Store;
 }
 
 /** Whether two values say the same: plain ones, and lists and records of them. */

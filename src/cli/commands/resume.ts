@@ -3,7 +3,7 @@ import { defined } from "../../core/defined.js";
 import { EarlyExit, type ExitName, weightiest } from "../../core/exit.js";
 import { inCredits, noCredits, showCredits, sumOf, toNumber } from "../../core/money.js";
 import { withoutPastEnd } from "../../core/next/options.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
 import type { Buying } from "../../job/orders/give.js";
 import { type PlannedRest, plannedRest } from "../../job/orders/request.js";
 import { isOwn } from "../../job/paid/owner.js";
@@ -17,6 +17,7 @@ import { changedOptions, type ResumeFlags, refuseUnlimitedOrphans } from "../../
 import { type Resumed, resumedText, starterText } from "../../report/status.js";
 import { type ResumedRun, resumedJson, resumedRunsText } from "../../report/summary.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import { count } from "../../text/amounts.js";
 import { type Cell, table } from "../../text/table.js";
 import { terminalLines, terminalText } from "../../text/terminal.js";

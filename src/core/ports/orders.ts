@@ -36,17 +36,3 @@ export interface OrderOutcome {
   kind: "done" | "refused" | "void";
   message: string;
 }
-
-/** The port to the orders of one workspace. Every method is one transaction. */
-export interface Orders {
-  give(runId: number, order: Order): Promise<number>;
-  /** Orders that wait, oldest first. */
-  waitingOrders(): Promise<GivenOrder[]>;
-  /** Whether the order has no outcome yet and was not withdrawn. */
-  isWaiting(orderId: number): Promise<boolean>;
-  finishOrder(orderId: number, outcome: OrderOutcome): Promise<void>;
-  /** Null while it waits. */
-  outcomeOf(orderId: number): Promise<OrderOutcome | null>;
-  /** Withdraws an order. False if it already has an outcome. */
-  withdraw(orderId: number): Promise<boolean>;
-}

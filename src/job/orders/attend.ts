@@ -7,9 +7,10 @@ import {
   type OrderOutcome,
   type RunOrder,
 } from "../../core/ports/orders.js";
-import type { Changes, Run, Store, TransactionPart } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
+import type { Changes, Store, TransactionPart } from "../../store/workspace/workspace.js";
 import { resumeCommand } from "../../workspace/find-run.js";
 import { type AppliedOrder, applyRunOrder, checkedOrder, leaveOpen } from "./apply.js";
 import { type Facts, OrderFacts, type ServiceLookup } from "./facts.js";

@@ -1,8 +1,9 @@
 import { EarlyExit } from "../../core/exit.js";
 import { sumOf } from "../../core/money.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Item, Run } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
 import { itemNamed } from "./item-named.js";

@@ -2,7 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { variantKey } from "../../core/identity.js";
 import { type Credits, noCredits, sumOf } from "../../core/money.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
-import type { Item, KeptSheet, Run, Store } from "../../core/ports/store.js";
+import type { Item, KeptSheet, Run } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import {
   isEverything,
@@ -14,6 +14,7 @@ import {
   selectableItem,
   selectionText,
 } from "../../plan/select.js";
+import type { Store } from "../../store/workspace/workspace.js";
 
 /** What a person wants to do with items, found and checked before anything is locked, requested or changed. */
 export interface ItemRequest {

@@ -1,6 +1,7 @@
 import { type Credits, sumOf } from "../../core/money.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Item, Run } from "../../core/ports/store.js";
 import type { Finding } from "../../plan/plan.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import type { OpenAccount } from "../../workspace/account.js";
 import { inArchive } from "./archived.js";
 import { paidElsewhere, paidMeanwhile, priceOf, unendedHere } from "./elsewhere.js";

@@ -1,6 +1,7 @@
 import type { ReconcileSettings } from "../../core/charges/readings.js";
 import { inCredits } from "../../core/money.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import { localTime } from "../../text/times.js";
 import type { OpenAccount } from "../../workspace/account.js";
 import type { EditionChoice } from "./job-of.js";

@@ -1,7 +1,8 @@
 import type { ItemState } from "../../core/item.js";
 import { inCredits } from "../../core/money.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
 import type { Plan } from "../../plan/plan.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import { shellWord } from "../../text/shell.js";
 import type { PlannedKeys } from "./planned-keys.js";
 import type { AskedPlan, KnownItems, PaymentSource, Question } from "./question.js";

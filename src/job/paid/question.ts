@@ -1,8 +1,9 @@
 import type { Clock } from "../../clock.js";
 import type { Credits } from "../../core/money.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
 import type { Finding, Plan } from "../../plan/plan.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import type { OpenAccount } from "../../workspace/account.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import type { PlannedKeys, Who } from "./planned-keys.js";

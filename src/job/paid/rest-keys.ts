@@ -1,6 +1,7 @@
 import { itemKeys } from "../../core/identity.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { Item, Run } from "../../core/ports/store.js";
 import { contentsOf } from "../../plan/items.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import type { OpenAccount } from "../../workspace/account.js";
 
 /** The params that were made in this workspace, or charged to this account, by model. */

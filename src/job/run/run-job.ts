@@ -9,7 +9,7 @@ import type { Credits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
-import type { Changes, Output, Run, Store, TransactionPart } from "../../core/ports/store.js";
+import type { Output, Run } from "../../core/ports/store.js";
 import type { Reason } from "../../core/reason.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import {
@@ -24,6 +24,7 @@ import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
+import type { Changes, Store, TransactionPart } from "../../store/workspace/workspace.js";
 import type { Environment } from "../../text/environment.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../../workspace/account.js";

@@ -3,9 +3,9 @@ import { EarlyExit } from "../../core/exit.js";
 import { type Credits, noCredits, plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { BalanceMark } from "../../core/ports/spend-log.js";
-import type { Store } from "../../core/ports/store.js";
 import { dayOf } from "../../core/quota/quota.js";
 import type { SpendingCaps } from "../../plan/plan.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../../workspace/account.js";
 

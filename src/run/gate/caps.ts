@@ -1,9 +1,9 @@
 import { type Credits, inCredits, minus, plus, showCredits } from "../../core/money.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { BalanceMark, Bounds } from "../../core/ports/spend-log.js";
-import type { Store } from "../../core/ports/store.js";
 import { type DaySpan, dayOf } from "../../core/quota/quota.js";
 import type { Stop } from "../../core/stop.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import type { GateSettings, Keep } from "./ports.js";
 
 /** A cap of a whole run: the most that the run may have committed, and the stop that it leads to. */

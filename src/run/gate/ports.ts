@@ -6,8 +6,9 @@ import type { Credits } from "../../core/money.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
 import type { KeepCreditsCap, SpendLog } from "../../core/ports/spend-log.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { Run } from "../../core/ports/store.js";
 import type { Lanes } from "../../core/quota/quota.js";
+import type { Store } from "../../store/workspace/workspace.js";
 
 /** What the gate asks. */
 export interface GatePorts {

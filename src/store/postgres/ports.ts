@@ -1,8 +1,8 @@
 import type { Accounts } from "../../core/ports/accounts.js";
-import type { Store } from "../../core/ports/store.js";
 import { accountMethods } from "../accounts/accounts.js";
 import { browserOn } from "../browse/browser.js";
 import type { Browser } from "../browse/pages.js";
+import type { Store } from "../workspace/workspace.js";
 import { workspaceMethods } from "../workspace/workspace.js";
 import {
   holder,

@@ -1,11 +1,7 @@
 import { variantKey } from "../../core/identity.js";
-import type { Store } from "../../core/ports/store.js";
 import { rowIdOf } from "../../core/variant.js";
-import type { AsScript, Database, InTransaction, Script } from "../script.js";
+import type { Database, InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
-
-/** A person's decisions about archived items, and their picks. A pick never changes what is made or paid. */
-type ApprovalMethods = Pick<Store, "awaitingApproval" | "approve" | "blockedByRejection" | "picks" | "pick">;
 
 const waiting = `
   SELECT id, row_id AS rowId, row_number AS rowNumber FROM items
@@ -18,10 +14,10 @@ const rejected = `
       JOIN items child ON child.id = parents.item_id AND child.job_id = items.job_id AND child.state = 'blocked')
   SELECT count(*) FROM items WHERE state = 'blocked' AND run_id = @runId AND id IN (SELECT id FROM without)`;
 
-export function approvalChanges(connection: InTransaction): { approve: AsScript<Store["approve"]> } {
+export function approvalChanges(connection: InTransaction) {
   const { sql } = connection;
   return {
-    *approve(itemIds, approval) {
+    *approve(itemIds: readonly number[], approval: "approved" | "rejected"): Script<readonly number[]> {
       const released: number[] = [];
       for (const id of itemIds) {
         yield* sql("UPDATE items SET approval = ? WHERE id = ?").run(approval, id);
@@ -34,23 +30,34 @@ export function approvalChanges(connection: InTransaction): { approve: AsScript<
   };
 }
 
-export function approvalMethods(connection: Database): ApprovalMethods {
+/** A person's decisions about archived items, and their picks. A pick never changes what is made or paid. */
+export function approvalMethods(connection: Database) {
   const { atomic, read, sql } = connection;
   const { approve } = approvalChanges(connection);
   return {
-    awaitingApproval: (runId) =>
+    /** Archived items of the run that wait for a person's approval, in the manifest's order. */
+    awaitingApproval: (runId: number): Promise<{ id: number; rowId: string; rowNumber: number }[]> =>
       read(function* () {
         return (yield* sql(waiting).all({ runId })) as { id: number; rowId: string; rowNumber: number }[];
       }),
 
-    blockedByRejection: (runId) =>
+    /** How many items of the run are blocked, directly or through other items, by an item that a person rejected. */
+    blockedByRejection: (runId: number): Promise<number> =>
       read(function* () {
         return (yield* sql(rejected).value({ runId })) as number;
       }),
 
-    approve: async (itemIds, approval) => atomic(() => approve(itemIds, approval)),
+    /**
+     * A person approves archived items, or rejects them. The blocked children of a row use the outputs of the row's item
+     * that was approved last, and are released. Returns the run of each released item.
+     */
+    approve: async (
+      itemIds: readonly number[],
+      approval: "approved" | "rejected",
+    ): Promise<readonly number[]> => atomic(() => approve(itemIds, approval)),
 
-    picks: () =>
+    /** Ids of the items that a person has picked. */
+    picks: (): Promise<Set<number>> =>
       read(function* () {
         const rows = (yield* sql("SELECT item_id AS id FROM picks ORDER BY item_id").all()) as {
           id: number;
@@ -58,7 +65,14 @@ export function approvalMethods(connection: Database): ApprovalMethods {
         return new Set(rows.map(({ id }) => id));
       }),
 
-    pick: async ({ picked, unpicked }) =>
+    /** Marks items as picked or not, and changes nothing else. */
+    pick: async ({
+      picked,
+      unpicked,
+    }: {
+      picked: readonly number[];
+      unpicked: readonly number[];
+    }): Promise<void> =>
       atomic(function* () {
         for (const id of unpicked) yield* sql("DELETE FROM picks WHERE item_id = ?").run(id);
         for (const id of picked)

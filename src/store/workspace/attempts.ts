@@ -1,35 +1,23 @@
+import type { Verdict } from "../../core/charges/readings.js";
 import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
-import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
-import type { Store } from "../../core/ports/store.js";
-import type { AsScript, InTransaction, Script } from "../script.js";
+import {
+  type Attempt,
+  type AttemptOutcome,
+  type Intent,
+  type LoggedAttempt,
+  TaskTaken,
+} from "../../core/ports/attempt.js";
+import type { AfterVerdict } from "../../core/ports/store.js";
+import type { InTransaction, Script } from "../script.js";
 import { isLost, isUndecided, newestNumber } from "./lost-requests.js";
 import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
 
-/** Attempts, and the tasks that they led to. */
-type AttemptMethods = Pick<
-  Store,
-  | "intend"
-  | "conclude"
-  | "giveVerdict"
-  | "lostInARow"
-  | "resubmitted"
-  | "newestPaid"
-  | "attemptOfEntry"
-  | "attempted"
-  | "adopt"
-  | "attempt"
-  | "orphans"
-  | "lastBalance"
->;
-
-type AttemptChanges = { [Name in "adopt"]: AsScript<Store[Name]> };
-
-export function attemptChanges(connection: InTransaction): AttemptChanges {
+export function attemptChanges(connection: InTransaction) {
   const { sql } = connection;
   const newest = (itemId: number) => newestOf(connection, itemId);
   return {
-    *adopt(itemId, task) {
+    *adopt(itemId: number, task: { taskId: string; charged: Credits; attempt: number }): Script<void> {
       yield* applyTransition(connection, itemId, "adopted", {
         next_at: 0,
         seen_at: null,
@@ -52,13 +40,15 @@ export function attemptChanges(connection: InTransaction): AttemptChanges {
   };
 }
 
-export function attemptMethods(connection: RootedDatabase): AttemptMethods {
+/** Attempts, and the tasks that they led to. */
+export function attemptMethods(connection: RootedDatabase) {
   const { atomic, read, ask, sql, clock } = connection;
   const changes = attemptChanges(connection);
   const newest = (itemId: number) => newestOf(connection, itemId);
 
   return {
-    intend: async (itemId, intent) =>
+    /** Before a POST: makes the item `submitting` and records its attempt. */
+    intend: async (itemId: number, intent: Intent): Promise<Attempt> =>
       atomic(
         function* () {
           const attempt = yield* sql(
@@ -79,10 +69,20 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         { part: `item ${itemId}` },
       ),
 
-    conclude: async (attemptId, event, outcome) =>
+    /**
+     * After a POST: records the outcome of the attempt and the item's next state. Rejects with TaskTaken if the task
+     * belongs to another item.
+     */
+    conclude: async (attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void> =>
       atomic(() => conclude(connection, attemptId, event, outcome), { part: `attempt ${attemptId}` }),
 
-    giveVerdict: async (itemId, verdict, note, { nextAt = 0, isGivenUp = false } = {}) =>
+    /** Records the verdict on an unanswered paid request: its item continues, or is held. */
+    giveVerdict: async (
+      itemId: number,
+      verdict: Verdict,
+      note: string,
+      { nextAt = 0, isGivenUp = false }: AfterVerdict = {},
+    ): Promise<void> =>
       atomic(function* () {
         if (isGivenUp)
           yield* applyTransition(connection, itemId, "given_up", { note, failure_kind: "provider" });
@@ -91,7 +91,11 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         if (verdict === "not_charged") yield* leaveIfVanished(connection, itemId);
       }),
 
-    lostInARow: (itemId) =>
+    /**
+     * How many of an item's paid requests in a row ended without an answer, the newest included. A task or a rejection ends
+     * such a row.
+     */
+    lostInARow: (itemId: number): Promise<number> =>
       read(function* () {
         return (yield* sql(
           `SELECT count(*) FROM attempts WHERE item_id = @itemId AND outcome = 'unanswered' AND number > coalesce(
@@ -99,7 +103,8 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         ).value({ itemId })) as number;
       }),
 
-    resubmitted: (runId) =>
+    /** The cost of lost attempts whose items were submitted again. */
+    resubmitted: (runId: number): Promise<Credits> =>
       read(function* () {
         const { sum } = (yield* sql(
           `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
@@ -109,7 +114,8 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         return sum as Credits;
       }),
 
-    newestPaid: (origin) =>
+    /** The newest accepted request to a service: its spend-log entry, and when it was sent (UTC ms); null if there is none. */
+    newestPaid: (origin: string): Promise<{ entry: number; sentAt: number } | null> =>
       read(function* () {
         const newest = yield* sql(
           `SELECT a.spend_log_id AS entry, a.sent_at AS "sentAt" FROM attempts a JOIN runs r ON r.id = a.run_id
@@ -118,7 +124,8 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         return (newest as { entry: number; sentAt: number } | undefined) ?? null;
       }),
 
-    attemptOfEntry: (spendLogId) =>
+    /** The attempt with this spend log entry; null if it never became an attempt. */
+    attemptOfEntry: (spendLogId: number): Promise<LoggedAttempt | null> =>
       read(function* () {
         const attempt = (yield* sql(`${selectAttempts} WHERE spend_log_id = ?`).get(spendLogId)) as
           | Attempt
@@ -130,7 +137,8 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         return { ...attempt, ended: closed ? ended : null };
       }),
 
-    attempted: (jobName, key, number) =>
+    /** Whether the job's item with this key ever had the attempt of this number. */
+    attempted: (jobName: string, key: string, number: number): Promise<boolean> =>
       read(function* () {
         const row = yield* sql(
           `SELECT 1 FROM attempts a JOIN items i ON i.id = a.item_id JOIN jobs j ON j.id = i.job_id
@@ -139,20 +147,33 @@ export function attemptMethods(connection: RootedDatabase): AttemptMethods {
         return row !== undefined;
       }),
 
-    adopt: async (itemId, task) => atomic(() => changes.adopt(itemId, task)),
+    /**
+     * A person has found the task of a held item: the item is at the service again. If the item was submitted again, the
+     * task may belong to an earlier attempt, which becomes the item's newest attempt.
+     */
+    adopt: async (
+      itemId: number,
+      task: { taskId: string; charged: Credits; attempt: number },
+    ): Promise<void> => atomic(() => changes.adopt(itemId, task)),
 
-    attempt: (itemId) =>
+    /** The attempt that led to the item's task. */
+    attempt: (itemId: number): Promise<Attempt | null> =>
       ask(function* () {
         return (yield* newest(itemId)) ?? null;
       }),
 
-    lastBalance: (runId, since) =>
+    /** The balance in the newest answer to a paid request of the run since this time (UTC ms); null if there was none. */
+    lastBalance: (runId: number, since: number): Promise<Credits | null> =>
       read(function* () {
         const row = (yield* sql(newestBalance).get(runId, since)) as { remaining: Credits } | undefined;
         return row?.remaining ?? null;
       }),
 
-    orphans: (of) =>
+    /**
+     * Attempts that were or may have been charged, and whose task is unknown. For a run: those whose items continued, and
+     * that the run sent, or that an earlier run sent and this run pays again.
+     */
+    orphans: (of: { item: number } | { run: number }): Promise<Attempt[]> =>
       read(function* () {
         const rows = "item" in of ? yield* sql(orphansOfItem).all(of.item) : yield* sql(orphansOfRun).all(of);
         return rows as Attempt[];

@@ -1,26 +1,7 @@
 import type { Credits } from "../../core/money.js";
-import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/ports/store.js";
+import type { Addresses, BlockedItem, HandedOn, ParentOutput } from "../../core/ports/store.js";
 import { alone, type Database, type InTransaction, type Script } from "../script.js";
 import { applyTransition, releasedFirst } from "./transition.js";
-
-/** Items that wait for other items: for those whose outputs they use, or for the canary of their price group. */
-type ChainMethods = Pick<
-  Store,
-  | "parentsOf"
-  | "handingOn"
-  | "release"
-  | "blockedRest"
-  | "wait"
-  | "unpublished"
-  | "mayUnblock"
-  | "publishAgain"
-  | "publishedAt"
-  | "keepPublished"
-  | "renewed"
-  | "noteChildren"
-  | "blocked"
-  | "canaries"
->;
 
 /** The item that an input of `items` comes from, and its output, if they exist. */
 const withOutputs = `
@@ -81,35 +62,48 @@ const restOfBlocked = `
   SELECT count(*) AS items, coalesce(sum(price), 0) AS credits FROM items
   WHERE run_id = @runId AND state = 'blocked' AND id NOT IN (SELECT id FROM stuck)`;
 
-export function chainMethods(connection: Database): ChainMethods {
+/** Items that wait for other items: for those whose outputs they use, or for the canary of their price group. */
+export function chainMethods(connection: Database) {
   const { atomic, read, sql, clock } = connection;
   function* parentsOf(id: number): Script<ParentOutput[]> {
     return (yield* sql(parentsOfItem).all({ id })) as ParentOutput[];
   }
 
   return {
-    parentsOf: (itemId) => read(() => parentsOf(itemId)),
+    /** The parents of an item, one for each input that is another item's output. */
+    parentsOf: (itemId: number): Promise<ParentOutput[]> => read(() => parentsOf(itemId)),
 
-    handingOn: (runId) =>
+    /** The ready or archived parents of a run's blocked items, with the addresses of the outputs that the items use. */
+    handingOn: (runId: number): Promise<HandedOn[]> =>
       read(function* () {
         return (yield* sql(handedOn).all({ runId })) as HandedOn[];
       }),
 
-    release: async (runId, stale) =>
+    /**
+     * Releases the blocked items of a run whose parents are all ready or archived, and none of them in `stale`. Returns
+     * how many it released. Items are also released as soon as the URLs of their last parent arrive.
+     */
+    release: async (runId: number, stale: readonly number[]): Promise<number> =>
       atomic(function* () {
         const values = { runId, stale: JSON.stringify(stale) };
         return (yield* releaseAll(connection, releasableOfRun, values)).length;
       }),
 
-    blockedRest: (runId, again) =>
+    /**
+     * The blocked items of a run that are made once the run goes on, and their price. Not those that wait for an item that
+     * failed, is held or dropped, or that a person has not approved, except for `again`: these are made again.
+     */
+    blockedRest: (runId: number, again: readonly number[]): Promise<{ items: number; credits: Credits }> =>
       read(function* () {
         const found = yield* sql(restOfBlocked).get({ runId, again: JSON.stringify(again) });
         return found as { items: number; credits: Credits };
       }),
 
-    wait: async (itemId) => atomic(() => wait(connection, itemId)),
+    /** A planned item goes back to wait for its parents. */
+    wait: async (itemId: number): Promise<void> => atomic(() => wait(connection, itemId)),
 
-    unpublished: async (itemId, reason) =>
+    /** A planned item waits until `publishAgain` is called: its local file cannot be published, for this reason. */
+    unpublished: async (itemId: number, reason: string): Promise<void> =>
       atomic(function* () {
         yield* wait(connection, itemId);
         yield* sql("UPDATE items SET unpublished = 1, note = ? WHERE id = ?").run(
@@ -118,12 +112,14 @@ export function chainMethods(connection: Database): ChainMethods {
         );
       }),
 
-    mayUnblock: (runId) =>
+    /** Whether blocked items of the run wait for something that a resume tries again: publishing or a canary. */
+    mayUnblock: (runId: number): Promise<boolean> =>
       read(function* () {
         return (yield* sql(unblockable).get({ runId })) !== undefined;
       }),
 
-    async publishAgain(runId) {
+    /** Lets the run's items whose inputs could not be published or handed on try again, and forgets the reasons. */
+    async publishAgain(runId: number): Promise<void> {
       const found = await read(() => sql(inTroubleOfRun).all({ runId }));
       const rows = found as { id: number; parents: number }[];
       if (rows.length === 0) return;
@@ -135,7 +131,8 @@ export function chainMethods(connection: Database): ChainMethods {
       });
     },
 
-    publishedAt: (target, sha256) =>
+    /** Where a content was published to, if that is known. */
+    publishedAt: (target: string, sha256: string): Promise<{ url: string; until: number | null } | null> =>
       read(function* () {
         const at = yield* sql("SELECT url, until FROM published WHERE target = ? AND sha256 = ?").get(
           target,
@@ -144,7 +141,11 @@ export function chainMethods(connection: Database): ChainMethods {
         return (at as { url: string; until: number | null } | undefined) ?? null;
       }),
 
-    keepPublished: async (target, sha256, { url, until }) =>
+    keepPublished: async (
+      target: string,
+      sha256: string,
+      { url, until }: { url: string; until: number | null },
+    ): Promise<void> =>
       atomic(function* () {
         yield* sql(
           `INSERT INTO published (target, sha256, url, until) VALUES (?, ?, ?, ?)
@@ -152,7 +153,8 @@ export function chainMethods(connection: Database): ChainMethods {
         ).run(target, sha256, url, until);
       }),
 
-    renewed: async (itemId, { urls }) =>
+    /** New signed URLs for the outputs of an item that is ready or archived. */
+    renewed: async (itemId: number, { urls }: Addresses): Promise<void> =>
       atomic(function* () {
         yield* sql("UPDATE items SET addressed_at = ? WHERE id = ?").run(clock.now(), itemId);
         for (const [index, url] of urls.entries())
@@ -164,7 +166,8 @@ export function chainMethods(connection: Database): ChainMethods {
         yield* releaseChildren(connection, itemId);
       }),
 
-    noteChildren: async (itemId, note) =>
+    /** Records for the blocked children of an item why they cannot have its outputs. */
+    noteChildren: async (itemId: number, note: string): Promise<void> =>
       atomic(function* () {
         yield* sql(
           `UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children("items.id")} AND children.field <> 'canary')`,
@@ -174,7 +177,8 @@ export function chainMethods(connection: Database): ChainMethods {
         });
       }),
 
-    blocked: (runId) =>
+    /** The blocked items of a run in the manifest's order, each with all its parents. */
+    blocked: (runId: number): Promise<BlockedItem[]> =>
       read(function* () {
         const items: BlockedItem[] = [];
         const rows = (yield* sql(blockedOfRun).all({ runId })) as (Omit<BlockedItem, "parents"> & {
@@ -184,7 +188,12 @@ export function chainMethods(connection: Database): ChainMethods {
         return items;
       }),
 
-    canaries: async (runId, wanted) =>
+    /**
+     * With a canary, the first item of each price group, in the order of chains, is made before the others, which are
+     * blocked until it is archived. A group with an archived item (approved, if approval is required) needs no canary.
+     * Items that waited for an earlier canary are released from it first.
+     */
+    canaries: async (runId: number, wanted: boolean): Promise<void> =>
       atomic(function* () {
         yield* forgetCanaries(connection, runId);
         if (wanted) yield* chooseCanaries(connection, runId);

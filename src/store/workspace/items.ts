@@ -2,38 +2,18 @@ import { keysWith } from "../../core/identity.js";
 import { type ItemEvent, type ItemState, itemStates } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { Due, Head, Parked, PlannedSubmit, RunGroup, WaitingGroup } from "../../core/next/next.js";
-import type { Item, ItemChange, Spending, Store } from "../../core/ports/store.js";
-import type { AsScript, Database, InTransaction, Queries, Script } from "../script.js";
+import type {
+  Item,
+  ItemChange,
+  NewItem,
+  OrderedVariant,
+  SavedFile,
+  Spending,
+} from "../../core/ports/store.js";
+import type { Database, InTransaction, Queries, Script } from "../script.js";
 import { enroll, itemOfRun, put } from "./enroll.js";
 import { orderedVariants } from "./ordered.js";
 import { applyTransition, asItem, type ItemRow, itemColumns } from "./transition.js";
-
-/** Items: reading them, what is due, and their transitions. */
-type ItemMethods = Pick<
-  Store,
-  | "itemsOf"
-  | "history"
-  | "ordered"
-  | "priceGroups"
-  | "toArrange"
-  | "enroll"
-  | "add"
-  | "supply"
-  | "find"
-  | "has"
-  | "due"
-  | "waiting"
-  | "groups"
-  | "counts"
-  | "countAll"
-  | "item"
-  | "items"
-  | "rowIds"
-  | "spending"
-  | "apply"
-  | "reschedule"
-  | "interrupted"
->;
 
 const pageItems = 1_000;
 
@@ -66,9 +46,7 @@ const namedItems = itemsWhere(
 // Reads every output: an index would make saving each file slower.
 const itemsOfFile = itemsWhere(`id IN (SELECT item_id FROM outputs WHERE file = @name) ${newestFirst}`);
 
-type ItemChanges = { [Name in "add" | "counts" | "apply"]: AsScript<Store[Name]> };
-
-export function itemChanges(connection: InTransaction): ItemChanges {
+export function itemChanges(connection: InTransaction) {
   const { sql } = connection;
   function* apply(itemId: number, event: ItemEvent, change: ItemChange): Script<void> {
     yield* applyTransition(connection, itemId, event, {
@@ -90,13 +68,14 @@ export function itemChanges(connection: InTransaction): ItemChanges {
     if (change.retryAt !== undefined) yield* apply(itemId, "retry", { nextAt: change.retryAt });
   }
   return {
-    add: (runId, items) => put(connection, runId, items),
-    counts: (runId) => countsOf(sql, runId),
+    add: (runId: number, items: readonly NewItem[]): Script<void> => put(connection, runId, items),
+    counts: (runId: number): Script<Record<ItemState, number>> => countsOf(sql, runId),
     apply,
   };
 }
 
-export function itemMethods(connection: Database): ItemMethods {
+/** Items: reading them, what is due, and their transitions. */
+export function itemMethods(connection: Database) {
   const { atomic, read, ask, sql } = connection;
   const changes = itemChanges(connection);
   function* select(text: string, ...values: unknown[]): Script<Item[]> {
@@ -104,8 +83,13 @@ export function itemMethods(connection: Database): ItemMethods {
   }
 
   return {
-    itemsOf: (jobName) => read(() => select(jobItems, jobName)),
-    async *history(jobName) {
+    /** All items that the job of that name ever had. */
+    itemsOf: (jobName: string): Promise<Item[]> => read(() => select(jobItems, jobName)),
+    /**
+     * All items that the job ever had, without the variants of redos, from the oldest to the newest and page by page: a job
+     * may have more items than fit into memory.
+     */
+    async *history(jobName: string): AsyncGenerator<readonly Item[], void, void> {
       let last = 0;
       for (;;) {
         const page = await read(() => select(pageOfJob, jobName, last));
@@ -114,14 +98,16 @@ export function itemMethods(connection: Database): ItemMethods {
         last = page.at(-1)?.id ?? last;
       }
     },
-    ordered: (jobName, edition) =>
+    /** Variants that a person has ordered and agreed to pay for, and that are not submitted yet. */
+    ordered: (jobName: string, edition: string): Promise<OrderedVariant[]> =>
       read(function* () {
         const job = (yield* sql("SELECT id FROM jobs WHERE name = ?").get(jobName)) as
           | { id: number }
           | undefined;
         return job === undefined ? [] : yield* orderedVariants({ sql }, job.id, edition);
       }),
-    priceGroups: (jobName, edition) =>
+    /** The price groups of the job's items of an edition, or of those of all jobs. */
+    priceGroups: (jobName: string | null, edition: string): Promise<string[]> =>
       read(function* () {
         const all = `SELECT DISTINCT price_group AS "group" FROM items WHERE edition = ?`;
         const ofJob = " AND job_id = (SELECT id FROM jobs WHERE name = ?)";
@@ -129,17 +115,22 @@ export function itemMethods(connection: Database): ItemMethods {
           jobName === null ? yield* sql(all).all(edition) : yield* sql(all + ofJob).all(edition, jobName);
         return (rows as { group: string }[]).map(({ group }) => group);
       }),
-    toArrange: (jobName, only) =>
+    /** Items of the job that have files in the archive or no row any more; or only the items without a row. */
+    toArrange: (jobName: string, only?: "vanished"): Promise<Item[]> =>
       read(() => select(only === "vanished" ? vanishedItems : itemsToArrange, jobName)),
-    items: (runId, states) => read(() => select(runItems(states), { runId })),
-    rowIds: (runId) =>
+    /** The items of a run, optionally only those in these states: a run may have more items than fit into memory. */
+    items: (runId: number, states?: readonly ItemState[]): Promise<Item[]> =>
+      read(() => select(runItems(states), { runId })),
+    /** The row ids of a run's items, in the manifest's order. */
+    rowIds: (runId: number): Promise<string[]> =>
       read(function* () {
         const names = "SELECT row_id FROM items WHERE run_id = ? ORDER BY position, id";
         return ((yield* sql(names).all(runId)) as { row_id: string }[]).map(({ row_id }) => row_id);
       }),
-    interrupted: () => read(() => select(interruptedItems)),
+    /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
+    interrupted: (): Promise<Item[]> => read(() => select(interruptedItems)),
 
-    item: (itemId) =>
+    item: (itemId: number): Promise<Item> =>
       ask(function* () {
         const [found] = yield* select(oneItem, itemId);
         if (!found) throw new Error(`no item ${itemId} in this workspace`);
@@ -147,12 +138,29 @@ export function itemMethods(connection: Database): ItemMethods {
       }),
 
     // The items may be readable only once.
-    enroll: async (runId, items, unselected, onlyRows) =>
-      atomic(() => enroll(connection, runId, items, unselected, onlyRows), "once"),
+    /**
+     * Puts the planned items into the run: new items are added, known items get their new order and names. Items of the
+     * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
+     * in this run. Items whose keys are in `unselected` are in the manifest but not selected; they stay as they are, and
+     * so do items that another account's run has open. `onlyRows` are the row ids of a manifest that has only some of the
+     * job's rows: items of other rows stay as they are too.
+     */
+    enroll: async (
+      runId: number,
+      items: Iterable<NewItem>,
+      unselected?: Iterable<string>,
+      onlyRows?: Iterable<string>,
+    ): Promise<void> => atomic(() => enroll(connection, runId, items, unselected, onlyRows), "once"),
 
-    add: async (runId, items) => atomic(() => changes.add(runId, items)),
+    /** Adds items to a run, and touches no other. */
+    add: async (runId: number, items: readonly NewItem[]): Promise<void> =>
+      atomic(() => changes.add(runId, items)),
 
-    supply: async (runId, item, file) =>
+    /**
+     * A file that was made elsewhere is in the archive as an item's only output: the item joins the run, and nothing is
+     * paid.
+     */
+    supply: async (runId: number, item: NewItem, file: SavedFile): Promise<void> =>
       atomic(function* () {
         yield* put(connection, runId, [item]);
         const { id } = (yield* sql(itemOfRun).get(runId, item.key)) as { id: number };
@@ -180,18 +188,34 @@ export function itemMethods(connection: Database): ItemMethods {
         yield* sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),
 
-    find: (name) =>
+    /**
+     * Items of the workspace with this row id, short key or task id, or, if there are none, with this file. The newest
+     * run's items come first.
+     */
+    find: (name: string): Promise<Item[]> =>
       read(function* () {
         const found = yield* select(namedItems, { name, ...keysWith(name) });
         return found.length > 0 ? found : yield* select(itemsOfFile, { name });
       }),
 
-    has: (jobId, key) =>
+    /** Whether the job has an item of this key. */
+    has: (jobId: number, key: string): Promise<boolean> =>
       read(function* () {
         return (yield* sql("SELECT 1 FROM items WHERE job_id = ? AND key = ?").get(jobId, key)) !== undefined;
       }),
 
-    due: (runId, limit, parked, heads, beginning = []) =>
+    /**
+     * What a run has to do soon: counts of its items, all open tasks, and at most `limit` items of each other kind. Of
+     * the planned items that are not parked, it returns this many for each head; with `heads` null, the first in the
+     * manifest's order. Items in `beginning` are about to be submitted, and count as submitted.
+     */
+    due: (
+      runId: number,
+      limit: number,
+      parked: Parked,
+      heads: readonly Head[] | null,
+      beginning: readonly number[] = [],
+    ): Promise<Due> =>
       read(function* () {
         const found = yield* due(sql, runId, limit, parked, heads);
         if (beginning.length === 0) return found;
@@ -202,7 +226,8 @@ export function itemMethods(connection: Database): ItemMethods {
           counts: { ...found.counts, planned: planned - begun, submitting: submitting + begun },
         };
       }),
-    groups: (runId) =>
+    /** The price groups of a run's items, one entry for each planned price. */
+    groups: (runId: number): Promise<RunGroup[]> =>
       read(function* () {
         return (yield* sql(
           `WITH charges AS (
@@ -215,19 +240,33 @@ export function itemMethods(connection: Database): ItemMethods {
          WHERE run_id = @runId GROUP BY price_group, price ORDER BY price_group, price`,
         ).all({ runId })) as RunGroup[];
       }),
-    waiting: (runId, parked) => read(() => waiting(sql, runId, parked)),
+    /** The planned items of a run that are not parked, counted. */
+    waiting: (runId: number, parked: Parked): Promise<WaitingGroup[]> =>
+      read(() => waiting(sql, runId, parked)),
 
-    counts: (runId) => ask(() => changes.counts(runId)),
-    countAll: () => read(() => countsOfAll(sql)),
+    counts: (runId: number): Promise<Record<ItemState, number>> => ask(() => changes.counts(runId)),
+    /** All items of the workspace, of runs or of none. */
+    countAll: (): Promise<Record<ItemState, number>> => read(() => countsOfAll(sql)),
 
-    spending: (runId, of) =>
+    /**
+     * Credits of the run, or of one of its models: those charged for good, and those that are or may be charged. Items in
+     * `beginning` are about to be submitted, and count from then on.
+     */
+    spending: (runId: number, of?: { model?: string; beginning?: readonly number[] }): Promise<Spending> =>
       read(function* () {
         return yield* spending(sql, runId, of);
       }),
 
-    apply: async (...given) => atomic(() => changes.apply(...given)),
+    /** Any other event of an item. */
+    apply: async (...given: Parameters<typeof changes.apply>): Promise<void> =>
+      atomic(() => changes.apply(...given)),
 
-    reschedule: async (itemId, nextAt, change = {}) =>
+    /** A poll or download attempt that changed nothing. */
+    reschedule: async (
+      itemId: number,
+      nextAt: number,
+      change: { tries?: number; note?: string | null; seenAt?: number } = {},
+    ): Promise<void> =>
       atomic(
         function* () {
           yield* sql(
@@ -265,7 +304,7 @@ const begunOf = `${begun} AND model = @model`;
 function* spending(
   sql: Queries,
   runId: number,
-  { model, beginning = [] }: Parameters<Store["spending"]>[1] = {},
+  { model, beginning = [] }: { model?: string; beginning?: readonly number[] } = {},
 ): Script<Spending> {
   const found = (
     model === undefined ? yield* sql(spent).get({ runId }) : yield* sql(spentOf).get({ runId, model })

@@ -1,15 +1,13 @@
-import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
-import type { AsScript, Database, InTransaction } from "../script.js";
+import type { GivenOrder, Order, OrderOutcome } from "../../core/ports/orders.js";
+import type { Database, InTransaction, Script } from "../script.js";
 
-type OrderChanges = { [Name in "isWaiting" | "finishOrder"]: AsScript<Orders[Name]> };
-
-export function orderChanges({ sql, clock }: InTransaction): OrderChanges {
+export function orderChanges({ sql, clock }: InTransaction) {
   return {
-    *isWaiting(orderId) {
+    *isWaiting(orderId: number): Script<boolean> {
       return (yield* sql("SELECT 1 FROM orders WHERE id = ? AND outcome IS NULL").get(orderId)) !== undefined;
     },
 
-    *finishOrder(orderId, { kind, message }) {
+    *finishOrder(orderId: number, { kind, message }: OrderOutcome): Script<void> {
       yield* sql(
         "UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL",
       ).run(kind, message, clock.now(), orderId);
@@ -18,11 +16,11 @@ export function orderChanges({ sql, clock }: InTransaction): OrderChanges {
 }
 
 /** Orders to the process that has the workspace's lock. */
-export function orderMethods(connection: Database): Orders {
+export function orderMethods(connection: Database) {
   const { sql, atomic, read, clock } = connection;
   const { isWaiting, finishOrder } = orderChanges(connection);
   return {
-    give: async (runId, order) =>
+    give: async (runId: number, order: Order): Promise<number> =>
       atomic(function* () {
         return yield* sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").insert(
           runId,
@@ -31,7 +29,8 @@ export function orderMethods(connection: Database): Orders {
         );
       }),
 
-    waitingOrders: () =>
+    /** Orders that wait, oldest first. */
+    waitingOrders: (): Promise<GivenOrder[]> =>
       read(function* () {
         const rows = (yield* sql(
           "SELECT * FROM orders WHERE outcome IS NULL ORDER BY id",
@@ -46,17 +45,21 @@ export function orderMethods(connection: Database): Orders {
         );
       }),
 
-    isWaiting: (orderId) => read(() => isWaiting(orderId)),
+    /** Whether the order has no outcome yet and was not withdrawn. */
+    isWaiting: (orderId: number): Promise<boolean> => read(() => isWaiting(orderId)),
 
-    finishOrder: async (orderId, outcome) => atomic(() => finishOrder(orderId, outcome)),
+    finishOrder: async (orderId: number, outcome: OrderOutcome): Promise<void> =>
+      atomic(() => finishOrder(orderId, outcome)),
 
-    outcomeOf: (orderId) =>
+    /** Null while it waits. */
+    outcomeOf: (orderId: number): Promise<OrderOutcome | null> =>
       read(function* () {
         const row = (yield* sql("SELECT * FROM orders WHERE id = ?").get(orderId)) as OrderRow | undefined;
         return row?.outcome ? { kind: row.outcome, message: row.message ?? "" } : null;
       }),
 
-    withdraw: async (orderId) =>
+    /** Withdraws an order. False if it already has an outcome. */
+    withdraw: async (orderId: number): Promise<boolean> =>
       atomic(function* () {
         const changes = yield* sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").changes(orderId);
         return changes > 0;

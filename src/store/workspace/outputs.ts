@@ -1,5 +1,5 @@
 import type { Attempt } from "../../core/ports/attempt.js";
-import type { ArchivedOutput, MadeItem, ModelSize, Store } from "../../core/ports/store.js";
+import type { ArchivedOutput, MadeItem, ModelSize } from "../../core/ports/store.js";
 import { selectAttempts } from "./attempts.js";
 import { absolutePath } from "./own-paths.js";
 import { asItem, type ItemRow, itemColumns, type RootedDatabase } from "./transition.js";
@@ -38,14 +38,11 @@ const attemptsOfItems = `${selectAttempts} WHERE ${areNamed} ORDER BY item_id, n
 
 type FileRow = MadeItem["files"][number] & { itemId: number };
 
-export function archivedMethods({
-  sql,
-  read,
-  root,
-}: RootedDatabase): Pick<Store, "made" | "variantsMax" | "archived" | "archivedSizes"> {
+export function archivedMethods({ sql, read, root }: RootedDatabase) {
   return {
+    /** The job's items with these keys, if they exist, with their outputs; in no order. */
     // Read in one transaction, so that the state of an item agrees with its files and attempts.
-    made: (jobId, keys) =>
+    made: (jobId: number, keys: readonly string[]): Promise<MadeItem[]> =>
       read(function* () {
         const rows = (yield* sql(itemsOfKeys).all({ jobId, keys: JSON.stringify(keys) })) as ItemRow[];
         const ids = JSON.stringify(rows.map(({ id }) => id));
@@ -61,18 +58,21 @@ export function archivedMethods({
         }));
       }),
 
-    variantsMax: (jobId) =>
+    /** The highest number of a variant in the job; 1 if nothing was redone. */
+    variantsMax: (jobId: number): Promise<number> =>
       read(function* () {
         const sum = "SELECT coalesce(max(variant), 1) FROM items WHERE job_id = ?";
         return (yield* sql(sum).value(jobId)) as number;
       }),
 
-    archivedSizes: () =>
+    /** The files in the archive summed up by model. */
+    archivedSizes: (): Promise<ModelSize[]> =>
       read(function* () {
         return (yield* sql(sizes).all()) as ModelSize[];
       }),
 
-    async *archived(jobId) {
+    /** Every archived output, of one job or of all, from the oldest item to the newest and page by page. */
+    async *archived(jobId?: number): AsyncIterable<readonly ArchivedOutput[]> {
       let last = { item: 0, number: 0 };
       for (;;) {
         const after = { job: jobId ?? null, ...last };

@@ -1,14 +1,10 @@
-import type { Job, Run, Store } from "../../core/ports/store.js";
-import type { AsScript, InTransaction, Script } from "../script.js";
+import type { Credits } from "../../core/money.js";
+import type { Job, NewItem, Run, RunChange, RunStart } from "../../core/ports/store.js";
+import type { InTransaction, Script } from "../script.js";
 import { enroll } from "./enroll.js";
 import { absolutePath, keptPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
-
-/** Jobs and their runs. */
-type RunMethods = Pick<
-  Store,
-  "job" | "startRun" | "beginRun" | "run" | "runs" | "setRun" | "cancelRun" | "madeElsewhere"
->;
+import type { Store } from "./workspace.js";
 
 const owes =
   "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
@@ -29,12 +25,10 @@ const madeElsewhere = `
     AND EXISTS (SELECT 1 FROM attempts WHERE item_id = made.id AND intended_at >= runs.started_at)`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
-type RunChanges = { [Name in "startRun" | "setRun" | "cancelRun"]: AsScript<Store[Name]> };
-
-export function runChanges(connection: Pick<RootedDatabase, "sql" | "clock" | "root">): RunChanges {
+export function runChanges(connection: Pick<RootedDatabase, "sql" | "clock" | "root">) {
   const { sql, clock, root } = connection;
   return {
-    *startRun(jobId, start, number) {
+    *startRun(jobId: number, start: RunStart, number?: number): Script<Run> {
       const open = yield* oneRun(
         connection,
         `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
@@ -63,7 +57,7 @@ export function runChanges(connection: Pick<RootedDatabase, "sql" | "clock" | "r
       return (yield* oneRun(connection, "WHERE runs.id = ?", values.id)) as Run;
     },
 
-    *setRun(runId, change) {
+    *setRun(runId: number, change: RunChange): Script<void> {
       yield* sql(
         `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit = 1 THEN @exit ELSE exit END,
          ending = CASE WHEN @hasExit = 1 THEN @ending ELSE ending END,
@@ -84,20 +78,22 @@ export function runChanges(connection: Pick<RootedDatabase, "sql" | "clock" | "r
       });
     },
 
-    *cancelRun(runId, busy) {
+    *cancelRun(runId: number, busy: ReadonlySet<number>): Script<number> {
       yield* sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
       return yield* dropUnsubmitted(connection, runId, busy);
     },
   };
 }
 
-export function runMethods(connection: RootedDatabase): RunMethods {
+/** Jobs and their runs. */
+export function runMethods(connection: RootedDatabase) {
   const { atomic, read, sql, clock, root } = connection;
   const changes = runChanges(connection);
   const one = (where: string, ...values: unknown[]) => oneRun(connection, where, ...values);
 
   return {
-    job: async (name) =>
+    /** The job of that name, made when it is new. */
+    job: async (name: string): Promise<Job> =>
       atomic(function* () {
         yield* sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
           name,
@@ -106,17 +102,28 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         return (yield* sql("SELECT id, name FROM jobs WHERE name = ?").get(name)) as Job;
       }),
 
-    startRun: async (...given) => atomic(() => changes.startRun(...given)),
+    /**
+     * Starts a run of a job, or continues the account's unfinished run of its edition with new options. A new run gets the
+     * next number, or `number`, which no run has yet.
+     */
+    startRun: async (...given: Parameters<typeof changes.startRun>): Promise<Run> =>
+      atomic(() => changes.startRun(...given)),
 
     // The items may be readable only once.
-    beginRun: async (jobId, start, ...items) =>
+    /** `startRun` and `enroll` in one transaction: whatever happens, there is a run with all its items, or no run. */
+    beginRun: async (
+      jobId: number,
+      start: RunStart,
+      ...items: [items: Iterable<NewItem>, unselected?: Iterable<string>, onlyRows?: Iterable<string>]
+    ): Promise<Run> =>
       atomic(function* () {
         const run = yield* changes.startRun(jobId, start);
         yield* enroll(connection, run.id, ...items);
         return run;
       }, "once"),
 
-    run: (which) =>
+    /** A run by number, or the newest unfinished run, or the newest run. Null if there is none. */
+    run: (which: number | "unfinished" | "newest"): Promise<Run | null> =>
       read(function* () {
         if (which === "newest") return yield* one("ORDER BY runs.id DESC LIMIT 1");
         // Paid tasks are collected even when their run was cancelled.
@@ -128,16 +135,29 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         return yield* one("WHERE runs.id = ?", which);
       }),
 
-    runs: () =>
+    runs: (): Promise<Run[]> =>
       read(function* () {
         return ((yield* sql(`${select} ORDER BY runs.id`).all()) as RunRow[]).map((row) => asRun(row, root));
       }),
 
-    setRun: async (runId, change) => atomic(() => changes.setRun(runId, change)),
+    setRun: async (runId: number, change: RunChange): Promise<void> =>
+      atomic(() => changes.setRun(runId, change)),
 
-    cancelRun: async (runId, busy) => atomic(() => changes.cancelRun(runId, busy)),
+    /**
+     * Nothing more is submitted for this run: items that were never submitted are dropped, and items whose requests were
+     * refused leave the run. Items in `busy` are about to be submitted and stay. Returns how many items were dropped or
+     * left.
+     */
+    cancelRun: async (runId: number, busy: ReadonlySet<number>): Promise<number> =>
+      atomic(() => changes.cancelRun(runId, busy)),
 
-    madeElsewhere: (runId) =>
+    /**
+     * Items that the run would still submit and that another job has paid for, or may have, since this run started: how
+     * many, what they would cost, and one of them. Null if there are none.
+     */
+    madeElsewhere: (
+      runId: number,
+    ): Promise<{ items: number; credits: Credits; rowId: string; jobName: string } | null> =>
       read(function* () {
         const found = (yield* sql(madeElsewhere).get({ runId })) as { items: number } & NonNullable<
           Awaited<ReturnType<Store["madeElsewhere"]>>

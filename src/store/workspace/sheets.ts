@@ -1,9 +1,6 @@
 import { createHash } from "node:crypto";
-import type { KeptSheet, Sheet, SheetRow, Store } from "../../core/ports/store.js";
+import type { KeptSheet, Sheet, SheetRow } from "../../core/ports/store.js";
 import type { Database, Queries, Script } from "../script.js";
-
-/** Sheets as runs read them. An unchanged sheet is stored once for all runs of a job. */
-type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
 
 const pageOfRows = `
   SELECT position, number, cells, keys, problem FROM sheet_rows WHERE sheet_id = ? AND position > ?
@@ -17,9 +14,11 @@ interface KeptRow {
   problem: string | null;
 }
 
-export function sheetMethods({ atomic, read, sql }: Database): SheetMethods {
+/** Sheets as runs read them. An unchanged sheet is stored once for all runs of a job. */
+export function sheetMethods({ atomic, read, sql }: Database) {
   return {
-    keepSheet: async (runId, sheet) =>
+    /** Stores the sheet as it was read for this run. A sheet is stored once, however many runs use it. */
+    keepSheet: async (runId: number, sheet: Sheet): Promise<void> =>
       atomic(function* () {
         const sha256 = hashOf(sheet);
         const { jobId } = (yield* sql("SELECT job_id AS jobId FROM runs WHERE id = ?").get(runId)) as {
@@ -33,7 +32,8 @@ export function sheetMethods({ atomic, read, sql }: Database): SheetMethods {
         yield* sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
       }),
 
-    async sheetOf(runId) {
+    /** The sheet of a run; null if none is stored. */
+    async sheetOf(runId: number): Promise<KeptSheet | null> {
       const found = await read(function* () {
         const sheet = (yield* sql(
           "SELECT sheets.id, sheets.columns FROM runs JOIN sheets ON sheets.id = runs.sheet_id WHERE runs.id = ?",

@@ -1,38 +1,20 @@
-import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
-import type { AsScript, InTransaction, Script } from "../script.js";
+import type { Addresses, ArchivedFile, Output, SavedFile, TaskFacts } from "../../core/ports/store.js";
+import type { InTransaction, Script } from "../script.js";
 import { releaseChildren } from "./chains.js";
 import { absolutePath } from "./own-paths.js";
 import { applyTransition, type Before, beforeColumns, type RootedDatabase, transit } from "./transition.js";
 
-/** What tasks have made: addresses at first, then files. */
-type TaskOutputMethods = Pick<
-  Store,
-  | "complete"
-  | "outputs"
-  | "expire"
-  | "refreshOutputs"
-  | "readdress"
-  | "saved"
-  | "lost"
-  | "pruned"
-  | "files"
-  | "moved"
-  | "filesOf"
->;
-
-type TaskOutputChanges = { [Name in "expire" | "lost"]: AsScript<Store[Name]> };
-
-export function taskOutputChanges(connection: InTransaction): TaskOutputChanges {
+export function taskOutputChanges(connection: InTransaction) {
   const { sql } = connection;
   return {
-    *expire(itemId, note) {
+    *expire(itemId: number, note: string): Script<void> {
       yield* sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
         note,
         itemId,
       );
     },
 
-    *lost(itemId, number) {
+    *lost(itemId: number, number: number): Script<void> {
       const state = yield* sql("SELECT state FROM items WHERE id = ?").value(itemId);
       // In any other state the item has no valid file, or more outputs are expected.
       if (state === "archived") yield* applyTransition(connection, itemId, "file_lost");
@@ -45,12 +27,14 @@ export function taskOutputChanges(connection: InTransaction): TaskOutputChanges 
   };
 }
 
-export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods {
+/** What tasks have made: addresses at first, then files. */
+export function taskOutputMethods(connection: RootedDatabase) {
   const { atomic, read, ask, sql, clock, root } = connection;
   const changes = taskOutputChanges(connection);
 
   return {
-    complete: async (itemId, facts) =>
+    /** The task is done: records its facts and output addresses; the item becomes `ready`. */
+    complete: async (itemId: number, facts: TaskFacts): Promise<void> =>
       atomic(
         function* () {
           const { hasChildren } = yield* applyTransition(connection, itemId, "completed", {
@@ -71,16 +55,18 @@ export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods
         { part: `item ${itemId}` },
       ),
 
-    outputs: (itemId) =>
+    outputs: (itemId: number): Promise<Output[]> =>
       ask(function* () {
         return (yield* sql(
           "SELECT number, url, file, sha256, bucket FROM outputs WHERE item_id = ? ORDER BY number",
         ).all(itemId)) as Output[];
       }),
 
-    expire: async (itemId, note) => atomic(() => changes.expire(itemId, note)),
+    /** The signed addresses of a ready item have expired: its task is due for another poll. */
+    expire: async (itemId: number, note: string): Promise<void> => atomic(() => changes.expire(itemId, note)),
 
-    refreshOutputs: async (itemId, fresh) =>
+    /** New signed URLs for outputs that are not archived yet. */
+    refreshOutputs: async (itemId: number, fresh: Addresses): Promise<void> =>
       atomic(function* () {
         const { hasChildren } = yield* applyTransition(
           connection,
@@ -92,7 +78,11 @@ export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods
         if (hasChildren) yield* releaseChildren(connection, itemId);
       }),
 
-    async readdress(runId, origin) {
+    /**
+     * The outputs that the run still needs are at this origin now, because a sandbox has another port at each start. Only
+     * for sandboxes.
+     */
+    async readdress(runId: number, origin: string): Promise<void> {
       const rows = await read(() => sql(neededOutputs).all({ runId }));
       const found = rows as { id: number; number: number; url: string }[];
       const elsewhere = found.filter(({ url }) => URL.canParse(url) && new URL(url).origin !== origin);
@@ -109,7 +99,8 @@ export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods
       });
     },
 
-    saved: async (itemId, number, file) =>
+    /** One output is in the archive; when all are, the item is `archived`. */
+    saved: async (itemId: number, number: number, file: SavedFile): Promise<void> =>
       atomic(
         function* () {
           yield* sql(
@@ -136,9 +127,14 @@ export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods
         },
         { part: `item ${itemId}` },
       ),
-    lost: async (itemId, number) => atomic(() => changes.lost(itemId, number)),
+    /** One file of an archived item is gone: the item becomes ready to be downloaded again, which costs nothing. */
+    lost: async (itemId: number, number: number): Promise<void> => atomic(() => changes.lost(itemId, number)),
 
-    pruned: async (itemIds, { check, note }) =>
+    /** The files of archived items were removed for good. The items stay archived, with this check of each output. */
+    pruned: async (
+      itemIds: readonly number[],
+      { check, note }: { check: string; note: string },
+    ): Promise<void> =>
       atomic(function* () {
         const ids = JSON.stringify(itemIds);
         yield* sql(
@@ -150,7 +146,8 @@ export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods
         ).run({ ids, note });
       }),
 
-    files: (jobName, only) =>
+    /** The files of a job's archived items, or only the files of items without a row. */
+    files: (jobName: string, only?: "vanished"): Promise<ArchivedFile[]> =>
       read(function* () {
         const rows = yield* sql(only === "vanished" ? filesOfVanished : filesOfJob).all(jobName);
         return (rows as ArchivedFile[]).map((file) => ({
@@ -159,12 +156,14 @@ export function taskOutputMethods(connection: RootedDatabase): TaskOutputMethods
         }));
       }),
 
-    moved: async (itemId, number, file) =>
+    /** A file of the archive has another name. */
+    moved: async (itemId: number, number: number, file: string): Promise<void> =>
       atomic(function* () {
         yield* sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
       }),
 
-    filesOf: (runId) =>
+    /** What was archived since a run started: the number of items, of their files, and of bytes. */
+    filesOf: (runId: number): Promise<{ made: number; files: number; bytes: number }> =>
       read(function* () {
         return (yield* sql(
           `SELECT count(DISTINCT CASE WHEN i.state = 'archived' THEN i.id END) AS made,

@@ -1,5 +1,4 @@
 import type { Clock } from "../../clock.js";
-import type { Changes, Store, TransactionPart } from "../../core/ports/store.js";
 import { named, type Sqlite } from "../../sqlite.js";
 import { isBelow } from "../../text/within.js";
 import { finish, sqliteDatabase, sqliteQueries } from "../on-sqlite.js";
@@ -82,8 +81,30 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defe
   };
 }
 
+/** A part of a transaction: `yield*` runs it and gives its result. */
+export type TransactionPart<Result> = Generator<unknown, Result, unknown>;
+
+type AsParts<Scripts> = {
+  [Name in keyof Scripts]: Scripts[Name] extends (...given: infer Given) => Script<infer Result>
+    ? (...given: Given) => TransactionPart<Result>
+    : never;
+};
+
+/** The methods of the store that orders and repairs use, as parts of one transaction. */
+export type Changes = AsParts<
+  ReturnType<typeof runChanges> &
+    ReturnType<typeof itemChanges> &
+    ReturnType<typeof attemptChanges> &
+    ReturnType<typeof taskOutputChanges> &
+    ReturnType<typeof approvalChanges> &
+    ReturnType<typeof orderChanges>
+>;
+
+/** One workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
+export type Store = ReturnType<typeof workspaceMethods> & { close(): Promise<void> };
+
 /** The store on an open database of either kind. */
-export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close"> {
+export function workspaceMethods(connection: RootedDatabase) {
   const changes: Changes = {
     ...runChanges(connection),
     ...itemChanges(connection),
@@ -102,8 +123,9 @@ export function workspaceMethods(connection: RootedDatabase): Omit<Store, "close
     ...archivedMethods(connection),
     ...orderMethods(connection),
     ...sheetMethods(connection),
+    /** Makes several changes in one transaction: all of them, or none if `work` throws. */
     // Callers can only combine `changes`, which are scripts of queries, so their work is one too.
-    together: async <Result>(work: (changes: Changes) => TransactionPart<Result>) =>
+    together: async <Result>(work: (changes: Changes) => TransactionPart<Result>): Promise<Result> =>
       connection.atomic(() => work(changes) as Script<Result>),
   };
 }

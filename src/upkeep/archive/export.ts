@@ -11,7 +11,6 @@ import {
   type MadeItem,
   type Run,
   type SheetRow,
-  type Store,
 } from "../../core/ports/store.js";
 import { itemNamed } from "../../job/orders/item-named.js";
 import { type Chosen, ItemChoice, sheetOf, withVariants } from "../../job/orders/request.js";
@@ -21,6 +20,7 @@ import { openSource } from "../../manifest/read.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import { evidenceIn, evidenceText, reasonOf } from "../../workspace/evidence.js";
 import { newestRun } from "../../workspace/find-run.js";
 import { mustHaveRuns } from "../../workspace/history.js";

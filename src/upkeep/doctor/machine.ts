@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { bucketRefusal } from "../../archive/copies.js";
 import { BucketError } from "../../bucket/bucket.js";
 import type { Clock } from "../../clock.js";
-import type { Store } from "../../core/ports/store.js";
 import { madeWritable, openDatabase, refuseDamaged, wayOut } from "../../store/open.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import type { Environment } from "../../text/environment.js";
 import {
   forgottenPayment,

@@ -7,10 +7,11 @@ import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
 import { nothingToSubmit } from "../../core/next/options.js";
 import type { Accounts } from "../../core/ports/accounts.js";
-import type { Run, RunStart, Store } from "../../core/ports/store.js";
+import type { Run, RunStart } from "../../core/ports/store.js";
 import { isCreatedBy } from "../../job/orders/resolve.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import type { RestoredAttempt, RestoredFile, RestoredItem } from "../../store/workspace/restore.js";
+import type { Store } from "../../store/workspace/workspace.js";
 import type { Workspace } from "../../workspace/workspace.js";
 import type { ArchivedLine, FoundItem } from "./rebuild-items.js";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { variantKey } from "../../../src/core/identity.js";
 import { credits } from "../../../src/core/money.js";
-import type { Item, NewItem, Run, Store } from "../../../src/core/ports/store.js";
+import type { Item, NewItem, Run } from "../../../src/core/ports/store.js";
 import { checkedOrder } from "../../../src/job/orders/apply.js";
 import { decideItems } from "../../../src/job/orders/decide.js";
 import type { Facts } from "../../../src/job/orders/facts.js";
@@ -9,6 +9,7 @@ import { itemNamed } from "../../../src/job/orders/item-named.js";
 import { redoItems, variantsOf } from "../../../src/job/orders/redo.js";
 import { resolveHeld } from "../../../src/job/orders/resolve.js";
 import { allRows } from "../../../src/plan/plan.js";
+import type { Store } from "../../../src/store/workspace/workspace.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../../store/item-fixture.js";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../../src/clock.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
-import type { Store } from "../../../src/core/ports/store.js";
 import type { NewsReader } from "../../../src/store/workspace/news.js";
 import type { Steps } from "../../../src/store/workspace/steps.js";
+import type { Store } from "../../../src/store/workspace/workspace.js";
 
 /** A new, empty workspace and its accounts, on one of the databases that they run on. */
 export interface OpenedDatabase {

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { defaultReconcile } from "../../../src/core/charges/readings.js";
 import { credits } from "../../../src/core/money.js";
 import { TaskTaken } from "../../../src/core/ports/attempt.js";
-import type { Store } from "../../../src/core/ports/store.js";
+import type { Store } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../item-fixture.js";
 import type { OpenDatabase, OpenedDatabase } from "./open.js";

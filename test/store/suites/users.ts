@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { credits } from "../../../src/core/money.js";
-import type { Item, RunStart, Store } from "../../../src/core/ports/store.js";
+import type { Item, RunStart } from "../../../src/core/ports/store.js";
+import type { Store } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../item-fixture.js";
 import type { OpenDatabase } from "./open.js";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { variantKey } from "../../../src/core/identity.js";
-import type { NewItem, SheetRow, Store } from "../../../src/core/ports/store.js";
+import type { NewItem, SheetRow } from "../../../src/core/ports/store.js";
 import { allRows } from "../../../src/plan/plan.js";
+import type { Store } from "../../../src/store/workspace/workspace.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { exportFrom } from "../../../src/upkeep/archive/export.js";
 import { ManualClock } from "../../manual-clock.js";
