@@ -4,7 +4,6 @@ import type { InTransaction, Script } from "../script.js";
 import { enroll } from "./enroll.js";
 import { absolutePath, keptPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase } from "./transition.js";
-import type { Store } from "./workspace.js";
 
 const owes =
   "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
@@ -24,6 +23,13 @@ const madeElsewhere = `
   WHERE runs.id = @runId AND left_over.run_id = runs.id AND left_over.state IN ('planned', 'blocked')
     AND EXISTS (SELECT 1 FROM attempts WHERE item_id = made.id AND intended_at >= runs.started_at)`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
+
+interface MadeElsewhere {
+  items: number;
+  credits: Credits;
+  rowId: string;
+  jobName: string;
+}
 
 export function runChanges(connection: Pick<RootedDatabase, "sql" | "clock" | "root">) {
   const { sql, clock, root } = connection;
@@ -155,13 +161,9 @@ export function runMethods(connection: RootedDatabase) {
      * Items that the run would still submit and that another job has paid for, or may have, since this run started: how
      * many, what they would cost, and one of them. Null if there are none.
      */
-    madeElsewhere: (
-      runId: number,
-    ): Promise<{ items: number; credits: Credits; rowId: string; jobName: string } | null> =>
+    madeElsewhere: (runId: number): Promise<MadeElsewhere | null> =>
       read(function* () {
-        const found = (yield* sql(madeElsewhere).get({ runId })) as { items: number } & NonNullable<
-          Awaited<ReturnType<Store["madeElsewhere"]>>
-        >;
+        const found = (yield* sql(madeElsewhere).get({ runId })) as MadeElsewhere;
         return found.items === 0 ? null : found;
       }),
   };
