@@ -24,7 +24,7 @@ const madeElsewhere = `
     AND EXISTS (SELECT 1 FROM attempts WHERE item_id = made.id AND intended_at >= runs.started_at)`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
-interface MadeElsewhere {
+export interface MadeElsewhere {
   items: number;
   credits: Credits;
   rowId: string;
