@@ -1,11 +1,12 @@
 import { categoryOf, mediaFields } from "../api/inputs.js";
 import { outputOf } from "../core/identity.js";
-import type { Draft, ResolvedLink } from "../core/ports/draft.js";
+import type { ResolvedLink } from "../core/ports/draft.js";
 import type { Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
 import { hasReference, isReference, referenceIn } from "../core/reference.js";
 import { labelled } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
+import type { Draft } from "../store/draft/draft.js";
 import { count } from "../text/amounts.js";
 import { nearest } from "../text/nearest.js";
 import { shortText } from "../text/terminal.js";

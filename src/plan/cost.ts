@@ -10,7 +10,8 @@ import {
   showCredits,
   sumOf,
 } from "../core/money.js";
-import type { Draft, GroupSum, ItemKind, Ordered } from "../core/ports/draft.js";
+import type { GroupSum, ItemKind, Ordered } from "../core/ports/draft.js";
+import type { Draft } from "../store/draft/draft.js";
 import { count } from "../text/amounts.js";
 import type { Finding, Fit, ModelCost, Money, PlanInput, SpendingCaps, SpentAgainstCaps } from "./plan.js";
 

@@ -1,11 +1,12 @@
 import type { Model } from "../api/records.js";
 import { itemKeys, outputOf, shortId } from "../core/identity.js";
 import type { ItemState } from "../core/item.js";
-import type { Draft, DraftItem, DraftRow, DraftSlot, Known } from "../core/ports/draft.js";
+import type { DraftItem, DraftRow, DraftSlot, Known } from "../core/ports/draft.js";
 import type { NewItem, Parent } from "../core/ports/store.js";
 import type { Place, Problem } from "../core/problem.js";
 import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
+import type { Draft } from "../store/draft/draft.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
 import type { PlanPrices } from "./cost.js";

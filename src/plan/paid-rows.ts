@@ -1,8 +1,8 @@
 import type { Model } from "../api/records.js";
 import { priceGroup } from "../core/identity.js";
-import type { Draft } from "../core/ports/draft.js";
 import { hasReference } from "../core/reference.js";
 import type { Row } from "../manifest/shape/manifest.js";
+import type { Draft } from "../store/draft/draft.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./findings.js";
 import { type GoodRow, type Items, isPaid, knownItem } from "./items.js";

@@ -4,12 +4,13 @@ import type { Credits } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
-import type { Comparison, Draft, PlannedItem, PlannedState } from "../core/ports/draft.js";
+import type { Comparison, PlannedItem, PlannedState } from "../core/ports/draft.js";
 import type { Item, ModelSize, OrderedVariant, Sheet } from "../core/ports/store.js";
 import { type Problem, partOf } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { JobPublish, Manifest, Row } from "../manifest/shape/manifest.js";
+import type { Draft } from "../store/draft/draft.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import type { WorkflowStep } from "./workflow.js";
 

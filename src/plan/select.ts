@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { mediaFields } from "../api/inputs.js";
-import type { Draft } from "../core/ports/draft.js";
 import type { Item, SheetRow } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
+import type { Draft } from "../store/draft/draft.js";
 import { count } from "../text/amounts.js";
 import { nearest } from "../text/nearest.js";
 import type { CheckedRow } from "./check-row.js";

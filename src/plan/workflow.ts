@@ -1,4 +1,5 @@
-import type { Draft, StepSum } from "../core/ports/draft.js";
+import type { StepSum } from "../core/ports/draft.js";
+import type { Draft } from "../store/draft/draft.js";
 import type { Listing } from "../text/listing.js";
 
 /** A step of a manifest, with the items that are made for it. */

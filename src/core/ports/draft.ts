@@ -3,112 +3,9 @@ import type { Listing } from "../../text/listing.js";
 import type { ItemState } from "../item.js";
 import type { Credits } from "../money.js";
 import type { Place, Problem } from "../problem.js";
-import type { Item, NewItem, Parent, Sheet } from "./store.js";
+import type { Item, NewItem } from "./store.js";
 
-/**
- * A plan that is being made. A manifest may have more rows than fit into memory, so each row's items are stored here as
- * soon as they are known. Questions about many rows are asked at the end.
- */
-export interface Draft {
-  /** Stores a row of the sheet with its items. Returns the position of its first record. */
-  add(row: DraftRow, items: readonly DraftItem[]): number;
-  /** The position that the next record will have. */
-  next(): number;
-  problem(problem: Problem): void;
-  /** The job's existing items, marking those whose files are missing. */
-  know(items: Iterable<Known>, missing: ReadonlySet<string>): void;
-  counts(): DraftCounts;
-  recordAt(position: number): { key: string | null; number: number; repeat: number } | null;
-
-  /** Rows that rely on a default that no model accepts after all: each of them has a problem. */
-  refuseWithout(defaults: readonly string[]): void;
-  /** The first items of the groups of identical items, in the order of the sheet. */
-  groups(): Iterable<number>;
-  /** The group of that first item. */
-  group(head: number): DraftSlot[];
-  /** How many items of the group are wanted. */
-  wantedIn(head: number): number;
-  /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
-  knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null;
-  /** The job's items of this row id: first the one that the row asked for when the job was last planned. */
-  knownOfRow(rowId: string): (KnownContent & Pick<Known, "state">)[];
-  /** The position of the item of this key. */
-  positionOf(key: string): number | null;
-  rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
-
-  /** Stores that an input of an item is the output of another item. Only for stored positions. */
-  link(link: DraftLink): void;
-  /** Finds the items that links name. Returns how many links there are. */
-  resolveLinks(): number;
-  /** The items with links, in the order of the sheet; `open` is how many of their parents have links themselves. */
-  linked(): Iterable<{ child: number; open: number }>;
-  childrenOf(parent: number): number[];
-  linksOf(child: number): ResolvedLink[];
-  /** Null if nothing is made of the row. */
-  slotAt(position: number): (DraftSlot & { number: number; repeat: number }) | null;
-  /** The item at that position is of another kind. */
-  remake(position: number, kind: ItemKind): void;
-  /** An item with links is known once the keys of its parents are. */
-  finish(
-    position: number,
-    item: Pick<DraftItem, "key" | "occurrence" | "head" | "rowId" | "name" | "contents"> & {
-      parents: readonly Parent[];
-      depth: number;
-    },
-    /** It is the only one of its kind, and its row has an id. */
-    isUsual: boolean,
-  ): void;
-  /** The row at that position uses the item of another row instead of its own. */
-  share(position: number, head: number): void;
-  /** Nothing is made of the row at that position. */
-  refuseRow(position: number, problem: string): void;
-  /** The ids that rows state themselves, in the order of the sheet. */
-  rowIds(): Iterable<string>;
-  /** Also selects the items whose outputs the selected items use. Returns how many items that adds. */
-  wantParents(): number;
-  /**
-   * How long the longest chain of wanted, due items takes, given how long an item of each price group takes; 0 without
-   * chains.
-   */
-  longestChain(msOf: (group: number) => number): number;
-  /**
-   * The wanted items by step; steps that use no outputs of others come first. Items without a step that are deeper in
-   * their chain than `depthMax` are grouped together.
-   */
-  steps(depthMax: number): StepSum[];
-
-  /** Selects a part of the rows, and keeps only the problems of these rows. Returns how many rows are selected. */
-  choose(choice: Choice): number;
-  /** Gives every item this priority, or gives the cheapest items the highest priority. */
-  reorder(order: "sheet" | "cheapest"): void;
-  /** Where each item stands, and which are to be submitted. */
-  stand(again: { failed: boolean; missing: boolean }): void;
-  /** Finds what changed since the job was last planned; `fields` returns what differs between two items. */
-  compare(fields: (old: RowContent, now: RowContent) => ChangedRow["fields"]): void;
-  comparison(): Comparison;
-
-  /** The number of wanted items; valid once wanted rows and states are known. */
-  totals(): Totals;
-  /** Wanted items that are due, in the order of submission. */
-  dueInOrder(): Iterable<Ordered>;
-  lastDue(): Ordered | null;
-  /** Wanted items in the order of the sheet; the credits cover the items up to the last one that fits. */
-  items(edition: string, last: Ordered | null, count: number): Listing<PlannedItem>;
-  /** Keys of items that stay as they are. */
-  unselected(): Listing<string>;
-  missing(): { rowId: string; key: string; price: Credits }[];
-  /** Problems of the wanted rows, in the order of the sheet. */
-  problems(): Listing<Problem>;
-  /** Every row of the sheet with its items. */
-  sheet(columns: readonly string[]): Sheet;
-  /** Whether some row of the sheet has the item with this key. */
-  holds(key: string): boolean;
-  /** Forgets all rows and problems. */
-  clear(): void;
-  close(): void;
-}
-
-interface DraftCounts {
+export interface DraftCounts {
   /** Rows, in all their combinations. */
   rows: number;
   /** Items that the job has already. */
@@ -181,7 +78,7 @@ export interface ItemKind {
 }
 
 /** An input that is another item's output, as written in the manifest. */
-interface DraftLink {
+export interface DraftLink {
   /** The position of the item that takes it. */
   child: number;
   field: MediaField;

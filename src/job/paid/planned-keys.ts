@@ -1,8 +1,8 @@
 import { itemKeys } from "../../core/identity.js";
-import type { Draft } from "../../core/ports/draft.js";
 import type { Run } from "../../core/ports/store.js";
 import { contentsOf } from "../../plan/items.js";
 import type { Plan } from "../../plan/plan.js";
+import type { Draft } from "../../store/draft/draft.js";
 
 /** An account: a user at a service. */
 export interface Who {

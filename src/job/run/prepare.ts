@@ -10,7 +10,6 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { deadlineOf, defaultRunOptions, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
-import type { Draft } from "../../core/ports/draft.js";
 import type { Run } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
@@ -28,6 +27,7 @@ import {
   publishPlace,
 } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
+import type { Draft } from "../../store/draft/draft.js";
 import type { Store } from "../../store/workspace/workspace.js";
 import type { Environment } from "../../text/environment.js";
 import { nearest } from "../../text/nearest.js";

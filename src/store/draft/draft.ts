@@ -1,4 +1,4 @@
-import type { Draft, DraftRow } from "../../core/ports/draft.js";
+import type { DraftItem, DraftRow, ItemKind, StepSum } from "../../core/ports/draft.js";
 import { openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
 import { draftHistory } from "./history.js";
 import { draftInsert, draftProblems, type Problems } from "./insert.js";
@@ -14,7 +14,7 @@ import { type DraftProgress, draftTables, Tally, tableNames } from "./tables.js"
  * Arrays would be less code. With them, the items alone of 100,000 rows in chains of ten take 146 MB of heap more (the
  * process then has up to 389 MB instead of 167), and those of a million rows 1.3 GB, where a plan is made in less than 300.
  */
-export function openDraft(): Draft {
+export function openDraft() {
   const db = openSqlite("");
   // Large pages: those that do not fit in memory are written one by one.
   db.pragma("page_size = 32768");
@@ -40,28 +40,42 @@ export function openDraft(): Draft {
     ...draftHistory(db, sql, progress),
     ...draftChoice(db, sql, progress),
     ...draftReading(db, sql, progress),
-    longestChain: (msOf) => longestChain(db, msOf),
-    steps: (depthMax) => draftSteps(db, depthMax),
+    /**
+     * How long the longest chain of wanted, due items takes, given how long an item of each price group takes; 0 without
+     * chains.
+     */
+    longestChain: (msOf: (group: number) => number): number => longestChain(db, msOf),
+    /**
+     * The wanted items by step; steps that use no outputs of others come first. Items without a step that are deeper in
+     * their chain than `depthMax` are grouped together.
+     */
+    steps: (depthMax: number): StepSum[] => draftSteps(db, depthMax),
+    /** Problems of the wanted rows, in the order of the sheet. */
     problems: problems.all,
-    close: () => db.close(),
+    close: (): void => {
+      db.close();
+    },
   };
 }
 
-function draftWriting(
-  db: Sqlite,
-  sql: Sql,
-  progress: DraftProgress,
-  problems: Problems,
-): Pick<Draft, "add" | "remake" | "next" | "recordAt" | "problem" | "clear"> {
+/**
+ * A plan that is being made. A manifest may have more rows than fit into memory, so each row's items are stored here as
+ * soon as they are known. Questions about many rows are asked at the end.
+ */
+export type Draft = ReturnType<typeof openDraft>;
+
+function draftWriting(db: Sqlite, sql: Sql, progress: DraftProgress, problems: Problems) {
   const insert = draftInsert(db, progress);
   const head = sql("SELECT key, number, repeat FROM drafted WHERE position = ?");
   return {
-    remake(position, kind) {
+    /** The item at that position is of another kind. */
+    remake(position: number, kind: ItemKind): void {
       progress.tally.spoil();
       sql("UPDATE drafted SET kind = ? WHERE position = ?").run(insert.kindOf(kind), position);
     },
 
-    add(row, items) {
+    /** Stores a row of the sheet with its items. Returns the position of its first record. */
+    add(row: DraftRow, items: readonly DraftItem[]): number {
       const at = progress.records;
       insert.put(row, items[0], true);
       for (let index = 1; index < items.length; index++) insert.put(row, items[index], false);
@@ -69,13 +83,16 @@ function draftWriting(
       return at;
     },
 
-    next: () => progress.records,
+    /** The position that the next record will have. */
+    next: (): number => progress.records,
 
-    recordAt: (at) => head.get(at) as ReturnType<Draft["recordAt"]>,
+    recordAt: (at: number): { key: string | null; number: number; repeat: number } | null =>
+      head.get(at) as { key: string | null; number: number; repeat: number } | null,
 
     problem: problems.put,
 
-    clear() {
+    /** Forgets all rows and problems. */
+    clear(): void {
       insert.clear();
       for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
       progress.tally.clear();
@@ -85,26 +102,26 @@ function draftWriting(
   };
 }
 
-function draftGroups(
-  db: Sqlite,
-  sql: Sql,
-  { tally }: DraftProgress,
-  problems: Problems,
-): Pick<Draft, "groups" | "wantedIn" | "rename" | "refuseWithout"> {
+function draftGroups(db: Sqlite, sql: Sql, { tally }: DraftProgress, problems: Problems) {
   return {
-    *groups() {
+    /** The first items of the groups of identical items, in the order of the sheet. */
+    *groups(): Generator<number, void, void> {
       indexHeads(db);
       const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL");
       for (let head = next.value(-1); head !== null; head = next.value(head)) yield head as number;
     },
 
-    wantedIn(head) {
+    /** How many items of the group are wanted. */
+    wantedIn(head: number): number {
       indexHeads(db);
       const wanted = "key IS NOT NULL AND wanted AND (position = @head OR head = @head)";
       return sql(`SELECT count(*) FROM drafted WHERE ${wanted}`).value({ head }) as number;
     },
 
-    rename(position, { key, occurrence, rowId, name }) {
+    rename(
+      position: number,
+      { key, occurrence, rowId, name }: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">,
+    ): void {
       sql("UPDATE drafted SET key = ?, occurrence = ?, row_id = ?, name = ? WHERE position = ?").run(
         key,
         occurrence,
@@ -114,7 +131,8 @@ function draftGroups(
       );
     },
 
-    refuseWithout(defaults) {
+    /** Rows that rely on a default that no model accepts after all: each of them has a problem. */
+    refuseWithout(defaults: readonly string[]): void {
       if (defaults.length === 0) return;
       db.exec("CREATE INDEX IF NOT EXISTS drafted_row ON drafted (row)");
       const without = "position > ? AND without IS NOT NULL AND first ORDER BY position LIMIT 1000";

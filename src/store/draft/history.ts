@@ -1,16 +1,16 @@
-import type { Comparison, Draft, Known, KnownContent, RowContent } from "../../core/ports/draft.js";
+import type { ChangedRow, Comparison, Known, KnownContent, RowContent } from "../../core/ports/draft.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import { listing } from "./read.js";
 import type { DraftProgress } from "./tables.js";
 
+/** What differs between two items. */
+export type Differing = (old: RowContent, now: RowContent) => ChangedRow["fields"];
+
 /** What a plan reads from the job's history: the states of items, and what has changed. */
-export function draftHistory(
-  db: Sqlite,
-  sql: Sql,
-  { tally }: DraftProgress,
-): Pick<Draft, "know" | "knownOf" | "knownOfRow" | "stand" | "compare" | "comparison"> {
+export function draftHistory(db: Sqlite, sql: Sql, { tally }: DraftProgress) {
   return {
-    know(items, missing) {
+    /** The job's existing items, marking those whose files are missing. */
+    know(items: Iterable<Known>, missing: ReadonlySet<string>): void {
       const insert = sql(
         "INSERT OR REPLACE INTO known (key, row_id, name, state, attempted, vanished, missing, document, cells) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       );
@@ -22,14 +22,16 @@ export function draftHistory(
       }
     },
 
-    knownOf(key) {
+    /** The row id that an item of this key had before, its state, and its cells if `know` got them; null if the job has none. */
+    knownOf(key: string): Pick<Known, "rowId" | "state" | "cells"> | null {
       const found = sql("SELECT row_id AS rowId, state, cells FROM known WHERE key = ?").get(key) as
         | (Pick<Known, "rowId" | "state"> & { cells: string | null })
         | undefined;
       return found === undefined ? null : { ...found, cells: found.cells && JSON.parse(found.cells) };
     },
 
-    knownOfRow(rowId) {
+    /** The job's items of this row id: first the one that the row asked for when the job was last planned. */
+    knownOfRow(rowId: string): (KnownContent & Pick<Known, "state">)[] {
       db.exec(indexOfRows);
       const found = sql("SELECT document, state FROM known WHERE row_id = ? ORDER BY vanished, id DESC").all(
         rowId,
@@ -37,7 +39,8 @@ export function draftHistory(
       return found.map(({ document, state }) => ({ ...(JSON.parse(document) as KnownContent), state }));
     },
 
-    stand(again) {
+    /** Where each item stands, and which are to be submitted. */
+    stand(again: { failed: boolean; missing: boolean }): void {
       tally.spoil();
       // A dropped item comes back with its row, unless it was submitted: then a person skipped it.
       sql(
@@ -50,7 +53,8 @@ export function draftHistory(
       ).run(Number(again.failed), Number(again.missing));
     },
 
-    compare(fields) {
+    /** Finds what changed since the job was last planned; `fields` returns what differs between two items. */
+    compare(fields: Differing): void {
       db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
       db.exec(indexOfRows);
       sql(wrongIds).run();
@@ -62,7 +66,7 @@ export function draftHistory(
       db.exec("CREATE INDEX IF NOT EXISTS changes_old ON changes (old_key)");
     },
 
-    comparison: () => comparison(db),
+    comparison: (): Comparison => comparison(db),
   };
 }
 
@@ -79,7 +83,7 @@ const wrongIds = `
 `;
 
 /** If several items have the same row id, the newest belonged to the row until now. */
-function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
+function findChanges(sql: Sql, fields: Differing): void {
   const page = sql(
     `SELECT d.position, d.key, d.model, d.prompt, d.params, d.inputs, k.key AS oldKey, k.document
      FROM planned d JOIN known k ON k.id = (SELECT max(id) FROM known WHERE row_id = d.row_id AND gone)

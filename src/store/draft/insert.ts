@@ -1,4 +1,4 @@
-import type { Draft, DraftItem, DraftRow, ItemKind } from "../../core/ports/draft.js";
+import type { DraftItem, DraftRow, ItemKind } from "../../core/ports/draft.js";
 import type { Problem } from "../../core/problem.js";
 import type { Sqlite } from "../../sqlite.js";
 import type { Listing } from "../../text/listing.js";
@@ -156,7 +156,7 @@ function unusualValues(row: DraftRow, item: DraftItem | undefined, first: boolea
 
 /** The problems of a plan: there may be as many as rows. */
 export interface Problems {
-  put: Draft["problem"];
+  put(problem: Problem): void;
   all(): Listing<Problem>;
   clear(): void;
 }

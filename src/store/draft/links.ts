@@ -1,27 +1,10 @@
-import type { Draft, ItemKind, ResolvedLink } from "../../core/ports/draft.js";
+import type { DraftItem, DraftLink, DraftSlot, ItemKind, ResolvedLink } from "../../core/ports/draft.js";
+import type { Parent } from "../../core/ports/store.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import { type DraftProgress, type ItemRecord, itemOf } from "./tables.js";
 
 /** The links of a draft: inputs that are the outputs of other items. Sheets without any pay nothing for them. */
-export function draftLinks(
-  db: Sqlite,
-  sql: Sql,
-  { tally }: DraftProgress,
-): Pick<
-  Draft,
-  | "link"
-  | "resolveLinks"
-  | "linked"
-  | "childrenOf"
-  | "linksOf"
-  | "slotAt"
-  | "group"
-  | "finish"
-  | "share"
-  | "refuseRow"
-  | "rowIds"
-  | "wantParents"
-> {
+export function draftLinks(db: Sqlite, sql: Sql, { tally }: DraftProgress) {
   const insert = db.prepare(
     "INSERT INTO links (child, field, written, output, place, name, other, parent, copy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
@@ -31,13 +14,15 @@ export function draftLinks(
     "UPDATE drafted SET key = ?, contents = ?, parents = ?, depth = ? WHERE position = ?",
   );
   return {
-    link({ child, field, written, output, place, of }) {
+    /** Stores that an input of an item is the output of another item. Only for stored positions. */
+    link({ child, field, written, output, place, of }: DraftLink): void {
       const named =
         "position" in of ? [null, null, of.position, of.copy] : [of.names[0], of.names[1] ?? null, null, 1];
       insert.run(child, field, written, output, JSON.stringify(place), ...named);
     },
 
-    resolveLinks() {
+    /** Finds the items that links name. Returns how many links there are. */
+    resolveLinks(): number {
       const count = sql("SELECT count(*) FROM links").value() as number;
       if (count === 0) return 0;
       db.exec("CREATE INDEX IF NOT EXISTS drafted_name ON drafted (coalesce(row_id, id))");
@@ -59,7 +44,8 @@ export function draftLinks(
       return count;
     },
 
-    *linked() {
+    /** The items with links, in the order of the sheet; `open` is how many of their parents have links themselves. */
+    *linked(): Generator<{ child: number; open: number }, void, void> {
       const linked = db.prepare(
         `SELECT child, sum(EXISTS (SELECT 1 FROM links above WHERE above.child = links.parent)) AS open
          FROM links GROUP BY child ORDER BY child`,
@@ -67,21 +53,23 @@ export function draftLinks(
       for (const item of linked.iterate()) yield item as { child: number; open: number };
     },
 
-    childrenOf: (parent) =>
+    childrenOf: (parent: number): number[] =>
       (sql("SELECT child FROM links WHERE parent = ? ORDER BY child").all(parent) as { child: number }[]).map(
         ({ child }) => child,
       ),
 
-    linksOf: (child) => sql(resolved).all(child) as ResolvedLink[],
+    linksOf: (child: number): ResolvedLink[] => sql(resolved).all(child) as ResolvedLink[],
 
-    slotAt(position) {
+    /** Null if nothing is made of the row. */
+    slotAt(position: number): (DraftSlot & { number: number; repeat: number }) | null {
       const record = sql(`${slots} AND position = ?`).get(position) as SlotRecord | undefined;
       if (record === undefined) return null;
       const { id, number, repeat, cells } = record;
       return { position, id, cells, item: itemOf(record, kindOf(record.kind)), number, repeat };
     },
 
-    group: (head) =>
+    /** The group of that first item. */
+    group: (head: number): DraftSlot[] =>
       (
         sql(`${slots} AND (position = @head OR head = @head) ORDER BY position`).all({ head }) as SlotRecord[]
       ).map((record) => {
@@ -89,7 +77,24 @@ export function draftLinks(
         return { position, id, cells, item: itemOf(record, kindOf(kind)) };
       }),
 
-    finish(position, { key, occurrence, head, rowId, name, contents, parents, depth }, isUsual) {
+    /** An item with links is known once the keys of its parents are. */
+    finish(
+      position: number,
+      {
+        key,
+        occurrence,
+        head,
+        rowId,
+        name,
+        contents,
+        parents,
+        depth,
+      }: Pick<DraftItem, "key" | "occurrence" | "head" | "rowId" | "name" | "contents"> & {
+        parents: readonly Parent[];
+        depth: number;
+      },
+      isUsual: boolean,
+    ): void {
       const texts = [JSON.stringify(contents), JSON.stringify(parents)];
       if (isUsual) {
         finishUsual.run(key, ...texts, depth, position);
@@ -100,12 +105,14 @@ export function draftLinks(
       ).run(key, occurrence, head, rowId, name, ...texts, depth, position);
     },
 
-    share(position, head) {
+    /** The row at that position uses the item of another row instead of its own. */
+    share(position: number, head: number): void {
       tally.spoil();
       sql("UPDATE drafted SET key = NULL, shared = ?, shares = 1 WHERE position = ?").run(head, position);
     },
 
-    refuseRow(position, problem) {
+    /** Nothing is made of the row at that position. */
+    refuseRow(position: number, problem: string): void {
       db.exec("CREATE INDEX IF NOT EXISTS drafted_row ON drafted (row)");
       tally.spoil();
       sql(
@@ -114,14 +121,16 @@ export function draftLinks(
       ).run(problem, position);
     },
 
-    *rowIds() {
+    /** The ids that rows state themselves, in the order of the sheet. */
+    *rowIds(): Generator<string, void, void> {
       const ids = db.prepare(
         "SELECT coalesce(row_id, id) FROM drafted WHERE id IS NOT NULL ORDER BY position",
       );
       for (const id of ids.pluck().iterate()) yield id as string;
     },
 
-    wantParents: () =>
+    /** Also selects the items whose outputs the selected items use. Returns how many items that adds. */
+    wantParents: (): number =>
       sql(
         `UPDATE drafted SET wanted = 1 WHERE NOT wanted AND position IN (
            WITH RECURSIVE above (position) AS (

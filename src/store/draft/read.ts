@@ -1,14 +1,14 @@
 import { type Credits, noCredits, plus } from "../../core/money.js";
 import type {
   Choice,
-  Draft,
+  DraftCounts,
   GroupSum,
   Ordered,
   PlannedItem,
   PlannedState,
   Totals,
 } from "../../core/ports/draft.js";
-import type { SheetRow } from "../../core/ports/store.js";
+import type { Sheet, SheetRow } from "../../core/ports/store.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import type { Listing } from "../../text/listing.js";
 import type { DraftPlanned, DraftProgress } from "./tables.js";
@@ -36,24 +36,21 @@ export function listing<Thing>(
   };
 }
 
-type Facts = Pick<Draft, "counts" | "totals" | "missing" | "positionOf" | "holds">;
-type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
-
 /** The totals of a plan. */
-export function draftReading(db: Sqlite, sql: Sql, progress: DraftProgress): Facts & Lists {
+export function draftReading(db: Sqlite, sql: Sql, progress: DraftProgress) {
   return { ...facts(db, sql, progress), ...lists(db, progress) };
 }
 
-function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
+function facts(db: Sqlite, sql: Sql, progress: DraftProgress) {
   const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).value() as number;
   let isIndexed = false;
-  const positionOf = (key: string) => {
+  const positionOf = (key: string): number | null => {
     if (!isIndexed) db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
     isIndexed = true;
     return (sql("SELECT position FROM drafted WHERE key = ?").value(key) as number | undefined) ?? null;
   };
   return {
-    counts: () => ({
+    counts: (): DraftCounts => ({
       rows: progress.rows,
       known: count("known"),
       open: count("known WHERE state IN ('submitting', 'processing', 'overdue')"),
@@ -61,16 +58,19 @@ function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
       toApprove: progress.approves ? count("planned WHERE approve AND wanted AND due") : 0,
     }),
 
-    totals: () => progress.tally.totals() ?? totalsOf(db),
+    /** The number of wanted items; valid once wanted rows and states are known. */
+    totals: (): Totals => progress.tally.totals() ?? totalsOf(db),
 
-    missing: () =>
+    missing: (): { rowId: string; key: string; price: Credits }[] =>
       sql(
         `SELECT d.row_id AS rowId, d.key, d.price FROM planned d JOIN known k ON k.key = d.key
          WHERE k.missing AND d.wanted ORDER BY d.position`,
       ).all() as { rowId: string; key: string; price: Credits }[],
 
+    /** The position of the item of this key. */
     positionOf,
-    holds: (key) => positionOf(key) !== null,
+    /** Whether some row of the sheet has the item with this key. */
+    holds: (key: string): boolean => positionOf(key) !== null,
   };
 }
 
@@ -107,22 +107,24 @@ function totalsOf(db: Sqlite): Totals {
   return { ...totals, groups: [...groups.values()] };
 }
 
-function lists(db: Sqlite, progress: DraftProgress): Lists {
+function lists(db: Sqlite, progress: DraftProgress) {
   // A window function over a million rows is slow, and hardly any sheet has priorities.
   const inOrder = () => (progress.prioritised ? "priority DESC, position" : "position");
   const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId, price_group AS "group"
     FROM planned WHERE wanted AND due`;
   return {
-    *dueInOrder() {
+    /** Wanted items that are due, in the order of submission. */
+    *dueInOrder(): Generator<Ordered, void, void> {
       for (const row of db.prepare(`${due} ORDER BY ${inOrder()}`).iterate()) yield row as Ordered;
     },
 
-    lastDue() {
+    lastDue(): Ordered | null {
       const last = inOrder() === "position" ? "position DESC" : "priority, position DESC";
       return (db.prepare(`${due} ORDER BY ${last} LIMIT 1`).get() as Ordered | undefined) ?? null;
     },
 
-    items(edition, last, length) {
+    /** Wanted items in the order of the sheet; the credits cover the items up to the last one that fits. */
+    items(edition: string, last: Ordered | null, length: number): Listing<PlannedItem> {
       // Without priorities, items are submitted in the order of the sheet.
       const order = inOrder();
       const rank = order === "position" ? "" : `, row_number() OVER (ORDER BY ${order}) - 1 AS place`;
@@ -142,7 +144,8 @@ function lists(db: Sqlite, progress: DraftProgress): Lists {
       };
     },
 
-    unselected: () =>
+    /** Keys of items that stay as they are. */
+    unselected: (): Listing<string> =>
       listing(
         db,
         `SELECT key FROM drafted NOT INDEXED WHERE key IS NOT NULL AND NOT wanted
@@ -151,7 +154,11 @@ function lists(db: Sqlite, progress: DraftProgress): Lists {
         (row) => row["key"] as string,
       ),
 
-    sheet: (columns) => ({ columns, rows: { [Symbol.iterator]: () => sheetRows(db) } }),
+    /** Every row of the sheet with its items. */
+    sheet: (columns: readonly string[]): Sheet => ({
+      columns,
+      rows: { [Symbol.iterator]: () => sheetRows(db) },
+    }),
   };
 }
 
@@ -239,13 +246,10 @@ function* sheetRows(db: Sqlite): Generator<SheetRow> {
 }
 
 /** Which rows of a plan are selected, and the order of their items. */
-export function draftChoice(
-  db: Sqlite,
-  sql: Sql,
-  progress: DraftProgress,
-): Pick<Draft, "choose" | "reorder"> {
+export function draftChoice(db: Sqlite, sql: Sql, progress: DraftProgress) {
   return {
-    choose({ onlyFailed, sample, first, matches }) {
+    /** Selects a part of the rows, and keeps only the problems of these rows. Returns how many rows are selected. */
+    choose({ onlyFailed, sample, first, matches }: Choice): number {
       progress.tally.spoil();
       if (onlyFailed) sql(`UPDATE drafted SET chosen = 0 WHERE chosen AND row NOT IN (${failedRows})`).run();
       if (sample !== null) keepFirst(sql, "lot, number", sample);
@@ -271,7 +275,8 @@ export function draftChoice(
       return rows;
     },
 
-    reorder(order) {
+    /** Gives every item this priority, or gives the cheapest items the highest priority. */
+    reorder(order: "sheet" | "cheapest"): void {
       progress.prioritised = order === "cheapest";
       const rank =
         "(SELECT dense_rank FROM ranks JOIN kinds ON kinds.price = ranks.price WHERE kinds.id = drafted.kind)";
