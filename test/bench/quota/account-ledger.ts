@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
+import type { Ticket } from "../../../src/core/ports/send.js";
 import type { Pacing, Quota } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import type { BenchLedger, Place } from "./ledger.js";
@@ -11,6 +12,8 @@ export class AccountLedger implements BenchLedger {
   pacing: Pacing = "burst";
   private readonly accounts: Accounts;
   private id = 0;
+  /** The answers so far are in the ledger: no time passes until they are, and the next turn is to know of them. */
+  private written: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly limits: PlanLimits,
@@ -25,7 +28,8 @@ export class AccountLedger implements BenchLedger {
     return this;
   }
 
-  quota(): Promise<Quota> {
+  async quota(): Promise<Quota> {
+    await this.written;
     return this.accounts.quota(this.id);
   }
 
@@ -34,15 +38,16 @@ export class AccountLedger implements BenchLedger {
     if (ticket === null) return null;
     return {
       answered: (refusedMs) => {
-        // The ledger writes before it returns; in virtual time nothing comes in between.
-        void this.accounts.answered(ticket, refusedMs !== null);
-        if (refusedMs !== null) void this.silence(refusedMs);
+        this.written = this.write(ticket, refusedMs);
       },
     };
   }
 
-  private async silence(ms: number): Promise<void> {
-    const { slowed } = await this.accounts.silence(this.id, ms);
+  private async write(ticket: Ticket, refusedMs: number | null): Promise<void> {
+    await this.written;
+    await this.accounts.answered(ticket, refusedMs !== null);
+    if (refusedMs === null) return;
+    const { slowed } = await this.accounts.silence(this.id, refusedMs);
     this.pacing = slowed ?? this.pacing;
   }
 
