@@ -90,7 +90,9 @@ const commits: readonly [file: string, statement: RegExp, name: Commit][] = [
 
 function watchDatabases(): void {
   const sample = openSqlite(":memory:");
-  const prototype = Object.getPrototypeOf(sample) as Pick<Sqlite, "prepare" | "transaction">;
+  // That of the package: the command has a class of its own upon it, as this process has.
+  let prototype: Pick<Sqlite, "prepare" | "transaction"> = sample;
+  while (!Object.hasOwn(prototype, "transaction")) prototype = Object.getPrototypeOf(prototype);
   sample.close();
   const { prepare, transaction } = prototype;
   const ran = new WeakMap<object, Set<string>>();
