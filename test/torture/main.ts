@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { children } from "../e2e/process.js";
+import { pointNames } from "./points.js";
 import { killsMax, round } from "./round.js";
 import { play, type Scene } from "./scene.js";
 import { diskStages } from "./scenes/disk-stages.js";
@@ -34,6 +35,8 @@ const { values } = parseArgs({
 
 /** Kills after which every named point must have ended a process. */
 const killsForEveryPoint = 300;
+/** And after so many, one has ended at some commit. */
+const killsForCommits = 40;
 
 const first = whole("seed", values.seed);
 const kills = whole("kills", values.kills);
@@ -86,6 +89,11 @@ async function playRounds(): Promise<void> {
 function report(): void {
   if (tally.kills >= killsForEveryPoint)
     for (const point of tally.unreached) tally.violations.add(`no process ever ended at ${point}`);
+  const reachedCommits = pointNames.filter(
+    (name) => name.includes("commit") && !tally.unreached.includes(name),
+  );
+  if (tally.kills >= killsForCommits && reachedCommits.length === 0)
+    tally.violations.add("no process ever ended at a commit");
   const seconds = Math.round((performance.now() - began) / 1000);
   const violations = [...tally.violations];
   console.log([`torture, seed ${first}, ${seconds} s`, ...tally.lines(), ...lines].join("\n"));
