@@ -99,11 +99,14 @@ function watchDatabases(): void {
   Object.assign(prototype, {
     prepare(this: Sqlite, text: string) {
       const statement = prepare.call(this, text);
-      const run = statement.run.bind(statement) as (...values: unknown[]) => ReturnType<typeof statement.run>;
-      statement.run = (...values: unknown[]) => {
-        ran.get(this)?.add(text);
-        return run(...values);
-      };
+      // An insert that returns its row is asked as a query is.
+      for (const how of ["run", "get"] as const) {
+        const act = statement[how].bind(statement) as (...values: unknown[]) => never;
+        statement[how] = (...values: unknown[]) => {
+          ran.get(this)?.add(text);
+          return act(...values);
+        };
+      }
       return statement;
     },
     transaction(this: Sqlite, work: (...args: unknown[]) => unknown) {
