@@ -49,7 +49,7 @@ export interface ProblemGroup {
   totals: { first: number[]; count: number };
 }
 
-const toldMax = 100;
+const groupsMax = 100;
 const rowsMax = 4;
 const asidesMax = 10;
 
@@ -58,7 +58,7 @@ const asidesMax = 10;
  * cell in every combination of its row.
  */
 export function digestOf(problems: Iterable<Problem>): Digest {
-  const groups = new Map<string, ProblemGroup & { last: number | null }>();
+  const groups = new Map<string, { group: ProblemGroup; last: number | null }>();
   let count = 0;
   let repairs = 0;
   for (const problem of problems) {
@@ -66,28 +66,26 @@ export function digestOf(problems: Iterable<Problem>): Digest {
     if (problem.repair !== undefined) repairs++;
     const { row } = problem.place;
     const key = sameness(problem);
-    let group = groups.get(key);
-    if (!group && groups.size >= toldMax) continue;
-    if (!group) {
-      group = {
-        problem,
-        times: 0,
-        rows: { first: [], count: 0 },
-        valuesDiffer: false,
-        totals: { first: [], count: 0 },
+    let found = groups.get(key);
+    if (!found && groups.size >= groupsMax) continue;
+    if (!found) {
+      const none = () => ({ first: [], count: 0 });
+      found = {
+        group: { problem, times: 0, rows: none(), valuesDiffer: false, totals: none() },
         last: null,
       };
-      groups.set(key, group);
+      groups.set(key, found);
     }
+    const { group } = found;
     group.times++;
     group.valuesDiffer ||= group.problem.got !== problem.got;
-    if (row === null || row === group.last) continue;
-    group.last = row;
+    if (row === null || row === found.last) continue;
+    found.last = row;
     const rows = problem.aside === "total" ? group.totals : group.rows;
     rows.count++;
     if (rows.first.length < (problem.aside === undefined ? rowsMax : asidesMax)) rows.first.push(row);
   }
-  return { reported: [...groups.values()], count, repairs };
+  return { reported: [...groups.values()].map(({ group }) => group), count, repairs };
 }
 
 function sameness({ place, message, expected, got, nearest, aside }: Problem): string {

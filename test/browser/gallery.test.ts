@@ -201,7 +201,7 @@ steps:
       "bulkgen approve --from review.csv --sandbox",
       "bulkgen reject --from review.csv --sandbox",
       "bulkgen redo --from review.csv --sandbox",
-      "bulkgen export --zip picked.zip --files-only --from review.csv --sandbox",
+      "bulkgen export 1 --zip picked.zip --files-only --from review.csv --sandbox",
     ]);
     await expectAccessible();
     const download = page.waitForEvent("download");
@@ -509,7 +509,7 @@ function written(page: Pick<GalleryPage, "cards">): string {
   const path = join(folder, "gallery.html");
   writeFileSync(
     path,
-    galleryPage({ job: "demo", madeAt: 0, key: "k", flags: "", isForClient: false, ...page }),
+    galleryPage({ job: "demo", run: 1, madeAt: 0, key: "k", flags: "", isForClient: false, ...page }),
   );
   return path;
 }

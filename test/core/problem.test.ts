@@ -70,6 +70,13 @@ test("a hundred mistakes are listed, and all are counted, also those that a repa
   expect(digest).toMatchObject({ count: 151, repairs: 75 });
   expect(digest.reported).toHaveLength(100);
   expect(digest.reported.at(-1)?.problem.message).toBe("mistake 99");
+  expect(Object.keys(digest.reported[3] ?? {})).toEqual([
+    "problem",
+    "times",
+    "rows",
+    "valuesDiffer",
+    "totals",
+  ]);
   expect(digest.reported[3]).toMatchObject({ times: 2, rows: { first: [5, 900], count: 2 } });
 });
 

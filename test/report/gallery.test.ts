@@ -36,7 +36,7 @@ const card: GalleryCard = {
 };
 
 function pageOf(...cards: GalleryCard[]): GalleryPage {
-  return { job: "demo", madeAt: 0, key: "k", flags: " --sandbox", isForClient: false, cards };
+  return { job: "demo", run: 1, madeAt: 0, key: "k", flags: " --sandbox", isForClient: false, cards };
 }
 
 /** The content policy, and the text of an element. */

@@ -75,7 +75,7 @@ function commandsOf({ choices, page }: GalleryView): [string, string][] {
     [
       picks.length > 0,
       "Pack the picked ones",
-      "bulkgen export --zip picked.zip --files-only --from review.csv",
+      `bulkgen export ${page.run} --zip picked.zip --files-only --from review.csv`,
     ],
   ];
   return commands.flatMap(([isUseful, why, command]) => (isUseful ? [[why, `${command}${page.flags}`]] : []));

@@ -54,6 +54,8 @@ export interface Gallery {
 /** What the page holds, as it is embedded in it. */
 export interface GalleryPage {
   job: string;
+  /** A run of the job: other commands mean the newest run, which may be of another job by then. */
+  run: number;
   madeAt: number;
   /** Distinguishes the choices made on this page from those of other jobs and workspaces. */
   key: string;
@@ -148,6 +150,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
       if (!options.picked && pageFolder === folder) await previews.keep(outputs);
       const page = options.render({
         job: run.jobName,
+        run: run.id,
         madeAt: clock.now(),
         key: await keyOf(store, run),
         flags,
