@@ -1,14 +1,16 @@
 import { resolve } from "node:path";
+import type { z } from "zod";
 import { defined } from "../core/defined.js";
 import { defaultRunOptions, type RunOptions } from "../core/next/options.js";
 import type { Log } from "../core/ports/send.js";
 import type { OwnLimits } from "../core/quota/quota.js";
+import type { plan as planDocument } from "../documents/plan.js";
 import { planJob } from "../job/run/plan-job.js";
 import type { Host } from "../machine.js";
 import { keptValues } from "../options/kept.js";
 import { runFlags } from "../options/run.js";
 import type { Plan } from "../plan/plan.js";
-import { type PlanDocument, planJson } from "../plan/plan-json.js";
+import { planJson } from "../plan/plan-json.js";
 import { refuseUnusable } from "../workspace/state-folder/state-folder.js";
 import { findWorkspace, forReading, type WorkspaceHints } from "../workspace/workspace.js";
 import { rethrowAsPrinted } from "./printed-errors.js";
@@ -67,12 +69,8 @@ export interface RunDetails {
   unreachableMs?: number;
 }
 
-type Lists = "items" | "problems" | "changed" | "vanished" | "renamed" | "restored";
-
 /** What a run would do and cost. Credits are numbers, times ISO 8601 in UTC, lists whole arrays. */
-export type PlannedJob = Omit<PlanDocument, Lists | "graph"> & {
-  [List in Lists]: PlanDocument[List] extends Iterable<infer Entry> ? Entry[] : never;
-};
+export type PlannedJob = Omit<z.output<typeof planDocument>, "graph">;
 
 /**
  * Throws EarlyExit if nothing of the manifest can be planned, or if the service cannot be reached; RangeError for a setting
@@ -106,6 +104,7 @@ async function planned(on: Host, manifest: string, settings: PlanSettings): Prom
   );
 }
 
+/** @internal */
 export function hintsOf(
   { cwd, env }: Host,
   manifest: string,
@@ -121,7 +120,10 @@ export function hintsOf(
   };
 }
 
-/** The options of a run that settings of the library set: those that a run keeps of its flags, under the flags' names. */
+/**
+ * The options of a run that settings of the library set: those that a run keeps of its flags, under the flags' names.
+ * @internal
+ */
 export function runOptionsOf(settings: PlanSettings & RunDetails, sandbox: boolean): RunOptions {
   const { limits, maxFailures, ...flags } = settings;
   const given: Readonly<Record<string, unknown>> = {
@@ -132,7 +134,10 @@ export function runOptionsOf(settings: PlanSettings & RunDetails, sandbox: boole
   return { ...defaultRunOptions, ...keptValues(runFlags, given, {}), sandbox };
 }
 
-/** Reads the whole plan: its draft, with the items, is gone once it is closed. */
+/**
+ * Reads the whole plan: its draft, with the items, is gone once it is closed.
+ * @internal
+ */
 export function plannedJob(plan: Plan): PlannedJob {
   const document = planJson(plan);
   return {
@@ -143,5 +148,6 @@ export function plannedJob(plan: Plan): PlannedJob {
     vanished: [...document.vanished],
     renamed: [...document.renamed],
     restored: [...document.restored],
-  };
+    // The compiler holds the document against its schema where it is printed; only its lists may not be changed there.
+  } as PlannedJob;
 }

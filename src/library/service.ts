@@ -23,7 +23,10 @@ export interface ServiceAddress {
   trustAddress?: boolean;
 }
 
-/** Throws EarlyExit if the address or the key is not valid. */
+/**
+ * Throws EarlyExit if the address or the key is not valid.
+ * @internal
+ */
 export function connectionOf(service: ServiceAddress, environment: Environment): ServiceConnection {
   checkGiven(service);
   const { baseUrl, apiKey, sandbox = false } = service;

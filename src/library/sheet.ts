@@ -112,6 +112,7 @@ function readingOf({ clock, cwd }: Host, settings: ReadSettings): ReadOptions {
   };
 }
 
+/** @internal */
 export function sheetOptionsOf(on: Host, settings: SheetSettings): SheetOptions {
   const { job = null, filter = {}, first = null, onlyFailed = false } = settings;
   const filters = Object.entries(filter).map(([key, pattern]) => ({ key, pattern }));
