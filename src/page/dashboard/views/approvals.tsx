@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ItemStory, StartedCommand, WaitingPage } from "../../../documents/page.js";
 import { credits, number } from "../../parts/amounts.js";
 import { Icon } from "../../parts/icon.js";
@@ -78,7 +78,7 @@ export function ApprovalDesk({ commands }: { commands: readonly StartedCommand[]
       },
     });
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (proposal !== null) return;
     return onKeys({
       a: () => decide("approved"),

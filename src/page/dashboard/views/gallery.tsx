@@ -355,7 +355,7 @@ function LargeView({ files, index, onTurn, onClose }: LargeProps) {
   const pick = () => {
     if (file !== undefined) void performNow({ do: file.picked ? "unpick" : "pick", items: [file.name] });
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (proposal !== null) return;
     return onKeys({ ArrowLeft: () => turn(-1), ArrowRight: () => turn(1), p: pick }, { inDialogs: true });
   });
