@@ -35,8 +35,8 @@ export function withoutKeys(text: string): string {
 /** Stands between two characters of a text without being seen: control and format characters, as themselves or in JSON. */
 const unseen = String.raw`(?:\\u001[bB]\[[0-?]*[ -/]*[@-~]|\\u(?!00[3-7])[0-9a-fA-F]{4}|\\[bfnrt]|\u001b\[[0-?]*[ -/]*[@-~]|[\p{Cc}\p{Cf}\p{M}\s])*`;
 
-/** So many letters of a secret show whether a text may have it. */
-const beginning = 4;
+/** How many letters of a secret a text must have, one after the other, to be searched for all of it. */
+const lettersSearchedFirst = 4;
 
 /**
  * Takes one key out of texts, also where characters that nobody sees stand in it, or where JSON spells its letters by numbers:
@@ -45,7 +45,7 @@ const beginning = 4;
  */
 export function keyRemover(key: string): (text: string) => string {
   const secret = key.replace(/^svc_/, "") || key;
-  const start = new RegExp(spelled(secret.slice(0, beginning)), "u");
+  const start = new RegExp(spelled(secret.slice(0, lettersSearchedFirst)), "u");
   const whole = new RegExp(`(?:${spelled("svc_")}${unseen})?${spelled(secret)}`, "gu");
   return (text) => (start.test(text) ? text.replace(whole, redaction) : text);
 }

@@ -148,6 +148,6 @@ export function plannedJob(plan: Plan): PlannedJob {
     vanished: [...document.vanished],
     renamed: [...document.renamed],
     restored: [...document.restored],
-    // The compiler holds the document against its schema where it is printed; only its lists may not be changed there.
+    // The document has the fields of its schema, as the compiler checks for `plan --json`; only its lists are readonly.
   } as PlannedJob;
 }
