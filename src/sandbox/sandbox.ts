@@ -9,18 +9,18 @@ import {
   type WorldResponse,
 } from "../service/answers/answers.js";
 import type { FileAnswer } from "../service/answers/reply.js";
+import { HostedService, type OutputMaker } from "../service/hosted.js";
 import { isLoopback } from "../service/inputs/fetch.js";
 import { ensureDefaultAccount } from "../service/state/default-account.js";
-import { GroupCommit } from "../service/state/group-commit.js";
 import { SqliteState } from "../service/state/sqlite-state.js";
 import type { TaskRecord } from "../service/state/state.js";
 import { allSwitches, type SwitchSettings } from "../service/state/switches.js";
 import { withOutputs } from "../service/world/generate.js";
-import { World } from "../service/world/world.js";
 import { catalogue } from "./catalogue/catalogue.js";
 import type { SandboxModel } from "./catalogue/model.js";
 import type { Behind } from "./faults/gateway.js";
 import type { FaultPlanSettings } from "./faults/plan.js";
+import { Pretence } from "./pretence.js";
 import { sha256 } from "./studio/job.js";
 import { MediaPool, PoolFull } from "./studio/pool.js";
 import { type MadeMedia, madeHere, Studio } from "./studio/studio.js";
@@ -38,17 +38,16 @@ const contentTypes: Readonly<Record<string, string>> = {
   wav: "audio/wav",
 };
 
-/** A sandbox without its socket: world, state and studio put together. */
-export class Sandbox implements Behind {
+/** A sandbox without its socket: the service, and the studio as its only maker. */
+export class Sandbox implements Behind, OutputMaker {
   readonly state: SqliteState;
   /** What is listed, by key. */
   readonly models: ReadonlyMap<string, SandboxModel>;
   /** How long a signed output URL is good, in milliseconds. */
   readonly urlMs: number;
-  private readonly world: World;
+  private readonly service: HostedService;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
-  private readonly commits = new GroupCommit((work) => this.state.transact(work));
   private readonly preparing = new PQueue({ concurrency: preparedAtOnce });
   private readonly closing = new AbortController();
 
@@ -57,7 +56,7 @@ export class Sandbox implements Behind {
     private readonly options: SandboxOptions,
     private readonly origin: () => string,
   ) {
-    const { clock, random, taskMs, inputRoot, plan, credits } = options;
+    const { clock, random, taskMs, inputRoot, plan, credits, onError } = options;
     const { urlMs, mediaSide, made = madeHere } = options;
     const switches = allSwitches({
       ...options.faults?.switches,
@@ -70,58 +69,53 @@ export class Sandbox implements Behind {
     );
     this.state = new SqliteState(options.file);
     const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
-    this.world = new World(
-      { models: this.models, taskMs, inputRoot, secret, switches, origin },
-      this.state,
-      random,
-    );
+    const workshop = new Pretence(this.models, random, taskMs);
+    const world = { models: this.models, workshop, inputRoot, secret, switches, origin };
+    this.service = new HostedService({ clock, random, state: this.state, world, maker: this, onError });
     const own = (address: string) => this.ownOutput(address);
     const { signal: closing } = this.closing;
     const settings = { models: this.models, mediaSide, inputRoot, own, made, closing };
     this.studio = new Studio(settings, this.state, this.pool);
   }
 
-  async api(request: WorldRequest): Promise<WorldResponse> {
-    const work = () => {
-      const applied = this.world.apply(this.options.clock.now(), request);
-      this.state.commit(applied.changes);
-      return applied;
-    };
-    const applied = await this.commits.run(work).catch((error: Error) => error);
-    if (applied instanceof Error) {
-      this.options.onError?.(applied);
-      return this.world.failed(request);
-    }
-    const { response, changes } = applied;
-    for (const change of changes) {
-      if (change.kind === "task created" && change.task.outcome === null) this.prepare(change.task);
-    }
-    return response;
+  api(request: WorldRequest): Promise<WorldResponse> {
+    return this.service.api(request);
   }
 
-  async file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse> {
-    const found = this.world.file(this.options.clock.now(), path, query);
-    if ("refused" in found) return found.refused;
-    const bytes = await this.studio.output(found.task, found.number).catch((error) => this.unmade(error));
-    if (!(bytes instanceof Uint8Array)) return bytes;
-    const extension = found.task.outputs[found.number - 1] ?? "";
-    const contentType = contentTypes[extension] ?? "application/octet-stream";
-    return { bytes, contentType, etag: `"${sha256(bytes)}"` };
+  file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse> {
+    return this.service.file(path, query);
   }
 
   expired(): WorldResponse {
-    return this.world.expired();
+    return this.service.expired();
   }
 
   /** Credits the refunds of an account that are due, for readers of its balance that send no request. */
   settle(accountId: string): void {
-    const due = this.world.refundsDue(this.options.clock.now(), accountId);
-    this.state.transact(() => this.state.commit(due));
+    this.service.settle(accountId);
+  }
+
+  /** Fetches the inputs of a task, and decides it. */
+  begin(task: TaskRecord): void {
+    void this.preparing.add(async () => {
+      const error = await this.studio.prepare(task);
+      if (this.closing.signal.aborted) return;
+      // A task that cannot be decided now stays open, and the next process continues it.
+      await this.service.decide(task, error).catch((failure: Error) => this.options.onError?.(failure));
+    });
+  }
+
+  async output(task: TaskRecord, number: number): Promise<FileAnswer | WorldResponse> {
+    const bytes = await this.studio.output(task, number).catch((error) => this.unmade(error));
+    if (!(bytes instanceof Uint8Array)) return bytes;
+    const extension = task.outputs[number - 1] ?? "";
+    const contentType = contentTypes[extension] ?? "application/octet-stream";
+    return { bytes, contentType, etag: `"${sha256(bytes)}"` };
   }
 
   /** Continues the tasks whose inputs an earlier process had not fetched yet. */
   resume(): void {
-    for (const task of this.state.undecidedTasks()) this.prepare(task);
+    for (const task of this.state.undecidedTasks()) this.begin(task);
   }
 
   /** Resolves when no task waits for its inputs any more. */
@@ -135,20 +129,8 @@ export class Sandbox implements Behind {
     this.preparing.clear();
     await this.pool.close();
     await this.preparing.onIdle();
-    this.commits.close();
+    this.service.close();
     this.state.close();
-  }
-
-  private prepare(task: TaskRecord): void {
-    void this.preparing.add(async () => {
-      const error = await this.studio.prepare(task);
-      if (this.closing.signal.aborted) return;
-      const decision = this.world.decide(this.options.clock.now(), task, error);
-      // A task that cannot be decided now stays open, and the next process continues it.
-      await this.commits
-        .run(() => this.state.commit([decision]))
-        .catch((failure: Error) => this.options.onError?.(failure));
-    });
   }
 
   /** What a full pool answers to a download; any other failure stays an error. */
@@ -169,8 +151,7 @@ export class Sandbox implements Behind {
   private ownOutput(address: string): Promise<Uint8Array> | undefined {
     const url = URL.canParse(address) ? new URL(address) : null;
     if (url === null || url.protocol !== "http:" || !isLoopback(url.hostname)) return undefined;
-    const query = Object.fromEntries(url.searchParams);
-    const found = this.world.file(this.options.clock.now(), url.pathname, query);
+    const found = this.service.lookUp(url.pathname, Object.fromEntries(url.searchParams));
     if ("task" in found) return this.studio.output(found.task, found.number);
     if (url.origin !== this.origin()) return undefined;
     return Promise.reject(new Error(`${address} answered ${found.refused.status}`));

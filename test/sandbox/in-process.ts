@@ -1,4 +1,5 @@
 import { catalogue } from "../../src/sandbox/catalogue/catalogue.js";
+import { Pretence } from "../../src/sandbox/pretence.js";
 import type { WorldFault, WorldRequest, WorldResponse } from "../../src/service/answers/answers.js";
 import { SqliteState } from "../../src/service/state/sqlite-state.js";
 import type { AccountRecord, Change } from "../../src/service/state/state.js";
@@ -32,17 +33,19 @@ export class InProcess {
     const switches = allSwitches(options.switches);
     this.addUser("ada", this.key, options);
     this.addUser("stranger", this.strangersKey, {});
+    const models = new Map(withOutputs(catalogue, switches).map((model) => [model.key, model]));
+    const random = new CountingRandom();
     this.world = new World(
       {
-        models: new Map(withOutputs(catalogue, switches).map((model) => [model.key, model])),
-        taskMs: options.taskMs ?? { min: 1_000, max: 1_000 },
+        models,
+        workshop: new Pretence(models, random, options.taskMs ?? { min: 1_000, max: 1_000 }),
         inputRoot: undefined,
         secret: "secret",
         origin: () => "http://127.0.0.1:1",
         switches,
       },
       this.state,
-      new CountingRandom(),
+      random,
     );
   }
 

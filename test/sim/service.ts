@@ -1,5 +1,6 @@
 import { mediaFields } from "../../src/api/inputs.js";
 import type { SandboxModel } from "../../src/sandbox/catalogue/model.js";
+import { Pretence } from "../../src/sandbox/pretence.js";
 import type { WorldFault, WorldRequest } from "../../src/service/answers/answers.js";
 import { type ServiceReply, written } from "../../src/service/answers/reply.js";
 import type { Change, TaskRecord } from "../../src/service/state/state.js";
@@ -65,17 +66,19 @@ export class SimulatedService {
         usedMicro: 0,
       });
     }
+    const listed = new Map(withOutputs(modelsOf(scenario), switches).map((model) => [model.key, model]));
+    const random = chance(scenario.seed, "world");
     this.world = new World(
       {
-        models: new Map(withOutputs(modelsOf(scenario), switches).map((model) => [model.key, model])),
-        taskMs: scenario.modelMs === undefined ? scenario.taskMs : undefined,
+        models: listed,
+        workshop: new Pretence(listed, random, scenario.modelMs === undefined ? scenario.taskMs : undefined),
         inputRoot: undefined,
         secret,
         origin: () => filesOrigin,
         switches,
       },
       this.ledger,
-      chance(scenario.seed, "world"),
+      random,
     );
   }
 

@@ -15,6 +15,8 @@ export type Maker =
 
 /** A model of the sandbox: what the service lists of it, and who makes its outputs. */
 export interface SandboxModel extends ServiceModel {
+  /** How long a task takes: between these, evenly spread. */
+  taskMs: { min: number; max: number };
   maker: Maker;
   /** The longer side (px) of the pictures and films that it makes, instead of the usual ones. */
   longSide?: number;

@@ -10,8 +10,6 @@ export interface ServiceModel {
   /** Base cost of one generation in credits. */
   credits: number;
   parameters: readonly SelectParameter[];
-  /** How long a task takes: between these, evenly spread. */
-  taskMs: { min: number; max: number };
 }
 
 /**

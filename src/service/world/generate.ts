@@ -1,22 +1,42 @@
-import { hash } from "node:crypto";
 import { type InputField, inputFields, mediaFields, requiredFor } from "../../api/inputs.js";
 import type { Random } from "../../clock.js";
-import { refuse, type WorldFault, type WorldRequest } from "../answers/answers.js";
+import { refuse, type WorldRequest } from "../answers/answers.js";
 import { jsonObject } from "../answers/request-body.js";
 import { inputProblem } from "../inputs/fetch.js";
-import { outputExtension } from "../models/familiar-params.js";
 import { type SelectParameter, type ServiceModel, select } from "../models/model.js";
 import { fromMicro, type TaskRecord, toMicro } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import type { AuthenticatedCaller } from "./authenticate.js";
 
-/** The latest valid date. */
-const never = 8.64e15;
+/** Who does the tasks. */
+export interface Workshop {
+  /**
+   * What a task is when it is taken; its request is valid and can be paid. Throws a refusal if it cannot be taken now.
+   */
+  take(wanted: WantedTask): TakenTask;
+}
+
+export interface WantedTask {
+  id: string;
+  model: ServiceModel;
+  /** "" if there is none. */
+  prompt: string;
+  /** Complete. */
+  params: Readonly<Record<string, string>>;
+  /** Whether it has media to be fetched. */
+  fetches: boolean;
+  /** How many files are asked for. */
+  outputs: number;
+  request: WorldRequest;
+  now: number;
+}
+
+/** What only who does the task knows of it. */
+export type TakenTask = Pick<TaskRecord, "externalId" | "dueAt" | "outcome" | "error" | "outputs" | "goneAt">;
 
 export interface GenerateSettings {
   models: ReadonlyMap<string, ServiceModel>;
-  /** Overrides every model's own duration. */
-  taskMs: { min: number; max: number } | undefined;
+  workshop: Workshop;
   /** The folder below which media fields may name local files; undefined if none may. */
   inputRoot: string | undefined;
   switches: Switches;
@@ -46,12 +66,19 @@ export function createTask(
       `${model.key} costs ${fromMicro(costMicro)} credits and the balance is ${balance}.`,
     );
   }
-  const { min, max } = settings.taskMs ?? model.taskMs;
-  const fetched = mediaFields.some((field) => inputs[field] !== undefined);
   const id = newTaskId(random, now);
-  const task: TaskRecord = {
+  const taken = settings.workshop.take({
     id,
-    externalId: `sandbox-${hash("sha256", id).slice(0, 16)}`,
+    model,
+    prompt: inputs.prompt ?? "",
+    params,
+    fetches: mediaFields.some((field) => inputs[field] !== undefined),
+    outputs,
+    request,
+    now,
+  });
+  return {
+    id,
     accountId: caller.account.id,
     keyId: caller.key.id,
     model: model.key,
@@ -60,29 +87,10 @@ export function createTask(
     input: { ...inputs, ...params, ...inputs },
     costMicro,
     createdAt: now,
-    dueAt: now + Math.round(min + random.next() * (max - min)),
-    ...outcomeOf(inputs.prompt ?? "", fetched),
     seenFinal: false,
     refunded: false,
-    outputs: Array.from({ length: outputs }, () => outputExtension(model, params)),
-    goneAt: null,
+    ...taken,
   };
-  return { ...task, ...fated(task, request.fault, now) };
-}
-
-/** What a fault of the script makes of a new task. */
-function fated(task: TaskRecord, fault: WorldFault | undefined, now: number): Partial<TaskRecord> {
-  switch (fault?.kind) {
-    case "task-fails":
-      return { outcome: "failed", error: fault.error };
-    case "task-never-finishes":
-      // Its inputs must not decide it either: if they failed, the credits would be given back.
-      return { dueAt: never, outcome: task.outcome ?? "completed" };
-    case "task-vanishes":
-      return { goneAt: now + fault.afterMs };
-    default:
-      return {};
-  }
 }
 
 function namedModel(settings: GenerateSettings, body: Record<string, unknown>): ServiceModel {
@@ -156,17 +164,6 @@ function badParam(model: ServiceModel, parameter: SelectParameter | undefined, k
   }
   const known = model.parameters.map((candidate) => candidate.key).join(", ") || "none";
   return refuse("INVALID_REQUEST", `${model.key} has no parameter ${JSON.stringify(key)}; it has ${known}.`);
-}
-
-/** Marked prompts fail in the marked way; a task with inputs to fetch is decided when they have arrived. */
-function outcomeOf(prompt: string, fetched: boolean): Pick<TaskRecord, "outcome" | "error"> {
-  if (prompt.includes("[[moderation]]")) {
-    return { outcome: "failed", error: "The prompt was rejected by content moderation." };
-  }
-  if (prompt.includes("[[provider-error]]")) {
-    return { outcome: "failed", error: "The provider could not complete the generation." };
-  }
-  return { outcome: fetched ? null : "completed", error: null };
 }
 
 /** What one generation is charged, in millionths of a credit: the listed cost, unless the switches say otherwise. */
